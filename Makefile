@@ -1,0 +1,60 @@
+# Every target works alone in a fresh clone: it makes .venv first if that is missing or older than pyproject.toml.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# One stamp per set of extras, so that the demo needs no developer tools and set-up runs once.
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "asyncguard needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Say: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/library: $(VENV)/made pyproject.toml
+	$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/made pyproject.toml
+	$(PIP) install --editable '.[dev]'
+	@touch $@ $(VENV)/library
+
+$(VENV)/performance: $(VENV)/made pyproject.toml
+	$(PIP) install --editable '.[performance]'
+	@touch $@ $(VENV)/library
+
+.PHONY: test slow demo lint types contracts check performance clean
+test: $(VENV)/dev ## Set up and run the fast tests
+	$(BIN)/pytest -m "not slow"
+
+slow: $(VENV)/dev ## Run the slow tests
+	$(BIN)/pytest -m slow
+
+demo: $(VENV)/library ## Set up and show the same agents unguarded and guarded
+	$(BIN)/asyncguard bench demo
+
+lint: $(VENV)/dev ## Check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev ## Check types
+	$(BIN)/mypy
+
+contracts: $(VENV)/dev ## Check that imports go downwards only
+	$(BIN)/lint-imports
+
+check: lint types contracts test ## Everything fast
+
+performance: $(VENV)/performance ## Compare time, bytes and makespan with other runtimes
+	$(BIN)/python benchmark/performance/run.py
+
+clean: ## Remove the environment, builds and caches
+	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,24 @@
+"""What holds for every test: no provider account is in reach, and hypothesis repeats itself."""
+
+import os
+
+import hypothesis
+import pytest
+
+# A slow machine is no defect (no deadline); in CI the same examples every time (derandomize).
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+_ACCOUNT_VARIABLES = ("API_KEY", "BASE_URL", "API_BASE", "ENDPOINT")
+_PROVIDERS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "MISTRAL", "LANGSMITH", "LANGCHAIN")
+
+
+@pytest.fixture(autouse=True)
+def _no_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without keys and addresses a test that means to stay on this machine cannot leave it; nor does it send traces."""
+    for provider in _PROVIDERS:
+        for variable in _ACCOUNT_VARIABLES:
+            monkeypatch.delenv(f"{provider}_{variable}", raising=False)
+    monkeypatch.setenv("LANGSMITH_TRACING", "false")
+    monkeypatch.delenv("LANGCHAIN_TRACING_V2", raising=False)
