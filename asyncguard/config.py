@@ -1,0 +1,165 @@
+"""The one configuration object: every guard is one switch, and one ablation arm.
+
+``GuardConfig`` is frozen and has no global default instance. An ablation is ``replace(config, grounding=False)``; the
+whole configuration is written into the head of every trace.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any, Self
+
+from asyncguard.errors import CallerError
+
+
+class Delivery(StrEnum):
+    """When the results of one message are handed to the model."""
+
+    ALL = "all"
+    """One task's results from one message are delivered together."""
+    ANY = "any"
+    """Each result is delivered as soon as it is there."""
+
+
+class NewsStyle(StrEnum):
+    """How a late result is written into the conversation."""
+
+    NOTIFICATION = "notification"
+    """One user message which wraps the results as data."""
+    PAIR = "pair"
+    """A synthetic call and its result. Gemini 3 refuses it: a synthetic call carries no thought signature."""
+
+
+GUARD_NAMES = (
+    "clarification",
+    "arguments",
+    "scope",
+    "duplicate",
+    "grounding",
+    "dependency",
+    "conflict",
+    "capacity",
+    "trust",
+    "completion",
+)
+"""The guards, in the order in which admission asks them; ``completion`` judges the end of a run instead of a call."""
+
+FEATURE_NAMES = ("ledger", "task_view", "waiting", "references")
+"""Features of the runtime that are switched and ablated like guards."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Bounds which end or refuse work; counts unless a unit is named."""
+
+    max_model_turns: int = 250
+    """Model messages per run; reached, the run ends with a report."""
+    max_rejections: int = 12
+    """Rejected calls per task and run; above it the task is stopped and reported."""
+    max_pending: int = 64
+    """Calls of one thread that may be open at once."""
+    max_calls_per_message: int = 32
+    """Calls that one model message may make."""
+    max_argument_bytes: int = 64 * 1024
+    """Size of one call's arguments as canonical JSON, in bytes."""
+    max_output_bytes: int = 64 * 1024
+    """Size of a result that is shown to the model, in bytes; the rest is cut off and marked."""
+    max_attempts: int = 3
+    """Attempts of one call, the first included, where its effect class allows another."""
+    max_run_retries: int = 100
+    """Retries of all calls of one run together."""
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that would stop every run."""
+        for item in fields(self):
+            if getattr(self, item.name) < 1:
+                raise CallerError(f"Limits.{item.name} is {getattr(self, item.name)}; it has to be at least 1.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Durations in seconds."""
+
+    grace: float = 0.010
+    """How long a background call may take before the model sees a placeholder; ends at any completion."""
+    linger: float = 0.005
+    """How long to wait for further completions after the first one."""
+    retry_initial: float = 0.2
+    """First back-off; doubled at each attempt, with jitter."""
+    retry_max: float = 30.0
+    """Longest back-off."""
+    retry_jitter: float = 0.1
+    """Upper bound of the random part of a back-off."""
+
+    def __post_init__(self) -> None:
+        """Refuse negative durations."""
+        for item in fields(self):
+            if getattr(self, item.name) < 0:
+                raise CallerError(f"Timing.{item.name} is negative; give seconds >= 0.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardConfig:
+    """All switches of the runtime; ``GuardConfig()`` is the recommended setting, ``GuardConfig.none()`` guards nothing."""
+
+    arguments: bool = True
+    """Reject calls of unknown tools and arguments that break the tool's schema."""
+    clarification: bool = True
+    """Reject calls that lack a required value or fill it with a stand-in: ask the user, never invent."""
+    scope: bool = True
+    """Reject a tool that does not belong to the task."""
+    duplicate: bool = True
+    """Reject a call that is open already with equal arguments."""
+    grounding: bool = True
+    """Reject a value found nowhere while its task has a pending call."""
+    dependency: bool = True
+    """Defer calls whose operands or order depend on a pending call (read after write)."""
+    conflict: bool = True
+    """Defer calls whose effects must not overtake a pending call (write after read, write after write)."""
+    capacity: bool = True
+    """Refuse calls above the limits."""
+    trust: bool = True
+    """Hold destructive calls for approval once untrusted output is in the context."""
+    completion: bool = True
+    """Do not let the run end with open or untouched tasks."""
+    ledger: bool = True
+    """Keep pending calls visible to guards and model; without it the timing guards have nothing to go by."""
+    task_view: bool = True
+    """Show the model the state of its tasks (with two or more tasks)."""
+    waiting: bool = True
+    """Wait without a model turn while nothing can be decided."""
+    references: bool = True
+    """Let calls of pure tools name a pending result as an operand."""
+    delivery: Delivery = Delivery.ALL
+    """Whether one task's results from one message arrive together."""
+    news_style: NewsStyle = NewsStyle.NOTIFICATION
+    """How late results are written."""
+    limits: Limits = field(default_factory=Limits)
+    """Bounds of a run."""
+    timing: Timing = field(default_factory=Timing)
+    """Durations."""
+
+    @classmethod
+    def none(cls, **changes: Any) -> Self:
+        """A configuration with every guard and feature off, then changed as given."""
+        switches = dict.fromkeys((*GUARD_NAMES, *FEATURE_NAMES), False)
+        return cls(**(switches | changes))
+
+    def with_switches(self, switches: Mapping[str, bool]) -> "GuardConfig":
+        """A copy with some switches set.
+
+        Args:
+            switches: Guard or feature name to on or off.
+
+        Raises:
+            CallerError: A name is neither a guard nor a feature.
+        """
+        unknown = set(switches) - {*GUARD_NAMES, *FEATURE_NAMES}
+        if unknown:
+            known = ", ".join((*GUARD_NAMES, *FEATURE_NAMES))
+            raise CallerError(f"Unknown switch {sorted(unknown)}; the switches are {known}.")
+        return replace(self, **dict(switches))  # type: ignore[arg-type]
+
+    def to_json(self) -> dict[str, Any]:
+        """The configuration as plain JSON values, for the head of a trace."""
+        return asdict(self)

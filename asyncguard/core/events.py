@@ -1,0 +1,357 @@
+"""Everything that happens in a run, as frozen values.
+
+Events are the single source of truth: the ledger is folded from them, the graph state stores them, the structured log
+prints them and the timeline is drawn from them. Each has a stable ``kind``, turns into plain JSON with
+:func:`to_json` and back with :func:`from_json`.
+
+``at`` is the engine's clock in seconds (monotonic within a process), ``n`` the logical counter that breaks ties.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from asyncguard.core.calls import Call
+from asyncguard.core.footprints import Footprint
+from asyncguard.core.tasks import TaskState
+from asyncguard.errors import CallerError
+
+
+class Outcome(StrEnum):
+    """How an attempt ended."""
+
+    DONE = "done"
+    """With a result."""
+    FAILED = "failed"
+    """Without one, and the call may be given up safely."""
+    IN_DOUBT = "in_doubt"
+    """The effect may have happened."""
+
+
+class RecoveryAction(StrEnum):
+    """What is done about a failed attempt."""
+
+    RETRY = "retry"
+    """The same call again after a back-off."""
+    FALLBACK = "fallback"
+    """A sibling tool."""
+    GIVE_UP = "give_up"
+    """The failure is reported to the model."""
+
+
+class CompletionVerdict(StrEnum):
+    """What becomes of a model message without calls."""
+
+    END = "end"
+    """The run ends."""
+    WAIT = "wait"
+    """Calls are open: the text is kept as interim text."""
+    NUDGE = "nudge"
+    """Tasks are unfinished: the model is told which."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """What all events share."""
+
+    kind: ClassVar[str] = ""
+    n: int
+    """Logical counter, rising by one within a thread."""
+    at: float
+    """Engine time in seconds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunStarted(Event):
+    """The graph was entered with new input."""
+
+    kind: ClassVar[str] = "run_started"
+    run: str
+    """Id of the run."""
+    epoch: str
+    """Id of the process that runs it; entries of another epoch have no running attempt here."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskOpened(Event):
+    """The user gave a task."""
+
+    kind: ClassVar[str] = "task_opened"
+    task: str
+    goal: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskEnded(Event):
+    """A task was closed or stopped."""
+
+    kind: ClassVar[str] = "task_ended"
+    task: str
+    state: TaskState
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallProposed(Event):
+    """The model made a call."""
+
+    kind: ClassVar[str] = "call_proposed"
+    call: Call
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallEvent(Event):
+    """Something happened to one call."""
+
+    key: str
+    """The call's key."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallAdmitted(CallEvent):
+    """Admission let the call pass; the next dispatch issues it. This is the intent."""
+
+    kind: ClassVar[str] = "call_admitted"
+    released: bool = False
+    """Whether it was deferred or held before."""
+    approved: bool = False
+    """Whether a person approved it."""
+    arguments: Mapping[str, Any] | None = None
+    """The arguments with operands substituted, where they differ from the call's."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallDeferred(CallEvent):
+    """The call is right but early."""
+
+    kind: ClassVar[str] = "call_deferred"
+    guard: str
+    reason: str
+    on: tuple[str, ...]
+    """Keys of the calls it waits for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallHeld(CallEvent):
+    """The call waits for a person's approval."""
+
+    kind: ClassVar[str] = "call_held"
+    guard: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallRejected(CallEvent):
+    """The call is not run; the model is told why."""
+
+    kind: ClassVar[str] = "call_rejected"
+    guard: str
+    reason: str
+    on: tuple[str, ...] = ()
+    """Keys of pending calls whose results the model should wait for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallStarted(CallEvent):
+    """An attempt was handed to the executor."""
+
+    kind: ClassVar[str] = "call_started"
+    attempt: int
+    """From 1."""
+    tool: str
+    """The tool of this attempt; another than the call's after a fallback."""
+    epoch: str
+    """The process that runs the attempt."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallRetired(CallEvent):
+    """An attempt ended and the call with it: the result is bound and may be delivered."""
+
+    kind: ClassVar[str] = "call_retired"
+    outcome: Outcome
+    content: Any
+    """Result or error text (text or content blocks), ``None`` where it was delivered at once and stands in the messages."""
+    size: int
+    """Size of the content in bytes."""
+    error: str | None = None
+    """Class of the failure, ``None`` for a result."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallRecovered(CallEvent):
+    """An attempt failed and recovery decided what to do."""
+
+    kind: ClassVar[str] = "call_recovered"
+    action: RecoveryAction
+    attempt: int
+    """The attempt that failed."""
+    error: str
+    """Class of the failure."""
+    reason: str
+    """Why this action."""
+    delay: float = 0.0
+    """Back-off in seconds."""
+    tool: str = ""
+    """The sibling, for a fallback."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallSquashed(CallEvent):
+    """A deferred or held call will never be issued."""
+
+    kind: ClassVar[str] = "call_squashed"
+    reason: str
+    on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallCancelled(CallEvent):
+    """A queued call was taken back before it began."""
+
+    kind: ClassVar[str] = "call_cancelled"
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallsDelivered(Event):
+    """Results or refusals were written to the conversation."""
+
+    kind: ClassVar[str] = "calls_delivered"
+    keys: tuple[str, ...]
+    """Calls whose end the model knows now."""
+    placeholders: tuple[str, ...] = ()
+    """Calls which the model was told are pending."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnTaken(Event):
+    """The model made a message."""
+
+    kind: ClassVar[str] = "turn_taken"
+    turn: int
+    """Number in the run, from 1."""
+    message_id: str
+    calls: int
+    """Calls in it."""
+    passed_over: tuple[str, ...] = ()
+    """Open tasks that the message could have acted on and did not."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompletionJudged(Event):
+    """A message without calls was judged."""
+
+    kind: ClassVar[str] = "completion_judged"
+    verdict: CompletionVerdict
+    reason: str
+    tasks: tuple[str, ...] = ()
+    """The tasks that are unfinished."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunParked(Event):
+    """Only external calls are open; the run rests until a delivery wakes it."""
+
+    kind: ClassVar[str] = "run_parked"
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunEnded(Event):
+    """The run is over."""
+
+    kind: ClassVar[str] = "run_ended"
+    reason: str
+    """``complete``, ``max_model_turns``, ``tasks_stopped`` or ``direct_return``."""
+    turns: int
+
+
+EVENT_TYPES: tuple[type[Event], ...] = (
+    RunStarted,
+    TaskOpened,
+    TaskEnded,
+    CallProposed,
+    CallAdmitted,
+    CallDeferred,
+    CallHeld,
+    CallRejected,
+    CallStarted,
+    CallRetired,
+    CallRecovered,
+    CallSquashed,
+    CallCancelled,
+    CallsDelivered,
+    TurnTaken,
+    CompletionJudged,
+    RunParked,
+    RunEnded,
+)
+"""Every event, in the order in which a run usually meets them."""
+
+_BY_KIND = {event.kind: event for event in EVENT_TYPES}
+_ENUMS: Mapping[tuple[str, str], type[StrEnum]] = {
+    ("task_ended", "state"): TaskState,
+    ("call_retired", "outcome"): Outcome,
+    ("call_recovered", "action"): RecoveryAction,
+    ("completion_judged", "verdict"): CompletionVerdict,
+}
+_TUPLES = frozenset({"on", "keys", "placeholders", "passed_over", "tasks"})
+_NAMES = {event: tuple(item.name for item in fields(event)) for event in EVENT_TYPES}
+_CALL_NAMES = tuple(item.name for item in fields(Call))
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """The event as plain JSON values (str, int, float, bool, None, list, dict)."""
+    data: dict[str, Any] = {"kind": event.kind}
+    for name in _NAMES[type(event)]:
+        value = getattr(event, name)
+        if isinstance(value, StrEnum):
+            value = value.value
+        elif isinstance(value, tuple):
+            value = list(value)
+        elif isinstance(value, Call):
+            value = _call_to_json(value)
+        elif isinstance(value, Mapping):
+            value = dict(value)
+        data[name] = value
+    return data
+
+
+def from_json(data: Mapping[str, Any]) -> Event:
+    """The event that :func:`to_json` wrote.
+
+    Raises:
+        CallerError: The kind is unknown or a field is missing.
+    """
+    kind = str(data.get("kind"))
+    cls = _BY_KIND.get(kind)
+    if cls is None:
+        raise CallerError(f"Unknown event kind {kind!r}; the file may come from a newer version.")
+    values = {name: _value(kind, name, data[name]) for name in _NAMES[cls] if name in data}
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise CallerError(f"Event {kind!r} is incomplete: {error}.") from error
+
+
+def _value(kind: str, name: str, value: Any) -> Any:
+    if (kind, name) in _ENUMS:
+        return _ENUMS[kind, name](value)
+    if name in _TUPLES:
+        return tuple(value)
+    return _call_from_json(value) if name == "call" else value
+
+
+def _call_to_json(call: Call) -> dict[str, Any]:
+    data = {name: getattr(call, name) for name in _CALL_NAMES}
+    data["arguments"] = dict(call.arguments)
+    reads, writes = call.footprint.reads, call.footprint.writes
+    data["footprint"] = [None if side is None else sorted(side) for side in (reads, writes)]
+    return data
+
+
+def _call_from_json(data: Mapping[str, Any]) -> Call:
+    reads, writes = (None if side is None else frozenset(side) for side in data["footprint"])
+    return Call(**{**data, "footprint": Footprint(reads=reads, writes=writes)})

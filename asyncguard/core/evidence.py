@@ -1,0 +1,95 @@
+"""What a task may know: the text in which an argument's value has to occur to be grounded.
+
+A value is grounded if it occurs in what the user said, in a result delivered for this task, or in arguments that were
+issued for it before. The check is deliberately generous, because a value that is only *derived* must pass: a path is
+grounded if its parts are, numbers compare by value, and of running text only the parts that carry digits are asked for.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?!\w)")
+_SPACE = re.compile(r"\s+")
+_PROSE_WORDS = 4
+
+
+class Evidence:
+    """Words, numbers and text that one task has seen."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._words: set[str] = set()
+        self._numbers: set[float] = set()
+        self._texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Note a text."""
+        folded = text.casefold()
+        self._words.update(_WORD.findall(folded))
+        self._numbers.update(_numbers(folded))
+        self._texts.append(_SPACE.sub(" ", folded))
+
+    def has(self, value: str | float) -> bool:
+        """Whether a scalar occurs."""
+        if isinstance(value, str):
+            return self._has_text(value)
+        return float(value) in self._numbers or str(value) in self._words
+
+    def _has_text(self, value: str) -> bool:
+        folded = _SPACE.sub(" ", value.casefold()).strip()
+        words = _WORD.findall(folded)
+        if not words or any(folded in text for text in self._texts if len(words) > 1):
+            return True
+        if len(words) >= _PROSE_WORDS and " " in folded:
+            words = [word for word in words if any(char.isdigit() for char in word)]
+        return all(word in self._words or self._has_number(word) for word in words)
+
+    def _has_number(self, word: str) -> bool:
+        return any(number in self._numbers for number in _numbers(word))
+
+
+def _numbers(text: str) -> Iterator[float]:
+    for found in _NUMBER.findall(text):
+        try:
+            yield float(found.replace(",", ""))
+        except (ValueError, OverflowError):
+            continue
+
+
+def leaves(value: Any) -> Iterator[str | float]:
+    """The scalars of a value that need evidence: strings and numbers, not booleans or nothing."""
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from leaves(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from leaves(item)
+    elif isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
+        yield value
+
+
+class EvidenceBook:
+    """The evidence of all tasks of a thread: what everybody may use, and what one task was told."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._common = Evidence()
+        self._own: dict[str, Evidence] = {}
+
+    def add_common(self, text: str) -> None:
+        """Note a text that concerns all tasks."""
+        self._common.add(text)
+
+    def add(self, task: str, text: str) -> None:
+        """Note a text that concerns one task."""
+        self._own.setdefault(task, Evidence()).add(text)
+
+    def ungrounded(self, task: str, value: Any) -> str | float | None:
+        """The first scalar in ``value`` that occurs nowhere in the task's evidence, or ``None``."""
+        own = self._own.get(task)
+        for leaf in leaves(value):
+            if not (self._common.has(leaf) or (own is not None and own.has(leaf))):
+                return leaf
+        return None

@@ -1,0 +1,372 @@
+"""The pending-call ledger: every call of a thread, folded from events, with indexed views.
+
+Rules of the fold:
+
+- An event is applied whole or not at all: the lifecycle table is asked first, then the indexes move.
+- No view scans all calls. Each operation costs the same with ten thousand open calls as with a hundred, except that it
+  returns what it was asked for.
+- The ledger never decides. It answers what is so; guards and the turn rule say what follows.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, Call, CallState
+from asyncguard.core.lifecycle import Move, advance, advance_task
+from asyncguard.core.records import CallRecord, TaskRecord
+from asyncguard.core.resources import ResourceIndex
+from asyncguard.core.tasks import Task, TaskState
+from asyncguard.errors import UnknownCallError
+
+_OUTCOME_MOVES = {
+    ev.Outcome.DONE: Move.SUCCEED,
+    ev.Outcome.FAILED: Move.FAIL,
+    ev.Outcome.IN_DOUBT: Move.DOUBT,
+}
+_UNUSABLE_STATES = frozenset(CallState) - OPEN_STATES - SUCCESS_STATES
+
+
+class Ledger:
+    """Calls and tasks of one thread; mutated by :meth:`apply` only."""
+
+    def __init__(self) -> None:
+        """Make an empty ledger."""
+        self.n = 0
+        self.turns = 0
+        self.run = ""
+        self.epoch = ""
+        self.retries = 0
+        self.ended: str | None = None
+        self.last_message = ""
+        self.resources = ResourceIndex()
+        self._calls: dict[str, CallRecord] = {}
+        self._tasks: dict[str, TaskRecord] = {}
+        self._by_state: dict[CallState, dict[str, None]] = {state: {} for state in CallState}
+        self._open_by_task: dict[str, dict[str, None]] = {}
+        self._barriers: dict[str, dict[str, None]] = {}
+        self._news: dict[str, None] = {}
+        self._unanswered: dict[str, None] = {}
+        self._by_fingerprint: dict[tuple[str, str], dict[str, None]] = {}
+        self._by_label: dict[tuple[str, str], str] = {}
+        self._by_message: dict[str, list[str]] = {}
+        self._open_in_group: Counter[tuple[str, str]] = Counter()
+        self._ordinals: Counter[tuple[str, str]] = Counter()
+        self._dependents: dict[str, dict[str, None]] = {}
+        self._blockers: dict[str, int] = {}
+        self._ready: dict[str, None] = {}
+        self._pending_by_tool: Counter[str] = Counter()
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def record(self, key: str) -> CallRecord:
+        """The record of a call.
+
+        Raises:
+            UnknownCallError: No such call.
+        """
+        found = self._calls.get(key)
+        if found is None:
+            raise UnknownCallError(f"The ledger has no call {key!r}.", key=key)
+        return found
+
+    def find(self, key: str) -> CallRecord | None:
+        """The record of a call, or ``None``."""
+        return self._calls.get(key)
+
+    def task(self, task: str) -> TaskRecord | None:
+        """The record of a task, or ``None``."""
+        return self._tasks.get(task)
+
+    def tasks(self) -> Iterable[TaskRecord]:
+        """All tasks in the order given."""
+        return self._tasks.values()
+
+    @property
+    def task_count(self) -> int:
+        """Number of tasks ever given."""
+        return len(self._tasks)
+
+    def open_tasks(self) -> list[TaskRecord]:
+        """Tasks that are not closed or stopped."""
+        return [task for task in self._tasks.values() if task.state is TaskState.OPEN]
+
+    def __len__(self) -> int:
+        """Number of calls ever proposed."""
+        return len(self._calls)
+
+    def calls(self) -> Iterable[CallRecord]:
+        """All calls in program order."""
+        return self._calls.values()
+
+    def in_state(self, state: CallState) -> list[CallRecord]:
+        """Calls in one state, in the order in which they entered it."""
+        return [self._calls[key] for key in self._by_state[state]]
+
+    def count(self, *states: CallState) -> int:
+        """Number of calls in the states."""
+        return sum(len(self._by_state[state]) for state in states)
+
+    def pending_tools(self) -> list[str]:
+        """Names of the tools that have pending calls."""
+        return list(self._pending_by_tool)
+
+    def any_open(self) -> bool:
+        """Whether any call is open."""
+        return any(self._open_by_task.values())
+
+    def open_count(self) -> int:
+        """Number of open calls."""
+        return sum(len(keys) for keys in self._open_by_task.values())
+
+    def open_of(self, task: str) -> Iterator[CallRecord]:
+        """Open calls of a task in program order."""
+        return (self._calls[key] for key in self._open_by_task.get(task, ()))
+
+    def has_open(self, task: str) -> bool:
+        """Whether a task has an open call."""
+        return bool(self._open_by_task.get(task))
+
+    def barriers_of(self, task: str) -> Iterator[CallRecord]:
+        """Open calls of a task whose footprint is not fully known, in program order."""
+        return (self._calls[key] for key in self._barriers.get(task, ()))
+
+    def same_fingerprint(self, task: str, fingerprint: str) -> Iterator[CallRecord]:
+        """Calls of a task that do the same and are open or in doubt."""
+        return (self._calls[key] for key in self._by_fingerprint.get((task, fingerprint), ()))
+
+    def labelled(self, task: str, label: str) -> CallRecord | None:
+        """The call of a task with this label (``tool#ordinal``), or ``None``."""
+        key = self._by_label.get((task, label))
+        return None if key is None else self._calls[key]
+
+    def of_message(self, message_id: str) -> list[CallRecord]:
+        """Calls of one model message in order of position."""
+        return [self._calls[key] for key in self._by_message.get(message_id, ())]
+
+    def next_ordinal(self, task: str, tool: str) -> int:
+        """The ordinal that the next call of the tool in the task gets."""
+        return self._ordinals[task, tool] + 1
+
+    def news(self) -> list[CallRecord]:
+        """Calls that ended, were announced by a placeholder and whose end the model does not know."""
+        return [self._calls[key] for key in self._news]
+
+    def unanswered(self) -> list[CallRecord]:
+        """Calls that have no answer in the conversation, not even a placeholder."""
+        return [self._calls[key] for key in self._unanswered]
+
+    def group_open(self, record: CallRecord) -> bool:
+        """Whether its task has open calls from the same message."""
+        return self._open_in_group[record.call.task, record.call.message_id] > 0
+
+    def ready(self) -> list[CallRecord]:
+        """Deferred calls that wait for nothing any more, in program order."""
+        return sorted((self._calls[key] for key in self._ready), key=lambda record: record.call.sequence)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def apply(self, event: ev.Event) -> None:
+        """Fold one event in.
+
+        Raises:
+            IllegalTransitionError: The lifecycle does not allow it; nothing changed.
+            UnknownCallError: It names an unknown call; nothing changed.
+        """
+        match event:
+            case ev.CallProposed():
+                self._propose(event.call)
+            case ev.CallEvent():
+                self._apply_to_call(event)
+            case ev.CallsDelivered():
+                self._deliver(event)
+            case _:
+                self._apply_to_run(event)
+        self.n = event.n
+
+    def _apply_to_run(self, event: ev.Event) -> None:
+        match event:
+            case ev.RunStarted():
+                self.run, self.epoch = event.run, event.epoch
+                self.turns, self.retries, self.ended = 0, 0, None
+                for record in self._tasks.values():
+                    record.rejections, record.nudged, record.passed_over = 0, False, False
+            case ev.TaskOpened():
+                self._open_task(event)
+            case ev.TaskEnded():
+                task = self._tasks[event.task]
+                task.state = advance_task(task.state, event.state)
+            case ev.TurnTaken():
+                self.turns, self.last_message = event.turn, event.message_id
+                for name in event.passed_over:
+                    self._tasks[name].passed_over = True
+            case ev.CompletionJudged():
+                for name in event.tasks:
+                    self._tasks[name].nudged = True
+            case ev.RunEnded():
+                self.ended = event.reason
+            case _:
+                pass  # RunParked is told to the log only
+
+    def _open_task(self, event: ev.TaskOpened) -> None:
+        known = self._tasks.get(event.task)
+        if known is None:
+            self._tasks[event.task] = TaskRecord(task=Task(id=event.task, goal=event.goal))
+            return
+        if known.state is not TaskState.OPEN:
+            known.state = advance_task(known.state, TaskState.OPEN)
+        known.task = Task(id=event.task, goal=event.goal)
+        known.passed_over = False
+
+    def _propose(self, call: Call) -> None:
+        if call.key in self._calls:
+            raise UnknownCallError(f"Call {call.key!r} was proposed before.", key=call.key)
+        record = CallRecord(call=call, tool=call.tool)
+        self._calls[call.key] = record
+        self._by_state[CallState.PROPOSED][call.key] = None
+        self._ordinals[call.task, call.tool] += 1
+        self._by_label[call.task, call.label] = call.key
+        self._by_message.setdefault(call.message_id, []).append(call.key)
+        self._unanswered[call.key] = None
+        self._enter_open(record)
+        if (task := self._tasks.get(call.task)) is not None:
+            task.last_call = call.key
+
+    def _apply_to_call(self, event: ev.CallEvent) -> None:
+        record = self.record(event.key)
+        match event:
+            case ev.CallAdmitted():
+                self._move(record, Move.ADMIT)
+                record.approved = record.approved or event.approved
+                record.arguments = event.arguments if event.arguments is not None else record.arguments
+            case ev.CallDeferred():
+                self._move(record, Move.DEFER)
+                record.guard, record.reason, record.on = event.guard, event.reason, event.on
+                self._wait_for(record)
+            case ev.CallHeld():
+                self._move(record, Move.HOLD)
+                record.guard, record.reason = event.guard, event.reason
+            case ev.CallRejected():
+                self._move(record, Move.REJECT)
+                record.guard, record.reason, record.on = event.guard, event.reason, event.on
+                if (task := self._tasks.get(record.call.task)) is not None:
+                    task.rejections += 1
+            case ev.CallSquashed():
+                self._move(record, Move.SQUASH)
+                record.reason, record.on = event.reason, event.on
+            case ev.CallCancelled():
+                self._move(record, Move.CANCEL)
+                record.reason = event.reason
+            case _:
+                self._apply_attempt(record, event)
+
+    def _apply_attempt(self, record: CallRecord, event: ev.CallEvent) -> None:
+        match event:
+            case ev.CallStarted():
+                self._move(record, Move.START)
+                record.attempts, record.tool, record.epoch = event.attempt, event.tool, event.epoch
+                record.delay = 0.0
+                if record.started_at is None:
+                    record.started_at = event.at
+                    if (task := self._tasks.get(record.call.task)) is not None:
+                        task.issued += 1
+            case ev.CallRecovered():
+                self._move(record, Move.RECOVER)
+                record.delay, record.error = event.delay, event.error
+                record.tool = event.tool or record.tool
+                self.retries += 1
+            case ev.CallRetired():
+                self._move(record, _OUTCOME_MOVES[event.outcome])
+                record.content, record.error, record.retired_at = event.content, event.error, event.at
+            case _:
+                raise UnknownCallError(f"The ledger does not know the event {event.kind!r}.")
+
+    def _deliver(self, event: ev.CallsDelivered) -> None:
+        for key in (*event.keys, *event.placeholders):
+            self.record(key)
+        for key in event.placeholders:
+            self._calls[key].placeholder = True
+            self._unanswered.pop(key, None)
+            if not self._calls[key].open:
+                self._news[key] = None
+        for key in event.keys:
+            record = self._calls[key]
+            record.delivered = True
+            self._unanswered.pop(key, None)
+            self._news.pop(key, None)
+            if (task := self._tasks.get(record.call.task)) is not None:
+                task.passed_over = False
+
+    # -- indexes ---------------------------------------------------------------------------------------------------
+
+    def _move(self, record: CallRecord, move: Move) -> None:
+        before, after = record.state, advance(record.state, move)
+        key = record.call.key
+        del self._by_state[before][key]
+        self._by_state[after][key] = None
+        was_open = record.open
+        record.state = after
+        if CallState.PENDING in (before, after):
+            self._count_pending(record.call.tool, 1 if after is CallState.PENDING else -1)
+        if before is CallState.DEFERRED:
+            self._ready.pop(key, None)
+            self._blockers.pop(key, None)
+        if was_open and not record.open:
+            self._leave_open(record)
+        elif before is CallState.IN_DOUBT:
+            self._forget_fingerprint(record.call)
+            self._news[key] = None
+
+    def _count_pending(self, tool: str, change: int) -> None:
+        self._pending_by_tool[tool] += change
+        if not self._pending_by_tool[tool]:
+            del self._pending_by_tool[tool]
+
+    def _enter_open(self, record: CallRecord) -> None:
+        call = record.call
+        self._open_by_task.setdefault(call.task, {})[call.key] = None
+        self._open_in_group[call.task, call.message_id] += 1
+        self._by_fingerprint.setdefault((call.task, call.fingerprint), {})[call.key] = None
+        self.resources.add(call.key, call.footprint)
+        if not call.footprint.known:
+            self._barriers.setdefault(call.task, {})[call.key] = None
+
+    def _leave_open(self, record: CallRecord) -> None:
+        call = record.call
+        self._open_by_task[call.task].pop(call.key, None)
+        self._open_in_group[call.task, call.message_id] -= 1
+        self.resources.remove(call.key, call.footprint)
+        if not call.footprint.known:
+            self._barriers[call.task].pop(call.key, None)
+        if record.state is not CallState.IN_DOUBT:
+            self._forget_fingerprint(call)
+        if record.placeholder:
+            self._news[call.key] = None
+        for dependent in self._dependents.pop(call.key, ()):
+            self._unblock(dependent)
+
+    def _forget_fingerprint(self, call: Call) -> None:
+        same = self._by_fingerprint[call.task, call.fingerprint]
+        same.pop(call.key, None)
+        if not same:
+            del self._by_fingerprint[call.task, call.fingerprint]
+
+    def _wait_for(self, record: CallRecord) -> None:
+        blockers = [key for key in dict.fromkeys(record.on) if self._calls[key].open]
+        self._blockers[record.key] = len(blockers)
+        for key in blockers:
+            self._dependents.setdefault(key, {})[record.key] = None
+        if not blockers:
+            self._ready[record.key] = None
+
+    def _unblock(self, key: str) -> None:
+        left = self._blockers.get(key)
+        if left is None:
+            return
+        self._blockers[key] = left - 1
+        if left == 1:
+            self._ready[key] = None
+
+    def failed_blockers(self, record: CallRecord) -> tuple[str, ...]:
+        """Keys among those a deferred call waited for that ended without a usable result."""
+        return tuple(key for key in record.on if self._calls[key].state in _UNUSABLE_STATES)

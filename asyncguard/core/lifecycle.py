@@ -1,0 +1,113 @@
+"""The legal transitions of calls and tasks, as tables; this module owns them.
+
+An event that a table does not allow raises :class:`~asyncguard.errors.IllegalTransitionError` and changes nothing. The
+diagrams in ARCHITECTURE.md are drawn from these tables by :func:`mermaid`, and a test compares the two.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.tasks import TaskState
+from asyncguard.errors import IllegalTransitionError
+
+
+class Move(StrEnum):
+    """What can happen to a call."""
+
+    ADMIT = "admit"
+    DEFER = "defer"
+    HOLD = "hold"
+    REJECT = "reject"
+    START = "start"
+    RECOVER = "recover"
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    DOUBT = "doubt"
+    SQUASH = "squash"
+    CANCEL = "cancel"
+    EXPIRE = "expire"
+
+
+_P, _D, _H, _Q, _R = (
+    CallState.PROPOSED,
+    CallState.DEFERRED,
+    CallState.HELD,
+    CallState.QUEUED,
+    CallState.PENDING,
+)
+
+CALL_TRANSITIONS: Mapping[tuple[CallState, Move], CallState] = {
+    (_P, Move.ADMIT): CallState.QUEUED,
+    (_P, Move.DEFER): CallState.DEFERRED,
+    (_P, Move.HOLD): CallState.HELD,
+    (_P, Move.REJECT): CallState.REJECTED,
+    (_D, Move.ADMIT): CallState.QUEUED,
+    (_D, Move.DEFER): CallState.DEFERRED,
+    (_D, Move.HOLD): CallState.HELD,
+    (_D, Move.REJECT): CallState.REJECTED,
+    (_D, Move.SQUASH): CallState.SQUASHED,
+    (_D, Move.EXPIRE): CallState.EXPIRED,
+    (_H, Move.ADMIT): CallState.QUEUED,
+    (_H, Move.DEFER): CallState.DEFERRED,
+    (_H, Move.REJECT): CallState.REJECTED,
+    (_H, Move.SQUASH): CallState.SQUASHED,
+    (_H, Move.EXPIRE): CallState.EXPIRED,
+    (_Q, Move.START): CallState.PENDING,
+    (_Q, Move.CANCEL): CallState.CANCELLED,
+    (_Q, Move.EXPIRE): CallState.EXPIRED,
+    (_R, Move.RECOVER): CallState.QUEUED,
+    (_R, Move.SUCCEED): CallState.DONE,
+    (_R, Move.FAIL): CallState.FAILED,
+    (_R, Move.DOUBT): CallState.IN_DOUBT,
+    (CallState.IN_DOUBT, Move.SUCCEED): CallState.RESOLVED,
+    (CallState.IN_DOUBT, Move.FAIL): CallState.FAILED,
+}
+"""Call state and move to call state; a pair that is missing is illegal."""
+
+TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskState], TaskState] = {
+    (TaskState.OPEN, TaskState.CLOSED): TaskState.CLOSED,
+    (TaskState.OPEN, TaskState.STOPPED): TaskState.STOPPED,
+    (TaskState.CLOSED, TaskState.OPEN): TaskState.OPEN,
+    (TaskState.STOPPED, TaskState.OPEN): TaskState.OPEN,
+}
+"""Task state and wanted state to task state; a task is opened again by a new message of the user."""
+
+
+def advance(state: CallState, move: Move) -> CallState:
+    """The state after a move.
+
+    Raises:
+        IllegalTransitionError: The table does not allow it.
+    """
+    target = CALL_TRANSITIONS.get((state, move))
+    if target is None:
+        allowed = ", ".join(sorted(m.value for s, m in CALL_TRANSITIONS if s is state)) or "nothing"
+        raise IllegalTransitionError(
+            f"A call that is {state.value} cannot {move.value}; it can: {allowed}.", state=state, move=move
+        )
+    return target
+
+
+def advance_task(state: TaskState, target: TaskState) -> TaskState:
+    """The task's state after it was moved to ``target``.
+
+    Raises:
+        IllegalTransitionError: The table does not allow it.
+    """
+    if (state, target) not in TASK_TRANSITIONS:
+        raise IllegalTransitionError(f"A task that is {state.value} cannot become {target.value}.", state=state)
+    return TASK_TRANSITIONS[state, target]
+
+
+def mermaid() -> str:
+    """Both tables as Mermaid state diagrams, calls first."""
+    lines = ["stateDiagram-v2", "    [*] --> proposed"]
+    lines += [
+        f"    {state.value} --> {target.value}: {move.value}" for (state, move), target in CALL_TRANSITIONS.items()
+    ]
+    sources = {state for state, _ in CALL_TRANSITIONS}
+    lines += [f"    {state.value} --> [*]" for state in CallState if state not in sources]
+    lines += ["", "stateDiagram-v2", "    [*] --> open"]
+    lines += [f"    {state.value} --> {target.value}" for state, target in TASK_TRANSITIONS]
+    return "\n".join(lines) + "\n"

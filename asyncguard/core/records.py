@@ -1,0 +1,88 @@
+"""What the ledger knows about one call and one task: the fold of their events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, Call, CallState
+from asyncguard.core.tasks import Task, TaskState
+
+
+@dataclass(kw_only=True, slots=True)
+class CallRecord:
+    """One call and what became of it. Only the ledger writes to it."""
+
+    call: Call
+    """As proposed."""
+    state: CallState = CallState.PROPOSED
+    """Where it stands."""
+    arguments: Mapping[str, Any] | None = None
+    """With operands substituted; ``None`` while they are the call's own."""
+    tool: str = ""
+    """Tool of the current attempt."""
+    attempts: int = 0
+    """Attempts handed to an executor."""
+    delay: float = 0.0
+    """Seconds that the next attempt has to wait."""
+    epoch: str = ""
+    """Process of the current attempt."""
+    on: tuple[str, ...] = ()
+    """Calls that it waits for (deferred) or that the model should wait for (rejected)."""
+    guard: str = ""
+    """The guard that spoke last."""
+    reason: str = ""
+    """What it said, or why the call was squashed."""
+    content: Any = None
+    """Result or error text, as long as it is held."""
+    error: str | None = None
+    """Class of the failure."""
+    placeholder: bool = False
+    """The model was told that the call is pending."""
+    delivered: bool = False
+    """The model was told how it ended."""
+    approved: bool = False
+    """A person approved it."""
+    started_at: float | None = None
+    """Engine time of the first attempt, in seconds."""
+    retired_at: float | None = None
+    """Engine time of the end, in seconds."""
+
+    @property
+    def key(self) -> str:
+        """The call's key."""
+        return self.call.key
+
+    @property
+    def open(self) -> bool:
+        """Whether more is to come."""
+        return self.state in OPEN_STATES
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the result may be used."""
+        return self.state in SUCCESS_STATES
+
+    @property
+    def effective_arguments(self) -> Mapping[str, Any]:
+        """Arguments as issued."""
+        return self.call.arguments if self.arguments is None else self.arguments
+
+
+@dataclass(kw_only=True, slots=True)
+class TaskRecord:
+    """One task and its progress. Only the ledger writes to it."""
+
+    task: Task
+    """As given."""
+    state: TaskState = TaskState.OPEN
+    """Where it stands."""
+    issued: int = 0
+    """Calls that were issued for it in all runs."""
+    rejections: int = 0
+    """Calls rejected in this run."""
+    passed_over: bool = False
+    """The model had a turn after the task's last news and did nothing for it."""
+    nudged: bool = False
+    """The model was told in this run that the task is unfinished."""
+    last_call: str | None = None
+    """Key of the latest call proposed for it."""

@@ -1,0 +1,77 @@
+"""The scoreboard: all that a guard may look at, and the view of it that the model is shown."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from asyncguard.config import GuardConfig
+from asyncguard.core.calls import CallState
+from asyncguard.core.evidence import EvidenceBook
+from asyncguard.core.ledger import Ledger
+from asyncguard.core.records import TaskRecord
+from asyncguard.core.tasks import TaskState
+from asyncguard.core.toolspec import ToolSpec
+
+Validator = Callable[[Mapping[str, Any]], tuple[str, ...]]
+"""Arguments to the problems found in them, each a sentence that starts with the path; empty if they fit."""
+
+
+@dataclass(kw_only=True)
+class Scoreboard:
+    """What is known at one moment; guards read it and change nothing."""
+
+    config: GuardConfig
+    """Switches and limits."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Calls and tasks."""
+    specs: Mapping[str, ToolSpec] = field(default_factory=dict)
+    """Declarations of all tools by name."""
+    validators: Mapping[str, Validator] = field(default_factory=dict)
+    """Checks of the arguments by tool name."""
+    evidence: EvidenceBook = field(default_factory=EvidenceBook)
+    """What the tasks have been told."""
+    tainted: bool = False
+    """Whether untrusted tool output is in the model's context."""
+
+    @property
+    def several_tasks(self) -> bool:
+        """Whether the model has to say which task a call is for."""
+        return self.ledger.task_count > 1
+
+    def spec(self, tool: str) -> ToolSpec:
+        """The declaration of a tool, the cautious default for an unknown one."""
+        return self.specs.get(tool) or ToolSpec(name=tool)
+
+    def in_foreground(self, tool: str) -> bool:
+        """Whether the model waits for this tool."""
+        return self.spec(tool).foreground(self.several_tasks)
+
+
+def task_view(board: Scoreboard) -> str:
+    """The state of all tasks as text for the model: one line a task, open calls named by their labels."""
+    lines = [_task_line(board, task) for task in board.ledger.tasks()]
+    return "State of your tasks (kept by the runtime):\n" + "\n".join(lines)
+
+
+def _task_line(board: Scoreboard, task: TaskRecord) -> str:
+    open_calls = [f"{record.call.label} {_STATE_WORDS[record.state]}" for record in board.ledger.open_of(task.task.id)]
+    if task.state is not TaskState.OPEN:
+        status = task.state.value
+    elif open_calls:
+        status = "waiting for " + ", ".join(open_calls[:8]) + (" and more" if len(open_calls) > 8 else "")
+    elif task.issued == 0:
+        status = "not started"
+    else:
+        status = (
+            f"{task.issued} call{'s' if task.issued != 1 else ''} answered; continue, or leave it if it is finished"
+        )
+    return f"- {task.task.id}: {status}"
+
+
+_STATE_WORDS = {
+    CallState.PROPOSED: "(proposed)",
+    CallState.DEFERRED: "(held back until its turn; do not repeat it)",
+    CallState.HELD: "(waiting for approval)",
+    CallState.QUEUED: "(running)",
+    CallState.PENDING: "(running)",
+}

@@ -1,0 +1,126 @@
+"""The declaration of a tool: all that guards, recovery and executors may know about it.
+
+Everything has a cautious default, so that an undeclared tool is safe: its effect may happen at most once, its footprint
+is unknown, it runs in the foreground of a single task and in the background of several.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from asyncguard.core.footprints import EffectClass, Footprint, fill
+from asyncguard.errors import DeclarationError
+
+
+class Mode(StrEnum):
+    """Who waits for a call."""
+
+    AUTO = "auto"
+    """Foreground with one task, background with several."""
+    FOREGROUND = "foreground"
+    """The model gets no turn before the result is there."""
+    BACKGROUND = "background"
+    """The model may go on with other tasks; the result arrives later."""
+    EXTERNAL = "external"
+    """The tool only starts the work; the result is delivered from outside through the inbox."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fallback:
+    """A sibling tool that can answer in place of another."""
+
+    tool: str
+    """Name of the sibling."""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Sibling's argument name to this tool's argument name; arguments not named keep their names."""
+
+    def translate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """This tool's arguments as the sibling's."""
+        renamed = {theirs: arguments[ours] for theirs, ours in self.arguments.items() if ours in arguments}
+        used = set(self.arguments.values())
+        return {name: value for name, value in arguments.items() if name not in used} | renamed
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSpec:
+    """What is known about one tool; every field but the name may be left out."""
+
+    name: str
+    """The name under which the model calls it."""
+    effect: EffectClass = EffectClass.AT_MOST_ONCE
+    """What may be repeated."""
+    reads: tuple[str, ...] | None = None
+    """Resource templates that the tool reads, ``None`` if unknown."""
+    writes: tuple[str, ...] | None = None
+    """Resource templates that the tool writes, ``None`` if unknown. A pure tool writes nothing."""
+    mode: Mode = Mode.AUTO
+    """Who waits."""
+    timeout: float | None = None
+    """Seconds before an attempt is given up; ``None`` waits for ever."""
+    grace: float | None = None
+    """Seconds before a placeholder is shown; ``None`` takes the configuration's."""
+    fallbacks: tuple[Fallback, ...] = ()
+    """Siblings to ask when the tool fails, in order."""
+    probe: str | None = None
+    """Name of a read-only tool which tells whether the effect happened (effect class ``probed``)."""
+    result_schema: Mapping[str, Any] | None = None
+    """JSON Schema of the result."""
+    tasks: frozenset[str] | None = None
+    """Ids of the tasks that may use the tool, ``None`` for all."""
+    key_argument: str | None = None
+    """Argument that receives the idempotency key; hidden from the model."""
+    token_argument: str | None = None
+    """Argument of an external tool that receives the delivery token; hidden from the model."""
+    destructive: bool = False
+    """Whether the effect destroys or spends something; such calls can be held for approval."""
+    approval: bool = False
+    """Whether a person has to approve every call."""
+    trusted_output: bool = False
+    """Whether the output comes from a source that cannot carry somebody else's instructions."""
+    interrupts: bool = False
+    """Whether the tool calls ``interrupt`` itself: it then runs alone and in the foreground."""
+    references: bool | None = None
+    """Whether operands may name pending results; ``None`` allows it for pure tools only."""
+    parameters: Mapping[str, Any] | None = None
+    """JSON Schema of the arguments as the model sees them; read from the tool by the front ends."""
+
+    def __post_init__(self) -> None:
+        """Refuse declarations that contradict themselves."""
+        if self.effect is EffectClass.PURE:
+            if self.writes:
+                raise DeclarationError(
+                    f"Tool {self.name!r} is declared pure and writes {self.writes}; drop one of them."
+                )
+            if self.destructive:
+                raise DeclarationError(f"Tool {self.name!r} is declared pure and destructive; drop one of them.")
+            object.__setattr__(self, "writes", ())
+        if self.effect is EffectClass.KEYED and self.key_argument is None:
+            raise DeclarationError(f"Tool {self.name!r} is keyed; name the argument that takes the key (key_argument).")
+        if self.effect is EffectClass.PROBED and self.probe is None:
+            raise DeclarationError(f"Tool {self.name!r} is probed; name the read-only tool that checks it (probe).")
+        if self.timeout is not None and self.timeout <= 0:
+            raise DeclarationError(f"Tool {self.name!r} has timeout {self.timeout}; give seconds > 0 or None.")
+        if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):
+            raise DeclarationError(f"Tool {self.name!r} interrupts; it can only run in the foreground.")
+
+    def footprint(self, arguments: Mapping[str, Any], task: str) -> Footprint:
+        """The resources of one call of this tool."""
+        if self.reads is None and self.writes is None:
+            return _UNKNOWN
+        values = {**arguments, "task_id": task}
+        return Footprint(reads=fill(self.reads, values), writes=fill(self.writes, values))
+
+    @property
+    def allows_references(self) -> bool:
+        """Whether a call may name a pending result as an operand."""
+        return self.effect is EffectClass.PURE if self.references is None else self.references
+
+    def foreground(self, several_tasks: bool) -> bool:
+        """Whether the model waits for this tool."""
+        if self.mode is Mode.AUTO:
+            return self.interrupts or not several_tasks
+        return self.mode is Mode.FOREGROUND
+
+
+_UNKNOWN = Footprint(reads=None, writes=None)

@@ -1,0 +1,98 @@
+"""Who moves next: the model, the runtime, a person, or nobody yet.
+
+The model gets a turn if news is undelivered, or if an open task has no open call and was not passed over since its last
+news. Otherwise the run waits, which costs no model turn. A rejection that names pending calls is no news of its own:
+the model can do nothing with it before their results are there, so both arrive in the same turn.
+"""
+
+from enum import StrEnum
+
+from asyncguard.config import Delivery
+from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
+from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.core.toolspec import Mode
+
+
+class Step(StrEnum):
+    """What the runtime does next."""
+
+    RELEASE = "release"
+    """Judge deferred calls that wait for nothing any more."""
+    DISPATCH = "dispatch"
+    """Issue admitted calls."""
+    APPROVE = "approve"
+    """Ask a person."""
+    MODEL = "model"
+    """Deliver what there is and let the model speak."""
+    WAIT = "wait"
+    """Wait for a completion."""
+    PARK = "park"
+    """Only external calls are open: rest until a delivery."""
+
+
+def next_step(board: Scoreboard) -> Step:
+    """The next step of a run in which the model has spoken at least once."""
+    ledger = board.ledger
+    if ledger.ready():
+        return Step.RELEASE
+    if ledger.count(CallState.QUEUED):
+        return Step.DISPATCH
+    if ledger.count(CallState.HELD):
+        return Step.APPROVE
+    pending = ledger.count(CallState.PENDING)
+    if pending and _foreground_pending(board):
+        return Step.WAIT
+    if not board.config.waiting or not ledger.any_open() or has_news(board) or idle_tasks(board):
+        return Step.MODEL
+    return Step.PARK if _only_external(board) else Step.WAIT
+
+
+def has_news(board: Scoreboard) -> bool:
+    """Whether something can be delivered that lets the model act."""
+    return any(_ready_to_tell(record, board) for record in (*board.ledger.news(), *board.ledger.unanswered()))
+
+
+def _ready_to_tell(record: CallRecord, board: Scoreboard) -> bool:
+    if record.open:
+        return False
+    ledger = board.ledger
+    if record.state is CallState.REJECTED and any(ledger.record(key).open for key in record.on):
+        return False
+    return board.config.delivery is Delivery.ANY or not ledger.group_open(record)
+
+
+def deliverable(board: Scoreboard) -> list[CallRecord]:
+    """Ended calls with a placeholder whose results may be told now, in order of their end."""
+    return [record for record in board.ledger.news() if _ready_to_tell(record, board)]
+
+
+def idle_tasks(board: Scoreboard) -> list[str]:
+    """Open tasks without open calls which the model has not passed over since their last news."""
+    ledger = board.ledger
+    return [task.task.id for task in ledger.open_tasks() if not task.passed_over and not ledger.has_open(task.task.id)]
+
+
+def passed_over(board: Scoreboard, mentioned: set[str], calls: int) -> tuple[str, ...]:
+    """The tasks that a model message passes over.
+
+    A message without calls passes over every idle task; one with several calls, every idle task that it does not
+    mention. A single call says nothing about the others: many models, and the text protocol, make one call a message.
+
+    Args:
+        board: What is known, the message's calls included.
+        mentioned: Tasks for which the message made calls.
+        calls: Number of calls in the message.
+    """
+    if calls == 1:
+        return ()
+    return tuple(task for task in idle_tasks(board) if task not in mentioned)
+
+
+def _foreground_pending(board: Scoreboard) -> bool:
+    return any(board.in_foreground(tool) for tool in board.ledger.pending_tools())
+
+
+def _only_external(board: Scoreboard) -> bool:
+    tools = board.ledger.pending_tools()
+    return bool(tools) and all(board.spec(tool).mode is Mode.EXTERNAL for tool in tools)

@@ -1,0 +1,66 @@
+"""Errors, one class per party at fault.
+
+The class docstring is the default message and says what to do; data sits in attributes. A verdict of a guard is never
+an exception: exceptions mean that somebody has to change code, configuration or an external service.
+"""
+
+from typing import Any
+
+
+class AsyncguardError(Exception):
+    """Something went wrong inside asyncguard; please report it with the structured log of the run."""
+
+    def __init__(self, message: str | None = None, **data: Any) -> None:
+        """Build the error.
+
+        Args:
+            message: What happened and what to do; the first line of the class docstring by default.
+            **data: Facts about the failure, kept in ``self.data``.
+        """
+        self.data: dict[str, Any] = data
+        doc = (type(self).__doc__ or "").strip().splitlines()
+        super().__init__(message if message is not None else (doc[0] if doc else type(self).__name__))
+
+
+class CallerError(AsyncguardError):
+    """The code that calls asyncguard passed something unusable; correct the arguments."""
+
+
+class DeclarationError(CallerError):
+    """A tool is declared in a way that cannot work; correct its ToolSpec."""
+
+
+class UnknownTokenError(CallerError):
+    """No pending external call has this token; deliver with the token that the tool received."""
+
+
+class ToolFault(AsyncguardError):
+    """A tool failed; raise this from a tool to say how.
+
+    Attributes:
+        transient: Whether trying again may help.
+        started: Whether the effect may have begun. ``False`` allows a retry of any effect class.
+        retry_after: Seconds to wait before the next attempt, if the tool's server said so.
+    """
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        transient: bool = False,
+        started: bool = True,
+        retry_after: float | None = None,
+    ) -> None:
+        """Build the fault; see the class attributes."""
+        super().__init__(message, transient=transient, started=started, retry_after=retry_after)
+        self.transient = transient
+        self.started = started
+        self.retry_after = retry_after
+
+
+class IllegalTransitionError(AsyncguardError):
+    """An event arrived that the lifecycle table does not allow; nothing was changed."""
+
+
+class UnknownCallError(AsyncguardError):
+    """An event names a call that the ledger does not know; nothing was changed."""

@@ -1,0 +1,67 @@
+"""What a provider adds to an answer, and how it cuts the answer into a stream."""
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
+
+GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
+"""Where langchain-google-genai keeps thought signatures: a key of `additional_kwargs`, by tool call id."""
+
+
+def completed(message: AIMessage, request: Sequence[BaseMessage], *, signed: bool) -> AIMessage:
+    """Adds usage, finish reason and, if asked, a thought signature, wherever the message has none of its own."""
+    if message.usage_metadata is None:
+        message.usage_metadata = _usage(message, request)
+    finish = "tool_calls" if message.tool_calls or message.invalid_tool_calls else "stop"
+    message.response_metadata = {"model_name": "scripted", "finish_reason": finish, **message.response_metadata}
+    if signed and message.tool_calls:
+        first = message.tool_calls[0]["id"]
+        signature = base64.b64encode(f"signature of {first}".encode()).decode()
+        message.additional_kwargs.setdefault(GEMINI_SIGNATURES, {str(first): signature})
+    return message
+
+
+def chunks_of(message: AIMessage) -> Iterator[AIMessageChunk]:
+    """Cuts a message into chunks that add up to it: text by words, each call's arguments in two pieces."""
+    for content in _pieces(message.content):
+        yield AIMessageChunk(content=content, id=message.id)
+    for call in _call_pieces(message):
+        yield AIMessageChunk(content="", id=message.id, tool_call_chunks=[call])
+    yield AIMessageChunk(
+        content="",
+        id=message.id,
+        name=message.name,
+        additional_kwargs=message.additional_kwargs,
+        response_metadata=message.response_metadata,
+        usage_metadata=message.usage_metadata,
+        chunk_position="last",
+    )
+
+
+def _pieces(content: str | list[str | dict[str, Any]]) -> list[Any]:
+    # Blocks stay whole: how they are cut differs from provider to provider.
+    return re.findall(r"\S*\s*", content)[:-1] if isinstance(content, str) else [content]
+
+
+def _call_pieces(message: AIMessage) -> Iterator[ToolCallChunk]:
+    whole: list[tuple[str | None, str | None, str]] = [
+        (call["name"], call["id"], json.dumps(call["args"])) for call in message.tool_calls
+    ]
+    whole += [(call["name"], call["id"], call["args"] or "") for call in message.invalid_tool_calls]
+    for index, (name, identity, arguments) in enumerate(whole):
+        middle = len(arguments) // 2
+        yield tool_call_chunk(name=name, id=identity, args=arguments[:middle], index=index)
+        yield tool_call_chunk(args=arguments[middle:], index=index)
+
+
+def _usage(message: AIMessage, request: Sequence[BaseMessage]) -> UsageMetadata:
+    # Four characters a token: near enough for budgets, and the same on every machine.
+    asked = sum(len(str(part.content)) for part in request) // 4
+    answered = (len(str(message.content)) + sum(len(json.dumps(call["args"])) for call in message.tool_calls)) // 4
+    return UsageMetadata(input_tokens=asked, output_tokens=answered, total_tokens=asked + answered)

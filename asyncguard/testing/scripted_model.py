@@ -1,0 +1,250 @@
+"""A chat model that answers from a script and remembers what it was asked."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.tool import tool_call
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import PrivateAttr
+from typing_extensions import override
+
+from asyncguard.testing.completion import chunks_of, completed
+from asyncguard.testing.script import Calls, ScriptExhaustedError, Step, StepFunction, ToolSchema
+from asyncguard.testing.timing import Timing
+
+Script: TypeAlias = Sequence[Step] | StepFunction
+"""Answers in order, or one function that makes every answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRequest:
+    """One request as the model received it."""
+
+    number: int
+    """Which request this was, counted from 1 over all bound copies."""
+    messages: tuple[BaseMessage, ...]
+    """Deep copies of the messages, so that later changes do not show."""
+    tools: tuple[ToolSchema, ...]
+    """The tools bound at the time, with their schemas."""
+    tool_choice: Any
+    """What `bind_tools` was told about the choice, or None."""
+    options: Mapping[str, Any]
+    """Every other keyword: `stop`, `strict`, `response_format`, ..."""
+    at: float
+    """When the request arrived, in seconds of the model's clock."""
+    streamed: bool
+    """Whether the answer was streamed."""
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """Names of the bound tools, in order."""
+        return tuple(schema["function"]["name"] for schema in self.tools if "function" in schema)
+
+
+class _Tape:
+    """Script, position and record, shared by every copy of one model."""
+
+    def __init__(self, script: Script) -> None:
+        if isinstance(script, str | AIMessage | Calls):
+            raise TypeError("a script is a list of answers or one function; put a single answer into a list")
+        self.steps = None if callable(script) else tuple(script)
+        self.policy = script if callable(script) else None
+        self.requests: list[ModelRequest] = []
+        # Reentrant: a step may itself look at the record. It is held while a step decides, so that requests from
+        # several threads are numbered and answered in one order.
+        self.lock = threading.RLock()
+
+    def step(self, name: str, number: int, messages: Sequence[BaseMessage]) -> Step:
+        if self.steps is None:
+            assert self.policy is not None
+            return self.policy
+        if number > len(self.steps):
+            last = repr(messages[-1].content)[:200] if messages else "nothing"
+            raise ScriptExhaustedError(name, len(self.steps), f"request {number}, last message {last}")
+        return self.steps[number - 1]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "_Tape":
+        return self
+
+
+class ScriptedChatModel(BaseChatModel):
+    """A deterministic chat model for tests; works sync, async, streamed, bound, and from several threads.
+
+    Every request takes the next answer of the script; a request more than the script has answers raises
+    `ScriptExhaustedError`. Ids are counted, never random: message n is `<id_prefix>-n`, its k-th call
+    `<id_prefix>_n_k`. Copies, such as those of `bind_tools`, share script and record.
+
+    Streamed malformed arguments meet the leniency of LangChain's chunk merging, as those of a real provider do.
+
+    Args:
+        script: Answers in order, or a function `(messages, tools) -> answer` that makes every answer.
+        latency: Seconds that an answer takes, or a function of the request; async requests sleep on their loop.
+        id_prefix: Start of all ids; give each model of a conversation its own.
+        sign_calls: Put a Gemini thought signature on the first call of each message, as Gemini 3 does.
+        timing: Clock of the record and sleep of the sync variant.
+        options: Fields of `BaseChatModel`, such as `disable_streaming`.
+
+    Raises:
+        TypeError: `script` is a single answer.
+    """
+
+    _tape: _Tape = PrivateAttr()
+    _latency: float | Callable[[ModelRequest], float] = PrivateAttr()
+    _id_prefix: str = PrivateAttr()
+    _sign_calls: bool = PrivateAttr()
+    _timing: Timing = PrivateAttr()
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        latency: float | Callable[[ModelRequest], float] = 0.0,
+        id_prefix: str = "call",
+        sign_calls: bool = False,
+        timing: Timing | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._tape = _Tape(script)
+        self._latency = latency
+        self._id_prefix = id_prefix
+        self._sign_calls = sign_calls
+        self._timing = timing or Timing()
+
+    @property
+    def requests(self) -> list[ModelRequest]:
+        """What the model was asked, in order; a fresh list."""
+        with self._tape.lock:
+            return list(self._tape.requests)
+
+    @property
+    def remaining(self) -> int | None:
+        """Answers left in the script; None if a function makes them."""
+        with self._tape.lock:
+            return None if self._tape.steps is None else max(0, len(self._tape.steps) - len(self._tape.requests))
+
+    @property
+    @override
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    @override
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: Any = None,
+        strict: bool | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Binds tools to a copy that shares script and record."""
+        schemas = [_schema(tool, strict) for tool in tools]
+        if strict is not None:
+            kwargs["strict"] = strict
+        return super().bind(tools=schemas, tool_choice=tool_choice, **kwargs)
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        request, answer = self._decide(messages, {"stop": stop, **kwargs}, streamed=False)
+        self._timing.sleep(self._seconds(request))
+        return ChatResult(generations=[ChatGeneration(message=self._complete(request, answer))])
+
+    @override
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        request, answer = self._decide(messages, {"stop": stop, **kwargs}, streamed=False)
+        await asyncio.sleep(self._seconds(request))
+        return ChatResult(generations=[ChatGeneration(message=self._complete(request, answer))])
+
+    @override
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        request, answer = self._decide(messages, {"stop": stop, **kwargs}, streamed=True)
+        self._timing.sleep(self._seconds(request))
+        for chunk in chunks_of(self._complete(request, answer)):
+            yield ChatGenerationChunk(message=chunk)
+
+    @override
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        request, answer = self._decide(messages, {"stop": stop, **kwargs}, streamed=True)
+        await asyncio.sleep(self._seconds(request))
+        for chunk in chunks_of(self._complete(request, answer)):
+            yield ChatGenerationChunk(message=chunk)
+
+    def _decide(
+        self, messages: Sequence[BaseMessage], options: dict[str, Any], *, streamed: bool
+    ) -> tuple[ModelRequest, AIMessage | str | Calls | Exception]:
+        # The answer is decided on arrival and delivered after the latency: arrival order alone decides who gets which.
+        with self._tape.lock:
+            request = ModelRequest(
+                number=len(self._tape.requests) + 1,
+                messages=tuple(message.model_copy(deep=True) for message in messages),
+                tools=tuple(options.pop("tools", None) or ()),
+                tool_choice=options.pop("tool_choice", None),
+                options={key: value for key, value in options.items() if value is not None},
+                at=self._timing.clock(),
+                streamed=streamed,
+            )
+            self._tape.requests.append(request)
+            step = self._tape.step(self.name or self._llm_type, request.number, messages)
+            while callable(step):
+                step = step(request.messages, request.tools)
+            return request, step
+
+    def _seconds(self, request: ModelRequest) -> float:
+        return self._latency(request) if callable(self._latency) else self._latency
+
+    def _complete(self, request: ModelRequest, answer: AIMessage | str | Calls | Exception) -> AIMessage:
+        match answer:
+            case Exception():
+                raise answer
+            case AIMessage():
+                message = answer.model_copy(deep=True)
+            case str():
+                message = AIMessage(content=answer)
+            case Calls():
+                ids = answer.ids or [f"{self._id_prefix}_{request.number}_{k + 1}" for k in range(len(answer.calls))]
+                made = [tool_call(name=n, args=dict(a), id=i) for (n, a), i in zip(answer.calls, ids, strict=True)]
+                message = AIMessage(content=answer.text, tool_calls=made)
+            case _:
+                raise TypeError(f"a step returned {type(answer).__name__}, which is no answer")
+        message.id = message.id or f"{self._id_prefix}-{request.number}"
+        return completed(message, request.messages, signed=self._sign_calls)
+
+
+def _schema(tool: dict[str, Any] | type | Callable[..., Any] | BaseTool, strict: bool | None) -> dict[str, Any]:
+    # A provider's own tool, such as {"type": "web_search"}, has no function and goes through as it is.
+    if isinstance(tool, dict) and tool.get("type") not in (None, "function", "object"):
+        return tool
+    return convert_to_openai_tool(tool, strict=strict)
