@@ -1,0 +1,74 @@
+"""Section `growth`: what a step costs, in time and bytes, when many came before it."""
+
+from collections.abc import Iterator, Mapping
+
+import contest
+from contest import Entry, Outcome
+from settings import Settings
+from table import Reference, Row, row
+
+_BASE = "create_agent:SAVED"
+
+# Limits on the ratio to _BASE at the long run: time, then bytes.
+_TIME_LIMITS = {"guarded:GRAPH_SAVED": 0.5}
+_BYTE_LIMITS = {"guarded:GRAPH_SAVED": 0.025}
+# Limits on a peer's ratio to itself: a constant price per step, and bytes in proportion to the steps.
+_OWN_TIME_LIMITS = {"guarded:GRAPH": 1.3, "guarded:GRAPH_SAVED": 1.3}
+_OWN_BYTE_LIMITS = {"guarded:GRAPH_SAVED": 4.5}
+# Bytes are compared over this part of the long run: at a few steps a file is mostly its empty pages.
+_PART = 4
+
+PEERS = (
+    Entry(peer="create_agent:PLAIN"),
+    Entry(peer=_BASE),
+    Entry(peer="create_agent:DELTA"),
+    Entry(peer="guarded:GRAPH"),
+    Entry(peer="guarded:GRAPH_SAVED"),
+    Entry(peer="guarded:MIDDLEWARE_SAVED"),
+)
+
+
+def measure(settings: Settings) -> list[Row]:
+    """Runs every peer at three lengths and compares it with `create_agent` and with itself; nothing without that."""
+    part = settings.long_steps // _PART
+    short, middle, long = (
+        contest.run(PEERS, settings, steps=steps) for steps in (settings.steps, part, settings.long_steps)
+    )
+    if _BASE not in long:
+        return []
+    return [
+        *_times(short, long, settings),
+        *_bytes(middle, long, settings),
+    ]
+
+
+def _times(short: Mapping[str, Outcome], long: Mapping[str, Outcome], settings: Settings) -> Iterator[Row]:
+    before = {name: _step_times(outcome, settings.steps) for name, outcome in short.items()}
+    after = {name: _step_times(outcome, settings.long_steps) for name, outcome in long.items()}
+    for name, outcome in long.items():
+        base = Reference(name=long[_BASE].peer.name, values=after[_BASE], limit=_TIME_LIMITS.get(name))
+        yield row(("growth", f"{settings.long_steps} steps"), outcome.peer.name, after[name], "us/step", base)
+    for name, outcome in long.items():
+        own = Reference(name=f"its {settings.steps} steps", values=before[name], limit=_OWN_TIME_LIMITS.get(name))
+        yield row(("growth", "price of a later step"), outcome.peer.name, after[name], "us/step", own)
+
+
+def _bytes(middle: Mapping[str, Outcome], long: Mapping[str, Outcome], settings: Settings) -> Iterator[Row]:
+    before = {name: _kilobytes(outcome) for name, outcome in middle.items()}
+    after = {name: _kilobytes(outcome) for name, outcome in long.items()}
+    stored = [name for name in long if any(after[name])]
+    for name in stored:
+        base = Reference(name=long[_BASE].peer.name, values=after[_BASE], limit=_BYTE_LIMITS.get(name))
+        yield row(("growth", f"stored, {settings.long_steps} steps"), long[name].peer.name, after[name], "kB", base)
+    for name in stored:
+        part = settings.long_steps // _PART
+        own = Reference(name=f"its {part} steps", values=before[name], limit=_OWN_BYTE_LIMITS.get(name))
+        yield row(("growth", f"stored, {_PART} x the steps"), long[name].peer.name, after[name], "kB", own)
+
+
+def _step_times(outcome: Outcome, steps: int) -> list[float]:
+    return [sample.seconds / steps * 1e6 for sample in outcome.samples]
+
+
+def _kilobytes(outcome: Outcome) -> list[float]:
+    return [sample.bytes / 1000 for sample in outcome.samples]

@@ -1,0 +1,62 @@
+"""An agent loop as one writes it by hand on LangGraph, and the floor under every graph: a super-step of nothing."""
+
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.messages import AnyMessage, ToolMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+
+from chat import scripted_chat, scripted_tool
+from peers.graphs import graph_peer
+from script import Script
+
+
+class _Messages(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+def _hand_written(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
+    model, tool = scripted_chat(script), scripted_tool(script)
+
+    async def think(state: _Messages) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    async def act(state: _Messages) -> dict[str, Any]:
+        calls = state["messages"][-1].tool_calls  # type: ignore[union-attr]  # only an assistant message leads here
+        return {"messages": [ToolMessage(await tool.ainvoke(call["args"]), tool_call_id=call["id"]) for call in calls]}
+
+    # Asynchronous: LangGraph hands a plain function to a thread, which costs 18 % of a step.
+    async def more(state: _Messages) -> str:
+        return "act" if state["messages"][-1].tool_calls else END  # type: ignore[union-attr]
+
+    graph = StateGraph(_Messages)
+    graph.add_node("think", think)
+    graph.add_node("act", act)
+    graph.add_edge(START, "think")
+    graph.add_conditional_edges("think", more, ["act", END])
+    graph.add_edge("act", "think")
+    return graph.compile(checkpointer=saver)
+
+
+class _Count(TypedDict):
+    count: int
+
+
+def _super_steps(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
+    async def tick(state: _Count) -> _Count:
+        script.executed += 1
+        return {"count": script.executed}
+
+    async def more(state: _Count) -> str:
+        return "tick" if script.executed < script.steps else END
+
+    graph = StateGraph(_Count)
+    graph.add_node("tick", tick)
+    graph.add_edge(START, "tick")
+    graph.add_conditional_edges("tick", more, ["tick", END])
+    return graph.compile(checkpointer=saver)
+
+
+LOOP = graph_peer("hand-written StateGraph", _hand_written)
+SUPER_STEP = graph_peer("an empty super-step", _super_steps)

@@ -1,0 +1,56 @@
+"""Section `steps`: the time of one step (a model turn with one tool call, and the call) in a short run."""
+
+from collections.abc import Iterator, Sequence
+
+import contest
+from contest import Entry
+from settings import Settings
+from table import Reference, Row, row
+
+_BASE = "create_agent:PLAIN"
+_DURABLE_BASE = "create_agent:SAVED"
+
+VOLATILE = (
+    Entry(peer=_BASE),
+    Entry(peer="langgraph_loop:SUPER_STEP", reference=_BASE),
+    Entry(peer="langgraph_loop:LOOP", reference=_BASE),
+    Entry(peer="create_agent:EMPTY_HOOKS", reference=_BASE),
+    Entry(peer="guarded:EMPTY_HOOKS", reference=_BASE),
+    Entry(peer="pydantic_agent:AGENT", reference=_BASE),
+    Entry(peer="openai_agents:AGENT", reference=_BASE),
+    Entry(peer="guarded:GRAPH", reference=_BASE, limit=1.0),
+    Entry(peer="guarded:MIDDLEWARE", reference="guarded:EMPTY_HOOKS", limit=1.1),
+)
+
+DURABLE = (
+    Entry(peer=_DURABLE_BASE),
+    Entry(peer="create_agent:DELTA", reference=_DURABLE_BASE),
+    Entry(peer="guarded:GRAPH_SAVED", reference=_DURABLE_BASE, limit=1.3),
+    Entry(peer="guarded:MIDDLEWARE_SAVED", reference=_DURABLE_BASE),
+)
+
+
+def measure(settings: Settings) -> list[Row]:
+    """Times a step of every peer, first with nothing kept, then with a checkpoint on the disk."""
+    return [
+        *_rows("no saver", VOLATILE, settings),
+        *_rows("SQLite saver", DURABLE, settings),
+    ]
+
+
+def _rows(case: str, entries: Sequence[Entry], settings: Settings) -> Iterator[Row]:
+    outcomes = contest.run(entries, settings, steps=settings.steps)
+    times = {
+        name: [sample.seconds / settings.steps * 1e6 for sample in outcome.samples]
+        for name, outcome in outcomes.items()
+    }
+    for entry in entries:
+        if entry.peer not in outcomes:
+            continue
+        reference = (
+            Reference(name=outcomes[entry.reference].peer.name, values=times[entry.reference], limit=entry.limit)
+            if entry.reference in outcomes
+            else None
+        )
+        heading = ("steps", f"{settings.steps} steps, {case}")
+        yield row(heading, outcomes[entry.peer].peer.name, times[entry.peer], "us/step", reference)
