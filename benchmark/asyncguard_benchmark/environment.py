@@ -1,0 +1,178 @@
+"""The message clock: which call is issued when, and when its result arrives.
+
+The clock counts ticks. In the plain loop every assistant message is one tick, so a call issued in tick t with delay d
+is delivered after message t + d, as in the paper. A runtime may also let a tick pass without a message (a wait) and may
+issue calls by itself; rounds (assistant messages) and ticks are therefore counted apart. The environment knows nothing
+of messages: whoever drives it renders what it returns.
+
+One turn of a driver: `begin_round` or `advance`, then `issue` any number of calls, then `due`, again after every
+further `issue` in the same tick, because a delay may be 0.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from asyncguard_benchmark.errors import UnknownSubTaskError
+from asyncguard_benchmark.executors.catalogue import fresh_executor
+from asyncguard_benchmark.executors.executor import copy_json
+from asyncguard_benchmark.scenario import Composition, Regime
+
+_FIXED_DELAY = {Regime.SYNC: 0, Regime.FIXED1: 1, Regime.FIXED2: 2}
+_LEAST_RANDOM_DELAY = {Regime.RANDOM01: 0, Regime.RANDOM12: 1}
+
+
+def delay(regime: Regime, seed: int, task_id: str, count: int) -> int:
+    """Ticks between the `count`-th call of a sub-task, from 1, and its result.
+
+    Random delays depend on nothing else, so they are the same however an agent orders its sub-tasks.
+    """
+    if regime in _FIXED_DELAY:
+        return _FIXED_DELAY[regime]
+    digest = hashlib.sha256(f"{seed}\n{task_id}\n{count}".encode()).digest()
+    return _LEAST_RANDOM_DELAY[regime] + digest[0] % 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallRecord:
+    """One call that reached an executor."""
+
+    number: int
+    """Order of issue over all sub-tasks, from 0."""
+    task_id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    """As issued: operands are already substituted."""
+    response: str
+    """The result, serialised when the call was issued."""
+    issued: int
+    """Tick of issue; the effect happened in it."""
+    due: int
+    """Tick from which the result may be delivered."""
+    delivered: int | None = None
+    """Tick of delivery; None if the run ended before."""
+    pending_before: tuple[int, ...] = ()
+    """Numbers of the calls of the same sub-task whose results were undelivered at issue."""
+
+    @property
+    def premature(self) -> bool:
+        """Whether the sub-task had a pending call when this one was issued."""
+        return bool(self.pending_before)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counters:
+    """What is counted while an episode runs."""
+
+    rounds: int = 0
+    """Assistant messages, the final one included."""
+    ticks: int = 0
+    """Ticks of the clock: rounds, and waits of a runtime."""
+    idle_turns: int = 0
+    """Assistant messages that neither called a tool nor ended the run."""
+    format_errors: int = 0
+    """Actions that could not be read and were answered by an error at once."""
+    truncated: bool = False
+    """Whether the cap on assistant messages ended the run."""
+
+
+class Environment:
+    """The world of one composition: an executor for each sub-task, behind the message clock."""
+
+    def __init__(self, composition: Composition, regime: Regime, seed: int) -> None:
+        self.composition = composition
+        self.regime = regime
+        self._seed = seed
+        self._executors = {task.id: fresh_executor(task) for task in composition.sub_tasks}
+        self._issued: Counter[str] = Counter()
+        self._records: list[CallRecord] = []
+        # Numbers of undelivered calls; a dictionary keeps the order of issue and removes in constant time.
+        self._pending: dict[int, None] = {}
+        self._counters = Counters()
+
+    @property
+    def tick(self) -> int:
+        """The present tick; 0 before the first message."""
+        return self._counters.ticks
+
+    @property
+    def counters(self) -> Counters:
+        """What was counted so far."""
+        return self._counters
+
+    @property
+    def trajectory(self) -> tuple[CallRecord, ...]:
+        """All calls in the order of issue."""
+        return tuple(self._records)
+
+    def pending(self, task_id: str | None = None) -> tuple[CallRecord, ...]:
+        """Undelivered calls in the order of issue, of one sub-task or of all."""
+        records = (self._records[number] for number in self._pending)
+        return tuple(record for record in records if task_id is None or record.task_id == task_id)
+
+    def advance(self) -> int:
+        """Lets one tick pass without an assistant message, and returns the new tick."""
+        self._counters = replace(self._counters, ticks=self._counters.ticks + 1)
+        return self.tick
+
+    def begin_round(self) -> int:
+        """Counts an assistant message and its tick; returns the new tick."""
+        self._counters = replace(self._counters, rounds=self._counters.rounds + 1)
+        return self.advance()
+
+    def issue(self, task_id: str, tool: str, arguments: Mapping[str, Any]) -> CallRecord:
+        """Makes a call: its effect happens and its result is fixed now, its delivery comes later.
+
+        Tool and arguments may be wrong in any way: that is a result like any other.
+
+        Raises:
+            UnknownSubTaskError: the composition holds no such sub-task.
+        """
+        executor = self._executors.get(task_id)
+        if executor is None:
+            raise UnknownSubTaskError(f"the composition has no sub-task {task_id!r}")
+        self._issued[task_id] += 1
+        wait = delay(self.regime, self._seed, task_id, self._issued[task_id])
+        record = CallRecord(
+            number=len(self._records),
+            task_id=task_id,
+            tool=tool,
+            arguments=copy_json(arguments),
+            response=executor.call(tool, arguments),
+            issued=self.tick,
+            due=self.tick + wait,
+            pending_before=tuple(earlier.number for earlier in self.pending(task_id)),
+        )
+        self._records.append(record)
+        self._pending[record.number] = None
+        return record
+
+    def due(self) -> tuple[CallRecord, ...]:
+        """Delivers what is due: by due tick, then by order of issue. Each call is returned once, ever."""
+        ready = sorted(
+            (r for r in self.pending() if r.due <= self.tick), key=lambda record: (record.due, record.number)
+        )
+        delivered = tuple(replace(record, delivered=self.tick) for record in ready)
+        for record in delivered:
+            self._records[record.number] = record
+            del self._pending[record.number]
+        return delivered
+
+    def note_idle_turn(self) -> None:
+        """Counts an assistant message that did nothing."""
+        self._counters = replace(self._counters, idle_turns=self._counters.idle_turns + 1)
+
+    def note_format_error(self) -> None:
+        """Counts an action that could not be read."""
+        self._counters = replace(self._counters, format_errors=self._counters.format_errors + 1)
+
+    def note_truncated(self) -> None:
+        """Notes that the cap on assistant messages ended the run."""
+        self._counters = replace(self._counters, truncated=True)
+
+
+def most_rounds(composition: Composition) -> int:
+    """The cap on assistant messages: max(30, 4 * gold calls + 4 * sub-tasks)."""
+    return max(30, 4 * composition.gold_calls + 4 * len(composition.sub_tasks))

@@ -1,0 +1,26 @@
+"""Errors of the benchmark, named by whose fault they are."""
+
+
+class BenchmarkError(Exception):
+    """Base class of everything that the benchmark raises on purpose."""
+
+
+class DataError(BenchmarkError):
+    """A data file breaks its format; the message names the place."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+        self.problem = problem
+
+
+class EpisodeFormatError(DataError):
+    """A saved episode cannot be read back; nothing of it is scored."""
+
+
+class UnknownSubTaskError(BenchmarkError):
+    """A player issued a call for a sub-task that the composition does not hold; players must check ids first."""
+
+
+class ToolFailure(BenchmarkError):
+    """A tool refuses a call and has changed nothing; the executor turns it into an ``{"error": ...}`` result."""

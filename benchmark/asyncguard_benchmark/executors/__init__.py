@@ -1,0 +1,1 @@
+"""The tools of each category and what runs them."""

@@ -1,0 +1,115 @@
+"""How a tool presents itself: to a model by a JSON schema, to a guard by its footprint."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+TASK_ARGUMENT = "task_id"
+"""The argument that says, on the native surface, which sub-task a call belongs to; no tool may have one so named."""
+
+State = dict[str, Any]
+"""The hidden state of one sub-task: plain JSON, changed in place by the tools."""
+
+
+class Effect(StrEnum):
+    """What repeating a call does."""
+
+    PURE = "pure"
+    """It changes nothing."""
+    IDEMPOTENT = "idempotent"
+    """Twice in a row leaves and answers what once does."""
+    AT_MOST_ONCE = "at_most_once"
+    """Anything else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolDeclaration:
+    """What a guard may know of a tool: no code, only strings.
+
+    Resource names are templates over the arguments and ``{task_id}``: every sub-task has a state of its own, so equal
+    names in two sub-tasks are different resources. Two calls whose filled-in footprints do not meet commute.
+    """
+
+    name: str
+    effect: Effect
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if (self.effect is Effect.PURE) != (not self.writes):
+            raise ValueError(f"{self.name}: a tool is pure if and only if it writes nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One tool of a category."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON schema of the arguments, an object."""
+    effect: Effect
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    run: Callable[..., Any]
+    """``run(state, **arguments)`` gives a JSON value or None, or raises ToolFailure before it changes anything."""
+
+    def __post_init__(self) -> None:
+        Draft202012Validator.check_schema(self.parameters)
+        if TASK_ARGUMENT in self.parameters["properties"]:
+            raise ValueError(f"{self.name}: {TASK_ARGUMENT!r} is reserved")
+        _ = self.declaration
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        """What a guard is told."""
+        return ToolDeclaration(name=self.name, effect=self.effect, reads=self.reads, writes=self.writes)
+
+    @cached_property
+    def validator(self) -> Draft202012Validator:
+        """Checks arguments; made once, as making it costs more than using it."""
+        return Draft202012Validator(self.parameters)
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """Default values of the arguments that have one."""
+        properties = self.parameters["properties"]
+        return {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+
+    def function_schema(self) -> dict[str, Any]:
+        """Name, description and parameters, as an API list shows them."""
+        return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+
+
+def arguments(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an argument object: closed, and what has no default is required."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [name for name, schema in properties.items() if "default" not in schema],
+        "additionalProperties": False,
+    }
+
+
+def text(description: str, **more: Any) -> dict[str, Any]:
+    """The schema of a string that is not empty."""
+    return {"type": "string", "minLength": 1, "description": description, **more}
+
+
+def whole(description: str, **more: Any) -> dict[str, Any]:
+    """The schema of a whole number of at least one."""
+    return {"type": "integer", "minimum": 1, "description": description, **more}
+
+
+def amount(description: str) -> dict[str, Any]:
+    """The schema of an amount of money above zero."""
+    return {"type": "number", "exclusiveMinimum": 0, "description": description}
+
+
+def choice(description: str, options: tuple[str, ...], **more: Any) -> dict[str, Any]:
+    """The schema of one of several words."""
+    return {"type": "string", "enum": list(options), "description": description, **more}

@@ -1,0 +1,98 @@
+"""Runs the calls of one sub-task on a state of its own.
+
+Rules: deterministic; the initial state is copied, so runs never share anything; arguments are validated before the tool
+sees them; a tool is reached through the allow-list of the sub-task, by keyword arguments; a failing call changes
+nothing; a result is turned into text at once, so later changes of the state cannot show in it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard_benchmark.errors import ToolFailure
+from asyncguard_benchmark.executors.declarations import State, Tool
+from asyncguard_benchmark.scenario import Category
+
+_LONGEST_PROBLEM = 300
+"""Characters of a validation message that are passed on: it quotes what the agent wrote."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolset:
+    """All tools of one category."""
+
+    category: Category
+    tools: Mapping[str, Tool]
+    state_schema: Mapping[str, Any]
+    """JSON schema of a state."""
+
+
+def toolset(category: Category, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]) -> Toolset:
+    """Puts the tools of a category under their names.
+
+    Raises:
+        ValueError: two tools share a name.
+    """
+    by_name = {tool.name: tool for tool in tools}
+    if len(by_name) != len(tools):
+        raise ValueError(f"{category}: two tools share a name")
+    return Toolset(category=category, tools=by_name, state_schema=state_schema)
+
+
+class Executor:
+    """One sub-task's world: a state, and the tools that may touch it."""
+
+    def __init__(self, tools: Mapping[str, Tool], initial_state: Mapping[str, Any]) -> None:
+        self._tools = tools
+        self._state: State = copy_json(initial_state)
+
+    def call(self, tool_name: str, arguments: Mapping[str, Any]) -> str:
+        """Makes one call and returns its result as text; never raises for what an agent wrote."""
+        tool = self._tools.get(tool_name)
+        if tool is None:
+            return error(f"There is no tool named {tool_name!r} in this task.")
+        problem = next(iter(tool.validator.iter_errors(dict(arguments))), None)
+        if problem is not None:
+            return error(f"Invalid arguments for {tool_name}: {problem.message[:_LONGEST_PROBLEM]}")
+        # The tool works on copies: neither the caller's arguments nor a half-changed state can leak.
+        state = copy_json(self._state) if tool.writes else self._state
+        try:
+            result = tool.run(state, **{**tool.defaults, **plain_numbers(arguments)})
+        except ToolFailure as failure:
+            return error(str(failure))
+        self._state = state
+        return serialise(result)
+
+    def public_state(self) -> State:
+        """A copy of the state, for comparison."""
+        copied: State = copy_json(self._state)
+        return copied
+
+
+def serialise(result: Any) -> str:
+    """A tool's result as the agent sees it; None is the text ``None``."""
+    return "None" if result is None else json.dumps(result, ensure_ascii=False)
+
+
+def error(problem: str) -> str:
+    """A failed call's result."""
+    return serialise({"error": problem})
+
+
+def plain_numbers(value: Any) -> Any:
+    """A deep copy in which 10.0 is 10: to JSON they are one number, and a result must not show which was written."""
+    if isinstance(value, Mapping):
+        return {name: plain_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [plain_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def copy_json(value: Any) -> Any:
+    """A deep copy of a JSON value; several times faster than `copy.deepcopy`, and scoring is made of it."""
+    if isinstance(value, Mapping):
+        return {name: copy_json(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [copy_json(item) for item in value]
+    return value

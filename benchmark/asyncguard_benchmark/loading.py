@@ -1,0 +1,223 @@
+"""Reads and writes scenarios as JSON; every complaint names the place."""
+
+import json
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.executors.catalogue import TOOLSETS, toolset_of
+from asyncguard_benchmark.scenario import (
+    Category,
+    Composition,
+    GoldCall,
+    Kind,
+    Narration,
+    Source,
+    SourceKind,
+    SubTask,
+)
+
+_SOURCE = {
+    "anyOf": [
+        {"enum": ["query", "schema"]},
+        {
+            "type": "object",
+            "properties": {"call": {"type": "integer", "minimum": 0}, "pointer": {"type": "string"}},
+            "required": ["call", "pointer"],
+            "additionalProperties": False,
+        },
+    ]
+}
+_CALL = {
+    "type": "object",
+    "properties": {
+        "tool": {"type": "string"},
+        "arguments": {"type": "object"},
+        "sources": {"type": "object", "additionalProperties": _SOURCE},
+    },
+    "required": ["tool", "arguments", "sources"],
+    "additionalProperties": False,
+}
+_SUB_TASK = {
+    "type": "object",
+    "properties": {
+        # The id is shown to agents between single quotes.
+        "id": {"type": "string", "pattern": "^[A-Za-z0-9*_-]+$"},
+        "category": {"enum": [each.value for each in Category]},
+        "query": {"type": "string", "minLength": 1},
+        "narration": {"enum": [each.value for each in Narration]},
+        "tools": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        "initial_state": {"type": "object"},
+        "gold": {"type": "array", "items": _CALL, "minItems": 2},
+    },
+    "required": ["id", "category", "query", "narration", "tools", "initial_state", "gold"],
+    "additionalProperties": False,
+}
+_COMPOSITION = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "minLength": 1},
+        "kind": {"enum": [each.value for each in Kind]},
+        "sub_tasks": {"type": "array"},
+    },
+    "required": ["id", "kind", "sub_tasks"],
+    "additionalProperties": False,
+}
+
+
+def check(value: Any, schema: Mapping[str, Any], where: str) -> None:
+    """Checks a JSON value.
+
+    Raises:
+        DataError: the value breaks the schema.
+    """
+    problem = best_match(Draft202012Validator(schema).iter_errors(value))
+    if problem is not None:
+        raise DataError(f"{where}{problem.json_path[1:]}", problem.message[:300])
+
+
+def sub_task_from_json(value: Any, where: str) -> SubTask:
+    """Reads one sub-task and checks it against the tools of its category.
+
+    Raises:
+        DataError: format, API list or initial state is wrong.
+    """
+    check(value, _SUB_TASK, where)
+    where = f"{where} ({value['id']})"
+    try:
+        toolset = toolset_of(Category(value["category"]))
+        unknown = sorted(set(value["tools"]) - set(toolset.tools))
+        if unknown:
+            raise ValueError(f"category {value['category']} has no tools {unknown}")
+        task = SubTask(
+            id=value["id"],
+            category=toolset.category,
+            query=value["query"],
+            tools=tuple(value["tools"]),
+            initial_state=value["initial_state"],
+            gold=tuple(_gold_call(call) for call in value["gold"]),
+            narration=Narration(value["narration"]),
+        )
+    except ValueError as problem:
+        raise DataError(where, str(problem)) from problem
+    check(value["initial_state"], toolset.state_schema, f"{where}.initial_state")
+    return task
+
+
+def _gold_call(value: Mapping[str, Any]) -> GoldCall:
+    sources = {pointer: _source(source) for pointer, source in value["sources"].items()}
+    return GoldCall(tool=value["tool"], arguments=value["arguments"], sources=sources)
+
+
+def _source(value: Any) -> Source:
+    if isinstance(value, str):
+        return Source(kind=SourceKind(value))
+    return Source(kind=SourceKind.RESULT, call=value["call"], pointer=value["pointer"])
+
+
+def sub_task_to_json(task: SubTask) -> dict[str, Any]:
+    """The inverse of `sub_task_from_json`."""
+    return {
+        "id": task.id,
+        "category": task.category.value,
+        "query": task.query,
+        "narration": task.narration.value,
+        "tools": list(task.tools),
+        "initial_state": dict(task.initial_state),
+        "gold": [_gold_call_to_json(call) for call in task.gold],
+    }
+
+
+def _gold_call_to_json(call: GoldCall) -> dict[str, Any]:
+    sources: dict[str, Any] = {
+        pointer: {"call": source.call, "pointer": source.pointer}
+        if source.kind is SourceKind.RESULT
+        else source.kind.value
+        for pointer, source in call.sources.items()
+    }
+    return {"tool": call.tool, "arguments": dict(call.arguments), "sources": sources}
+
+
+def composition_from_json(value: Any, where: str) -> Composition:
+    """Reads a composition that holds its sub-tasks in full, as saved episodes do.
+
+    Raises:
+        DataError: it breaks the format.
+    """
+    check(value, _COMPOSITION, where)
+    tasks = [sub_task_from_json(task, f"{where}.sub_tasks[{n}]") for n, task in enumerate(value["sub_tasks"])]
+    try:
+        return Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tuple(tasks))
+    except ValueError as problem:
+        raise DataError(where, str(problem)) from problem
+
+
+def composition_to_json(composition: Composition) -> dict[str, Any]:
+    """The inverse of `composition_from_json`."""
+    return {
+        "id": composition.id,
+        "kind": composition.kind.value,
+        "sub_tasks": [sub_task_to_json(task) for task in composition.sub_tasks],
+    }
+
+
+def shipped_sub_tasks() -> tuple[SubTask, ...]:
+    """All single tasks that ship with the package, by category in the order of the catalogue.
+
+    Raises:
+        DataError: a file breaks the format, or two tasks share an id.
+    """
+    tasks: list[SubTask] = []
+    for category in TOOLSETS:
+        # "TP*" is no file name on every system.
+        name = f"tasks_{category.value.lower().replace('*', '_star')}.json"
+        tasks += [sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(_read(name))]
+    by_id(tasks)
+    return tuple(tasks)
+
+
+def shipped_compositions() -> tuple[Composition, ...]:
+    """All compositions that ship with the package; their file names sub-tasks by id.
+
+    Raises:
+        DataError: the file breaks the format or names an unknown sub-task.
+    """
+    name = "compositions.json"
+    known = by_id(shipped_sub_tasks())
+    compositions = []
+    for number, value in enumerate(_read(name)):
+        where = f"{name}[{number}]"
+        check(value, _COMPOSITION, where)
+        unknown = [task_id for task_id in value["sub_tasks"] if task_id not in known]
+        if unknown:
+            raise DataError(where, f"unknown sub-tasks {unknown}")
+        tasks = tuple(known[task_id] for task_id in value["sub_tasks"])
+        compositions.append(Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tasks))
+    return tuple(compositions)
+
+
+def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
+    """Sub-tasks under their ids.
+
+    Raises:
+        DataError: two share an id.
+    """
+    found: dict[str, SubTask] = {}
+    for task in tasks:
+        if task.id in found:
+            raise DataError(task.id, "two sub-tasks share this id")
+        found[task.id] = task
+    return found
+
+
+def _read(name: str) -> list[Any]:
+    try:
+        value = json.loads((files("asyncguard_benchmark") / "data" / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise DataError(name, f"cannot be read: {problem}") from problem
+    check(value, {"type": "array"}, name)
+    return list(value)

@@ -1,0 +1,1 @@
+"""Metrics: figures over many scores."""

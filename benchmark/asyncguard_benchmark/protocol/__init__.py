@@ -1,0 +1,1 @@
+"""The two surfaces on which an agent and the environment talk."""

@@ -1,0 +1,171 @@
+"""What a benchmark run is about: sub-tasks, compositions of them, delay regimes.
+
+A sub-task is the paper's tuple (identifier, query, tools, hidden initial state) with its ground truth, an ordered list
+of calls. Each leaf of a gold call's arguments names its source, so that grounding is checked and not believed, and
+so that a simulated agent can be told where a value comes from without being told the value.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Category(StrEnum):
+    """The paper's twelve kinds of sub-task."""
+
+    DATA_MANAGEMENT = "DM"
+    FILESYSTEM = "FS"
+    DATA_GENERATION = "DG"
+    MESSAGE_API = "MA"
+    NUMBER_OPERATIONS = "NO"
+    SOCIAL_CONNECT = "SC"
+    STRING_MANIPULATION = "SM"
+    TICKET_PURCHASE = "TP"
+    TRADING_BOT = "TB"
+    TRAVEL_PLANNING = "TP*"
+    DATA_FORMAT = "DF"
+    MACHINE_OPERATION = "MO"
+
+
+class Kind(StrEnum):
+    """Similar (one category) or cross (several), and how many sub-tasks."""
+
+    S2 = "S2"
+    C2 = "C2"
+    S3 = "S3"
+    C3 = "C3"
+    S4 = "S4"
+    C4 = "C4"
+
+    @property
+    def size(self) -> int:
+        """How many sub-tasks a composition of this kind holds."""
+        return int(self.value[1])
+
+    @property
+    def cross(self) -> bool:
+        """Whether the sub-tasks come from different categories."""
+        return self.value[0] == "C"
+
+
+class Regime(StrEnum):
+    """How many assistant messages pass between a call and its result."""
+
+    SYNC = "sync"
+    FIXED1 = "fixed1"
+    FIXED2 = "fixed2"
+    RANDOM01 = "random01"
+    RANDOM12 = "random12"
+
+
+class Surface(StrEnum):
+    """How the agent speaks: JSON actions in plain text, or the provider's tool calling."""
+
+    TEXT = "text"
+    NATIVE = "native"
+
+
+class SourceKind(StrEnum):
+    """Where the value of an argument comes from."""
+
+    QUERY = "query"
+    RESULT = "result"
+    SCHEMA = "schema"
+
+
+class Narration(StrEnum):
+    """How the query tells its steps."""
+
+    IN_ORDER = "in_order"
+    OUT_OF_ORDER = "out_of_order"
+    IMPLICIT = "implicit"
+    """A needed lookup is not mentioned."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where one argument, or one part of it, comes from."""
+
+    kind: SourceKind
+    call: int | None = None
+    """Index of the earlier gold call whose result holds the value; only with RESULT."""
+    pointer: str | None = None
+    """JSON pointer into that result; only with RESULT."""
+
+    def __post_init__(self) -> None:
+        complete = self.call is not None and self.pointer is not None
+        if complete != (self.kind is SourceKind.RESULT):
+            raise ValueError("a result source needs a call and a pointer, and no other source may have them")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldCall:
+    """One call of the ground truth."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    """Concrete values."""
+    sources: Mapping[str, Source]
+    """JSON pointer into the arguments -> source; together the pointers cover every leaf exactly once."""
+
+    def needs(self) -> frozenset[int]:
+        """Indices of the gold calls whose results this one takes values from."""
+        return frozenset(source.call for source in self.sources.values() if source.call is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubTask:
+    """One user goal with its own hidden state."""
+
+    id: str
+    category: Category
+    query: str
+    tools: tuple[str, ...]
+    """The API list: what the gold calls need, and distractors."""
+    initial_state: Mapping[str, Any]
+    """JSON; never changed: executors copy it."""
+    gold: tuple[GoldCall, ...]
+    """Strictly ordered, at least two."""
+    narration: Narration
+
+    def __post_init__(self) -> None:
+        if len(self.gold) < 2:
+            raise ValueError("a sub-task needs at least two gold calls")
+        for position, call in enumerate(self.gold):
+            if call.tool not in self.tools:
+                raise ValueError(f"gold call {position} uses {call.tool!r}, which is not in the API list")
+            if any(needed >= position for needed in call.needs()):
+                raise ValueError(f"gold call {position} takes a value from a call that is not earlier")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    """Several sub-tasks given to an agent at once."""
+
+    id: str
+    kind: Kind
+    sub_tasks: tuple[SubTask, ...]
+
+    def __post_init__(self) -> None:
+        ids = self.task_ids
+        if len(set(ids)) != len(ids):
+            raise ValueError("sub-task ids are not unique within the composition")
+        if len(ids) != self.kind.size:
+            raise ValueError(f"{self.kind} needs {self.kind.size} sub-tasks, not {len(ids)}")
+        if (len({task.category for task in self.sub_tasks}) > 1) != self.kind.cross:
+            raise ValueError(f"the categories do not fit {self.kind}")
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """Ids in the order in which the agent is told the tasks."""
+        return tuple(task.id for task in self.sub_tasks)
+
+    @property
+    def gold_calls(self) -> int:
+        """How many calls the ground truth of all sub-tasks has."""
+        return sum(len(task.gold) for task in self.sub_tasks)
+
+    def sub_task(self, task_id: str) -> SubTask | None:
+        """The sub-task with this id, or None."""
+        return next((task for task in self.sub_tasks if task.id == task_id), None)

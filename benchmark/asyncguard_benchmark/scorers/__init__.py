@@ -1,0 +1,1 @@
+"""Scorers: each a small function over one episode."""
