@@ -21,7 +21,7 @@ from asyncguard.testing.completion import chunks_of, completed
 from asyncguard.testing.script import Calls, ScriptExhaustedError, Step, StepFunction, ToolSchema
 from asyncguard.testing.timing import Timing
 
-Script: TypeAlias = Sequence[Step] | StepFunction
+Script: TypeAlias = "Sequence[Step] | StepFunction"
 """Answers in order, or one function that makes every answer."""
 
 

@@ -33,7 +33,7 @@ ToolArguments: TypeAlias = Mapping[str, Any] | type[BaseModel]
 
 
 def after(seconds: float, outcome: Any) -> Delayed:
-    """Writes an outcome that takes `seconds`: `[after(5, "late"), after(1, "early")]`."""
+    """Gives an outcome a latency of its own, so that a later call can end earlier."""
     return Delayed(seconds=seconds, outcome=outcome)
 
 

@@ -1,6 +1,7 @@
-"""Where scripted models and tools read the time and how their sync variants wait."""
+"""Time outside a virtual loop: where scripted models and tools read it, and a clock moved by hand."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,3 +26,27 @@ class Timing:
     """Seconds from an arbitrary start, for the records."""
     sleep: Callable[[float], None] = time.sleep
     """How a sync variant waits for its latency, in seconds."""
+
+
+class VirtualClock:
+    """A clock that moves only when told to, for code without a loop. It may be read and moved from any thread."""
+
+    def __init__(self, start: float = 0.0) -> None:
+        self._now = start
+        self._lock = threading.Lock()
+
+    def time(self) -> float:
+        """Tells the time in seconds."""
+        with self._lock:
+            return self._now
+
+    def sleep(self, seconds: float) -> None:
+        """Moves the clock forward by `seconds` and returns at once.
+
+        Raises:
+            ValueError: `seconds` is negative.
+        """
+        if seconds < 0:
+            raise ValueError(f"a clock does not run backwards: {seconds}")
+        with self._lock:
+            self._now += seconds

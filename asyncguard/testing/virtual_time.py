@@ -11,10 +11,10 @@ Rules:
   Work started through `run_in_executor` and `asyncio.to_thread` counts by itself, and still counts after the waiting
   task was cancelled, until the thread ends. Anything else that wakes the loop from outside (a foreign thread calling
   `call_soon_threadsafe`, a socket) must be wrapped in `VirtualTimeLoop.real_work`, or be given `settle`.
-- Timers due at one instant run in the order in which they were made (asyncio itself leaves that order open), so the same
+- Timers due at one instant run in the order in which they were made (asyncio itself leaves that order open), so a
   program has the same interleaving on every run. What iterates over a set of tasks may still differ: that order is
   Python's, not the loop's.
-- Nothing scheduled, nothing outstanding, and still something to wait for is a deadlock: it raises `VirtualDeadlockError`.
+- Nothing scheduled, nothing outstanding, and still something to wait for is a deadlock: `VirtualDeadlockError`.
 """
 
 import asyncio
@@ -127,7 +127,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @override
     def call_at(
-        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Schedules a callback; among equal times the one scheduled first runs first."""
         return super().call_at(_Instant(when, next(self._order)), callback, *args, context=context)
@@ -149,7 +149,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @override
     def run_in_executor(
-        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: Unpack[Ts]
+        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
         """Runs `func` in the executor as real work, counted until it was answered and its thread is free."""
         # A process pool would have to pickle the counting wrapper; there the answer alone is counted.
@@ -206,7 +206,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._outstanding += change
 
     def _counting(self, func: Callable[[Unpack[Ts]], T]) -> Callable[[Unpack[Ts]], T]:
-        def run(*args: Unpack[Ts]) -> T:
+        def run(*args: *Ts) -> T:
             with self.real_work():
                 return func(*args)
 
@@ -249,30 +249,6 @@ def run_virtual(
     with asyncio.Runner(debug=debug, loop_factory=lambda: loop) as runner:
         result = runner.run(main)
         return VirtualRun(result=result, elapsed=loop.time())
-
-
-class VirtualClock:
-    """A clock that moves only when told to, for code without a loop. It may be read and moved from any thread."""
-
-    def __init__(self, start: float = 0.0) -> None:
-        self._now = start
-        self._lock = threading.Lock()
-
-    def time(self) -> float:
-        """Tells the time in seconds."""
-        with self._lock:
-            return self._now
-
-    def sleep(self, seconds: float) -> None:
-        """Moves the clock forward by `seconds` and returns at once.
-
-        Raises:
-            ValueError: `seconds` is negative.
-        """
-        if seconds < 0:
-            raise ValueError(f"a clock does not run backwards: {seconds}")
-        with self._lock:
-            self._now += seconds
 
 
 def _nothing() -> None:

@@ -1,0 +1,60 @@
+"""The test kit: virtual time, ordered turns, scripted models and tools, and a strict check of message histories.
+
+Made for asyncguard's own tests and for those of agents built on it. It needs langchain-core and nothing else.
+"""
+
+from asyncguard.testing.history import (
+    HistoryError,
+    Provider,
+    Violation,
+    check_history,
+    check_history_all,
+    history_violations,
+)
+from asyncguard.testing.script import Calls, ScriptExhaustedError, Step, StepFunction, ToolSchema, calls
+from asyncguard.testing.scripted_model import ModelRequest, Script, ScriptedChatModel
+from asyncguard.testing.scripted_tools import (
+    CallEnd,
+    Delayed,
+    ScriptedCall,
+    ScriptedTool,
+    ToolMode,
+    after,
+    scripted_tool,
+)
+from asyncguard.testing.sequencer import Sequencer, SequencerError
+from asyncguard.testing.timing import Timing, VirtualClock
+from asyncguard.testing.virtual_time import VirtualDeadlockError, VirtualRun, VirtualTimeLoop, run_virtual
+
+__all__ = [
+    "CallEnd",
+    "Calls",
+    "Delayed",
+    "HistoryError",
+    "ModelRequest",
+    "Provider",
+    "Script",
+    "ScriptExhaustedError",
+    "ScriptedCall",
+    "ScriptedChatModel",
+    "ScriptedTool",
+    "Sequencer",
+    "SequencerError",
+    "Step",
+    "StepFunction",
+    "Timing",
+    "ToolMode",
+    "ToolSchema",
+    "Violation",
+    "VirtualClock",
+    "VirtualDeadlockError",
+    "VirtualRun",
+    "VirtualTimeLoop",
+    "after",
+    "calls",
+    "check_history",
+    "check_history_all",
+    "history_violations",
+    "run_virtual",
+    "scripted_tool",
+]

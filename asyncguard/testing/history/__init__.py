@@ -1,0 +1,16 @@
+"""Strict checks of message histories: what each provider demands, and what it says when it refuses.
+
+The rules were read from the providers' documentation, error messages and open-source validators; each rule's file says
+from which. A rule is one small function, `checker.RULES` the table of who demands which.
+"""
+
+from asyncguard.testing.history.checker import (
+    HistoryError,
+    Violation,
+    check_history,
+    check_history_all,
+    history_violations,
+)
+from asyncguard.testing.history.transcript import Provider
+
+__all__ = ["HistoryError", "Provider", "Violation", "check_history", "check_history_all", "history_violations"]

@@ -1,0 +1,111 @@
+"""Checks a history against the table of rules."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import BaseMessage
+
+from asyncguard.testing.history.anthropic import ANTHROPIC
+from asyncguard.testing.history.gemini import GEMINI, GEMINI_3
+from asyncguard.testing.history.mistral import MISTRAL
+from asyncguard.testing.history.openai import OPENAI
+from asyncguard.testing.history.pairing import COMMON
+from asyncguard.testing.history.transcript import Provider, Rule, transcribe
+
+RULES: dict[Provider, tuple[Rule, ...]] = {
+    Provider.OPENAI: COMMON + OPENAI,
+    Provider.ANTHROPIC: COMMON + ANTHROPIC,
+    Provider.GEMINI: COMMON + GEMINI,
+    Provider.MISTRAL: COMMON + MISTRAL,
+}
+"""What each provider demands of a history."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Violation:
+    """A rule that a history breaks."""
+
+    provider: Provider
+    """Whose rule it is."""
+    index: int | None
+    """The message, from 0; None for the history as a whole."""
+    rule: str
+    """The rule's name."""
+    sentence: str
+    """What the provider does or says about it."""
+
+    def __str__(self) -> str:
+        place = "history" if self.index is None else f"message {self.index}"
+        return f"{self.provider.value}: {place}: {self.rule}: {self.sentence}"
+
+
+class HistoryError(AssertionError):
+    """A provider would refuse this history, or silently change what it means.
+
+    Attributes:
+        violations: Every rule that is broken, in the order of the rules.
+    """
+
+    def __init__(self, violations: Sequence[Violation], messages: Sequence[BaseMessage]) -> None:
+        self.violations = tuple(violations)
+        broken = "\n".join(f"  {violation}" for violation in violations)
+        history = "\n".join(f"  {index}: {_summary(message)}" for index, message in enumerate(messages))
+        super().__init__(f"{len(violations)} violation(s)\n{broken}\nin the history\n{history}")
+
+
+def history_violations(
+    messages: Sequence[BaseMessage], provider: Provider, *, gemini3: bool = False
+) -> list[Violation]:
+    """Lists the rules that a history breaks when it is sent to a model for an answer.
+
+    Args:
+        messages: The messages as handed to the chat model.
+        provider: Whose rules.
+        gemini3: Also demand what Gemini 3 and later do: thought signatures, and no model turn at the end.
+    """
+    transcript = transcribe(messages)
+    rules = RULES[provider] + (GEMINI_3 if gemini3 and provider is Provider.GEMINI else ())
+    return [
+        Violation(provider=provider, index=finding.index, rule=rule.__name__, sentence=finding.sentence)
+        for rule in rules
+        for finding in rule(transcript)
+    ]
+
+
+def check_history(messages: Sequence[BaseMessage], provider: Provider, *, gemini3: bool = False) -> None:
+    """Checks a history against one provider's rules; see `history_violations`.
+
+    Raises:
+        HistoryError: It breaks at least one.
+    """
+    check_history_all(messages, providers=[provider], gemini3=gemini3)
+
+
+def check_history_all(
+    messages: Sequence[BaseMessage], *, providers: Iterable[Provider] = Provider, gemini3: bool = False
+) -> None:
+    """Checks a history against the rules of several providers, of all if none are named.
+
+    Raises:
+        HistoryError: It breaks at least one; the error lists the violations of every provider.
+    """
+    found = [
+        violation for provider in providers for violation in history_violations(messages, provider, gemini3=gemini3)
+    ]
+    if found:
+        raise HistoryError(found, messages)
+
+
+def _summary(message: BaseMessage) -> str:
+    text = repr(message.content)
+    calls = [call["id"] for call in getattr(message, "tool_calls", [])]
+    invalid = [call["id"] for call in getattr(message, "invalid_tool_calls", [])]
+    answers = getattr(message, "tool_call_id", None)
+    parts = [
+        message.type,
+        f"calls={calls}" if calls else "",
+        f"invalid={invalid}" if invalid else "",
+        f"answers={answers!r}" if answers is not None else "",
+        text if len(text) <= 80 else f"{text[:77]}...",
+    ]
+    return " ".join(part for part in parts if part)

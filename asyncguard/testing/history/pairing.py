@@ -1,0 +1,101 @@
+"""Rules that hold for every provider: what a call and its answer owe each other.
+
+OpenAI: "Function calling" guide and the errors of chat completions ("An assistant message with 'tool_calls' must be
+followed by tool messages ..."). Anthropic: "Handle tool calls" (results directly after the call, one per call, ids
+unique). Gemini: "Function calling" (as many response parts as call parts). Mistral: request validation of its
+open-source mistral-common ("Not the same number of function calls and responses").
+"""
+
+from collections.abc import Iterator
+
+from asyncguard.testing.history.transcript import Finding, Role, Rule, Transcript
+
+
+def history_has_messages(transcript: Transcript) -> Iterator[Finding]:
+    """A request holds at least one message."""
+    if not transcript.entries:
+        yield Finding(index=None, sentence="A request without messages is refused.")
+
+
+def messages_have_a_known_role(transcript: Transcript) -> Iterator[Finding]:
+    """Only system, user, assistant and tool messages can be sent."""
+    for entry in transcript.of(Role.UNKNOWN):
+        kind = type(entry.message).__name__
+        yield Finding(index=entry.index, sentence=f"A {kind} is not a message that every provider can be sent.")
+
+
+def calls_have_an_id(transcript: Transcript) -> Iterator[Finding]:
+    """A call without an id cannot be answered."""
+    for group in transcript.groups:
+        for call in group.caller.calls:
+            if not call.id:
+                yield Finding(index=group.caller.index, sentence=f"The call of {call.name!r} has an empty id.")
+
+
+def calls_have_a_name(transcript: Transcript) -> Iterator[Finding]:
+    """A call names its tool."""
+    for group in transcript.groups:
+        for call in group.caller.calls:
+            if not call.name:
+                yield Finding(index=group.caller.index, sentence=f"The call {call.id!r} names no tool.")
+
+
+def call_ids_are_unique(transcript: Transcript) -> Iterator[Finding]:
+    """No id is used for two calls of a history."""
+    seen: dict[str, int] = {}
+    for group in transcript.groups:
+        for call in group.caller.calls:
+            if call.id in seen:
+                sentence = f"The call id {call.id!r} was used before, in message {seen[call.id]}; ids must be unique."
+                yield Finding(index=group.caller.index, sentence=sentence)
+            elif call.id:
+                seen[call.id] = group.caller.index
+
+
+def calls_are_answered_at_once(transcript: Transcript) -> Iterator[Finding]:
+    """Every call is answered before any other message and before the history ends."""
+    for group in transcript.groups:
+        answered = {answer.answers for answer in group.answers}
+        for call in group.caller.calls:
+            if call.id and call.id not in answered:
+                sentence = f"The call {call.id!r} of {call.name!r} has no answer directly after its message."
+                yield Finding(index=group.caller.index, sentence=sentence)
+
+
+def answers_follow_their_call(transcript: Transcript) -> Iterator[Finding]:
+    """Every tool message stands in the run directly after the message with its call."""
+    placed = {
+        answer.index
+        for group in transcript.groups
+        for answer in group.answers
+        if answer.answers in {call.id for call in group.caller.calls}
+    }
+    for entry in transcript.of(Role.TOOL):
+        if entry.index not in placed:
+            sentence = (
+                f"The tool message answers {entry.answers!r}, which the assistant message before it did not call."
+            )
+            yield Finding(index=entry.index, sentence=sentence)
+
+
+def calls_are_answered_once(transcript: Transcript) -> Iterator[Finding]:
+    """A second answer is refused by Anthropic and Gemini, and silently replaces or duplicates the first elsewhere."""
+    seen: dict[str | None, int] = {}
+    for entry in transcript.of(Role.TOOL):
+        if entry.answers in seen:
+            sentence = f"The call {entry.answers!r} was answered before, in message {seen[entry.answers]}."
+            yield Finding(index=entry.index, sentence=sentence)
+        seen.setdefault(entry.answers, entry.index)
+
+
+COMMON: tuple[Rule, ...] = (
+    history_has_messages,
+    messages_have_a_known_role,
+    calls_have_an_id,
+    calls_have_a_name,
+    call_ids_are_unique,
+    calls_are_answered_at_once,
+    answers_follow_their_call,
+    calls_are_answered_once,
+)
+"""The rules of every provider."""
