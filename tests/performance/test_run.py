@@ -1,0 +1,68 @@
+"""The command that compares us with other runtimes, run as a person runs it, on very little work."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command in the checkout and returns what it said."""
+    command = [sys.executable, "benchmark/performance/run.py", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+def rows(*arguments: str) -> list[dict[str, Any]]:
+    """Runs the command and returns the rows of its JSON."""
+    done = run(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
+    return found
+
+
+@pytest.mark.slow
+def test_steps_compares_both_front_ends_with_create_agent() -> None:
+    """Each front end stands beside its reference, with a ratio and a target."""
+    found = {row["subject"]: row for row in rows("steps", "--steps", "3", "--repeats", "1")}
+    assert found["build_agent"]["reference"] == "create_agent"
+    assert found["build_agent"]["ratio"] > 0
+    assert found["AsyncGuardMiddleware"]["reference"] == "create_agent, the same hooks empty"
+    assert found["build_agent:sqlite"]["limit"] == 1.3
+    assert found["hand-written StateGraph"]["median"] < found["create_agent, every hook empty"]["median"]
+
+
+@pytest.mark.slow
+def test_growth_counts_the_bytes_that_a_saver_leaves() -> None:
+    """Peers without a saver have no row of bytes; those with one have a price per step, too."""
+    found = rows("growth", "--steps", "2", "--long-steps", "12", "--repeats", "1")
+    stored = {row["subject"] for row in found if row["case"].startswith("stored")}
+    timed = {row["subject"] for row in found if row["case"] == "price of a later step"}
+    assert {"create_agent:sqlite", "build_agent:sqlite"} <= stored
+    assert "create_agent" in timed - stored
+    assert all(row["median"] > 4 for row in found if row["unit"] == "kB")
+
+
+@pytest.mark.slow
+def test_ledger_growth_is_within_its_target() -> None:
+    """An operation among 10,000 pending calls costs at most three times what it costs among 100."""
+    found = rows("ledger", "--repeats", "3")
+    assert [row["met"] for row in found if row["reference"] == "100 pending"] == [True, True]
+
+
+def test_an_unknown_section_is_refused_by_name() -> None:
+    """A typing error costs a line, not a run."""
+    done = run("speed")
+    assert done.returncode == 2
+    assert "no section is called 'speed'" in done.stderr
+
+
+def test_help_names_every_section() -> None:
+    """What can be measured is told without measuring it."""
+    done = run("--help")
+    assert done.returncode == 0
+    assert all(f"\n  {name} " in done.stdout for name in ("steps", "growth", "makespan", "ledger"))
