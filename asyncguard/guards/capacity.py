@@ -1,0 +1,45 @@
+"""Capacity: work above the limits is refused in words that the model can act on.
+
+The limit on open calls is asked once, when the model makes the call. A call that was deferred or held has its place
+already and keeps it: refusing it at release would drop what the model was promised.
+"""
+
+from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
+from asyncguard.core.calls import CallState, canonical_json
+from asyncguard.core.scoreboard import Scoreboard
+
+
+def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
+    """Reject a call that is one too many or too large."""
+    limits, call = board.config.limits, proposal.call
+    if proposal.position >= limits.max_calls_per_message:
+        return _reject(
+            f"A message may make at most {limits.max_calls_per_message} calls; {call.label} was one too many. "
+            "Make it again in a later message."
+        )
+    if _over_pending(proposal, board):
+        return _reject(
+            f"{limits.max_pending} calls are open, and no more may be. "
+            f"Wait for results, then make {call.label} again if it is still needed."
+        )
+    size = len(canonical_json(call.arguments).encode("utf-8", "surrogatepass"))
+    if size > limits.max_argument_bytes:
+        return _reject(
+            f"The arguments of {call.label} take {size} bytes, and at most {limits.max_argument_bytes} are allowed. "
+            "Send less, or split it into several calls."
+        )
+    return ADMIT
+
+
+def _over_pending(proposal: Proposal, board: Scoreboard) -> bool:
+    ledger, limit = board.ledger, board.config.limits.max_pending
+    record = ledger.find(proposal.call.key)
+    if ledger.open_count() <= limit or (record is not None and record.state is not CallState.PROPOSED):
+        return False
+    # Later calls of the message may be in the ledger unjudged: they must not take the place of this one.
+    later = sum(item.call.sequence > proposal.call.sequence for item in ledger.in_state(CallState.PROPOSED))
+    return ledger.open_count() - later > limit
+
+
+def _reject(reason: str) -> Reject:
+    return Reject(guard="capacity", reason=reason)

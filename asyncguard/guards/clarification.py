@@ -1,0 +1,97 @@
+"""Clarification: a value that nobody gave is asked for, never invented.
+
+Fires on a required argument that is missing and on an argument that holds a stand-in (``TBD``, ``<user_id>``,
+``your_key_here``, ``???``). An empty string is a value; so is a stand-in that the schema offers or that the user or a
+result really said. While earlier calls of the task are open the value may come from them, and the advice is to wait.
+
+The guard judges what the model wrote: an operand counts as present, and what it stands for when the call is released
+was never the model's to invent.
+"""
+
+import re
+
+from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
+from asyncguard.core.calls import Call
+from asyncguard.core.dependencies import earlier_open
+from asyncguard.core.operands import Path
+from asyncguard.core.records import CallRecord
+from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.guards.proposed import as_proposed
+from asyncguard.guards.schemas import is_fixed, own_leaves
+from asyncguard.guards.wording import clipped, keys, labels, listed
+
+_WORDS = re.compile(
+    r"(?:unknown|unspecified|undefined|tbd|tba|todo|to be (?:determined|decided|defined|provided)|n/a|placeholder"
+    r"|(?:none|not|no value|nothing) (?:given|specified|provided|available|known|stated)|x{3,}(?:[-. ]x+)*)[.!]?"
+)
+_SHAPES = re.compile(r"<[^<>]{1,80}>|\[(?:your|insert|enter)\b[^\[\]]{1,80}\]|your[ _-].{1,60}[ _-]here")
+_MARKS = re.compile(r"\?{2,}|\.{3,}|_{3,}|<>")
+_PARTS = re.compile(r"[^\W_]+")
+_FILLERS = re.compile(
+    r"an?|the|your?|my|our|users?|insert|enter|add|put|some|any|here|value|name|id|number|string|text|of|to|be|for"
+    r"|given|provided|determined|unknown|missing|tbd|todo|placeholder"
+)
+_SPACE = re.compile(r"\s+")
+
+
+def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
+    """Reject a call that lacks a value; see the module."""
+    spec = proposal.spec
+    if spec is None or proposal.problem:
+        return ADMIT
+    call = as_proposed(proposal, board)
+    # With the ledger switched off no guard may know of open calls.
+    pending = earlier_open(call, board.ledger) if board.config.ledger else []
+    missing = missing_names(spec, call)
+    if missing:
+        what = f"{clipped(call.tool)} needs {listed(missing)}, and the call does not give it."
+        return Reject(guard="clarification", reason=f"{what} {_advice(missing, pending)}", on=keys(pending))
+    if stand_ins := _stand_ins(call, spec, board):
+        names = list(stand_ins)
+        given = listed(f"{name}={value!r}" for name, value in stand_ins.items())
+        what = f"{given} is a stand-in, not a value."
+        return Reject(guard="clarification", reason=f"{what} {_advice(names, pending)}", on=keys(pending))
+    return ADMIT
+
+
+def missing_names(spec: ToolSpec, call: Call) -> list[str]:
+    """Required arguments that the call does not give."""
+    required = (spec.parameters or {}).get("required", ())
+    return [name for name in required if name not in call.arguments]
+
+
+def _advice(names: list[str], pending: list[CallRecord]) -> str:
+    if pending:
+        return (
+            f"If it comes from {labels(pending)}, wait for the result and call again; "
+            f"otherwise ask the user for {listed(names)}. Do not invent it."
+        )
+    return f"Ask the user for {listed(names)} instead of inventing it."
+
+
+def _stand_ins(call: Call, spec: ToolSpec, board: Scoreboard) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path, value in own_leaves(call.arguments):
+        if not isinstance(value, str) or not _is_stand_in(value, path, call.task, board):
+            continue
+        if not is_fixed(spec.parameters, call.arguments, path):
+            found["/".join(map(str, path))] = clipped(value)
+    return found
+
+
+def _is_stand_in(value: str, path: Path, task: str, board: Scoreboard) -> bool:
+    folded = _SPACE.sub(" ", value.casefold()).strip()
+    if _MARKS.fullmatch(folded):
+        return True  # evidence knows words, and these marks have none
+    if _SHAPES.fullmatch(folded) and _names_itself(folded, path):
+        return True
+    if _WORDS.fullmatch(folded) or _SHAPES.fullmatch(folded):
+        return board.evidence.ungrounded(task, value) is not None
+    return False
+
+
+def _names_itself(folded: str, path: Path) -> bool:
+    """Whether a bracketed text says no more than the argument's name: its words are common and would look grounded."""
+    own = {part for token in path for part in _PARTS.findall(str(token).casefold())}
+    return all(part in own or _FILLERS.fullmatch(part) for part in _PARTS.findall(folded))

@@ -1,0 +1,84 @@
+"""Completion: the model's last word counts when nothing is outstanding.
+
+While calls are open, or results have not been told, the answer can only be interim: the run waits. A task that nobody
+touched, or whose latest call came to nothing without being replaced, is named to the model once a run; what it says
+after that is final. A model may well be right that a task needs no tool, so the message says how to insist.
+"""
+
+from dataclasses import dataclass
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.events import CompletionVerdict
+from asyncguard.core.records import CallRecord, TaskRecord
+from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.core.tasks import SOLE_TASK
+from asyncguard.guards.wording import clipped, listed
+
+_ABANDONED = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
+_MAX_REASON = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """What becomes of a model message without calls."""
+
+    verdict: CompletionVerdict
+    """End, wait or nudge."""
+    reason: str
+    """Why; with a nudge, the message for the model."""
+    tasks: tuple[str, ...] = ()
+    """Unfinished tasks that the model is told about now, or was told about earlier in this run."""
+
+
+def judge_completion(board: Scoreboard) -> Completion:
+    """Judge a message without calls, which claims that all is done."""
+    if not board.config.completion:
+        return Completion(verdict=CompletionVerdict.END, reason="The completion guard is off.")
+    if board.config.ledger and (waiting := _outstanding(board)):
+        return Completion(verdict=CompletionVerdict.WAIT, reason=f"Results are outstanding: {waiting}.")
+    gaps = {task.task.id: gap for task in board.ledger.open_tasks() if (gap := _gap(task, board))}
+    new = tuple(name for name in gaps if not _nudged(name, board))
+    if new:
+        return Completion(verdict=CompletionVerdict.NUDGE, reason=_message(new, gaps), tasks=new)
+    if gaps:
+        reason = f"The model was told that tasks are unfinished and leaves them so: {listed(gaps)}."
+        return Completion(verdict=CompletionVerdict.END, reason=reason, tasks=tuple(gaps))
+    return Completion(verdict=CompletionVerdict.END, reason="Nothing is outstanding.")
+
+
+def _outstanding(board: Scoreboard) -> str:
+    ledger = board.ledger
+    open_calls = (record for task in ledger.tasks() for record in ledger.open_of(task.task.id))
+    named = [f"{record.call.task} {record.call.label}" for record in (*open_calls, *ledger.news())]
+    return listed(named) or ("calls of unknown tasks" if ledger.any_open() else "")
+
+
+def _gap(task: TaskRecord, board: Scoreboard) -> str:
+    """What is missing in an open task, as half a sentence; empty if nothing is."""
+    last = board.ledger.find(task.last_call) if task.last_call is not None else None
+    if last is None:
+        untouched = task.issued == 0 and task.task.id != SOLE_TASK
+        return "no tool was called for it" if untouched else ""
+    if not board.config.ledger or last.state not in _ABANDONED or _asks_user(last):
+        return ""
+    why = f" ({clipped(last.reason, _MAX_REASON)})" if last.reason else ""
+    return f"its last call {last.call.label} was {last.state.value} and nothing came after it{why}"
+
+
+def _asks_user(last: CallRecord) -> bool:
+    """Whether the model was told to ask the user: then a message without calls is what was wanted."""
+    return last.state is CallState.REJECTED and last.guard == "clarification" and not last.on
+
+
+def _nudged(name: str, board: Scoreboard) -> bool:
+    record = board.ledger.task(name)
+    return record is not None and record.nudged
+
+
+def _message(names: tuple[str, ...], gaps: dict[str, str]) -> str:
+    lines = "\n".join(f"- {clipped(name)}: {gaps[name]}" for name in names)
+    return (
+        f"You are about to finish, but not every task looks finished:\n{lines}\n"
+        "Go on with these tasks now. If one needs no tool, or no more can be done for it, "
+        "repeat your complete answer and say so."
+    )

@@ -1,0 +1,52 @@
+"""Dependency: a call waits until its operands are there and what it reads has been written.
+
+Operands, declared resources (read after write) and the order of a task whose tools do not declare theirs. A call only
+waits for earlier ones, so that no two calls wait for each other; that an operand's source is itself held back does no
+harm for the same reason.
+"""
+
+from itertools import chain
+
+from asyncguard.core.admission import ADMIT, Defer, Proposal, Verdict
+from asyncguard.core.dependencies import (
+    Dependency,
+    Hazard,
+    footprint_dependencies,
+    operand_dependencies,
+    order_dependencies,
+)
+from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.guards.wording import clipped, labels
+
+_WHY = {
+    Hazard.OPERAND: "uses the result of",
+    Hazard.RAW: "reads {resource}, which is being written by",
+    Hazard.ORDER: "may depend on what is being done by",
+}
+
+
+def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
+    """Defer a call behind everything it depends on."""
+    call, ledger = proposal.call, board.ledger
+    found = chain(
+        operand_dependencies(call, ledger),
+        (item for item in footprint_dependencies(call, ledger) if item.hazard is Hazard.RAW),
+        order_dependencies(call, ledger),
+    )
+    return defer("dependency", proposal, board, list(found), _WHY)
+
+
+def defer(
+    guard: str, proposal: Proposal, board: Scoreboard, found: list[Dependency], why: dict[Hazard, str]
+) -> Verdict:
+    """A deferral on all that was found, explained by the first kind of it, or plain admission."""
+    if not found:
+        return ADMIT
+    first = found[0]
+    records = [board.ledger.record(item.on) for item in found if item.hazard is first.hazard]
+    clause = why[first.hazard].format(resource=clipped(first.resource))
+    return Defer(
+        guard=guard,
+        reason=f"{proposal.call.label} {clause} {labels(records)}; it runs by itself afterwards, do not repeat it.",
+        on=tuple(dict.fromkeys(item.on for item in found)),
+    )

@@ -1,0 +1,30 @@
+"""Duplicate: what is running already, or may have happened already, is not started again.
+
+Only the same tool with equal arguments in the same task counts. Of two equal calls the earlier one stays.
+"""
+
+from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
+from asyncguard.core.calls import CallState
+from asyncguard.core.scoreboard import Scoreboard
+
+
+def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
+    """Reject a second flight of the same call."""
+    call = proposal.call
+    for record in board.ledger.same_fingerprint(call.task, call.fingerprint):
+        if record.key == call.key:
+            continue
+        label = record.call.label
+        if record.state is CallState.IN_DOUBT:
+            return Reject(
+                guard="duplicate",
+                reason=f"{label} did the same and its outcome is unknown: it may have happened. "
+                "Find out before doing it again, or tell the user.",
+            )
+        if record.call.sequence < call.sequence:
+            return Reject(
+                guard="duplicate",
+                reason=f"{label} is the same call and has not ended. Wait for its result instead of repeating it.",
+                on=(record.key,),
+            )
+    return ADMIT

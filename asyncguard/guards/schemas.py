@@ -1,0 +1,91 @@
+"""What a tool's schema fixes by itself: values that a model may use without having read them anywhere."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from asyncguard.core.calls import canonical_json
+from asyncguard.core.operands import Path, as_reference
+
+_BRANCHES = ("anyOf", "oneOf", "allOf")
+_MAX_HOPS = 32
+"""References and branches followed from one node; a schema that refers to itself ends here."""
+
+
+def own_leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, str | int | float]]:
+    """Path and value of every string and number that the model wrote itself; operands name, they do not claim."""
+    if as_reference(value) is not None:
+        return
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from own_leaves(item, (*path, name))
+    elif isinstance(value, list | tuple):
+        for position, item in enumerate(value):
+            yield from own_leaves(item, (*path, position))
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def is_fixed(parameters: Mapping[str, Any] | None, arguments: Any, path: Path) -> bool:
+    """Whether the schema names the value at ``path``, or one around it, as default, constant or choice."""
+    if parameters is None:
+        return False
+    nodes: list[Any] = [parameters]
+    value = arguments
+    for token in path:
+        value = value[token]
+        nodes = [child for node in nodes for child in _children(node, token, parameters)]
+        wanted = canonical_json(value)
+        if any(wanted == canonical_json(choice) for node in nodes for choice in _choices(node, parameters)):
+            return True
+    return False
+
+
+def _children(node: Any, token: str | int, root: Mapping[str, Any]) -> Iterator[Any]:
+    for form in _forms(node, root):
+        if isinstance(token, str):
+            properties = form.get("properties")
+            if isinstance(properties, Mapping) and token in properties:
+                yield properties[token]
+            else:
+                yield form.get("additionalProperties")
+        else:
+            prefix = form.get("prefixItems", ())
+            yield prefix[token] if token < len(prefix) else form.get("items")
+
+
+def _choices(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
+    for form in _forms(node, root):
+        for name in ("const", "default"):
+            if name in form:
+                yield form[name]
+        yield from form.get("enum", ())
+
+
+def _forms(node: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schema itself, what it refers to and its branches."""
+    waiting = [node]
+    for _ in range(_MAX_HOPS):
+        if not waiting:
+            return
+        form = waiting.pop()
+        if not isinstance(form, Mapping):
+            continue
+        yield form
+        if isinstance(target := form.get("$ref"), str):
+            waiting.append(pointed(root, target))
+        for branch in _BRANCHES:
+            waiting.extend(form.get(branch, ()))
+
+
+def pointed(root: Mapping[str, Any], target: str) -> Any:
+    """The part of a schema at a local reference (``#``, ``#/$defs/Name``), or ``None``."""
+    node: Any = root
+    for raw in target.removeprefix("#").split("/")[1:]:
+        token = raw.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, Mapping) and token in node:
+            node = node[token]
+        elif isinstance(node, list) and token.isascii() and token.isdigit() and int(token) < len(node):
+            node = node[int(token)]
+        else:
+            return None
+    return node
