@@ -1,4 +1,4 @@
-"""The pure layers import what they say; read from the source, as import-linter cannot say "the standard library only"."""
+"""The pure layers import what they may; import-linter cannot say "the standard library only", so the source is read."""
 
 import ast
 import sys

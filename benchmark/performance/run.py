@@ -5,6 +5,7 @@ The sections are
   growth    time and stored bytes of a long run against a short one
   makespan  tasks with chained slow calls against the critical path, beside a barrier and one task after the other
   ledger    one operation on the record of calls with 10,000 pending against 100
+  startup   `asyncguard --help` beside what importing the frameworks costs
 
 Every figure is a median over rounds in which each subject runs once (A B C, A B C, ...); a ratio is the median over
 the rounds of the quotient with the reference of the same round. Stores lie in the folder for temporary files: set
@@ -19,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 import growth
 import ledger
 import makespan
+import startup
 import steps
 from settings import Settings
 from table import Row, as_json, print_table
@@ -28,6 +30,7 @@ SECTIONS: Mapping[str, Callable[[Settings], list[Row]]] = {
     "growth": growth.measure,
     "makespan": makespan.measure,
     "ledger": ledger.measure,
+    "startup": startup.measure,
 }
 
 

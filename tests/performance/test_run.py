@@ -65,4 +65,4 @@ def test_help_names_every_section() -> None:
     """What can be measured is told without measuring it."""
     done = run("--help")
     assert done.returncode == 0
-    assert all(f"\n  {name} " in done.stdout for name in ("steps", "growth", "makespan", "ledger"))
+    assert all(f"\n  {name} " in done.stdout for name in ("steps", "growth", "makespan", "ledger", "startup"))
