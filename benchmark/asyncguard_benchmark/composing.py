@@ -7,8 +7,8 @@ from asyncguard_benchmark.scenario import Category, Composition, Kind, SubTask
 
 SHIPPED_COUNTS: Mapping[Kind, int] = {Kind.S2: 6, Kind.C2: 6, Kind.S3: 6, Kind.C3: 6}
 """How many compositions of each kind ship with the package."""
-SHIPPED_SEED = 2025
-"""The seed that `data/compositions.json` was built with."""
+SHIPPED_SEED = 12
+"""The seed of `data/compositions.json`: the first with which every task occurs and none more than four times."""
 
 _MOST_DRAWS = 1000
 """Draws for one composition before giving up on finding one that is new."""

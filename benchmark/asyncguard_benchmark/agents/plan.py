@@ -1,0 +1,79 @@
+"""What a simulated agent knows: which tool comes next, and for each argument where its value comes from.
+
+A plan holds the literals of queries and schemas. Of a value that comes from a result it holds the place only, so an
+agent can have it from nowhere but a message.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard_benchmark.executors.catalogue import tools_of
+from asyncguard_benchmark.pointers import parts, put
+from asyncguard_benchmark.scenario import Composition, GoldCall, SubTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operand:
+    """A value that an earlier call of the same sub-task will have returned."""
+
+    call: int
+    """Index of that call in the plan."""
+    pointer: str
+    """JSON pointer into its result."""
+    schema: Mapping[str, Any]
+    """JSON schema of the argument, which the API list shows: all there is to guess by."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanStep:
+    """One call to make."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    """With None wherever an operand belongs."""
+    operands: Mapping[str, Operand]
+    """JSON pointer into the arguments -> where the value comes from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskPlan:
+    """The calls of one sub-task in order."""
+
+    task_id: str
+    steps: tuple[PlanStep, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The calls of all sub-tasks."""
+
+    composition_id: str
+    tasks: tuple[TaskPlan, ...]
+
+
+def plan_of(composition: Composition) -> Plan:
+    """The symbolic plan of a composition."""
+    tasks = tuple(
+        TaskPlan(task_id=task.id, steps=tuple(_step(task, call) for call in task.gold))
+        for task in composition.sub_tasks
+    )
+    return Plan(composition_id=composition.id, tasks=tasks)
+
+
+def _step(task: SubTask, call: GoldCall) -> PlanStep:
+    schema = tools_of(task)[call.tool].parameters
+    arguments: Mapping[str, Any] = call.arguments
+    operands = {}
+    for place, source in call.sources.items():
+        if source.call is not None and source.pointer is not None:
+            operands[place] = Operand(call=source.call, pointer=source.pointer, schema=schema_at(schema, place))
+            arguments = put(arguments, place, None)
+    return PlanStep(tool=call.tool, arguments=arguments, operands=operands)
+
+
+def schema_at(schema: Mapping[str, Any], pointer: str) -> Mapping[str, Any]:
+    """The schema of the value that a pointer into the arguments names; an empty schema if none is given."""
+    for part in parts(pointer):
+        schema = schema.get("items", {}) if part.isdecimal() else schema.get("properties", {}).get(part, {})
+    return schema

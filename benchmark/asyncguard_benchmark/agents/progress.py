@@ -1,0 +1,108 @@
+"""Where a sub-task stands: its plan laid beside what the conversation says."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard_benchmark.agents.plan import Operand, Plan, PlanStep, TaskPlan
+from asyncguard_benchmark.agents.transcript import Attempt, Standing
+from asyncguard_benchmark.pointers import PointerError, put, resolve
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operands:
+    """The operands of a step, as far as messages have told them."""
+
+    known: Mapping[str, Any]
+    """Values by their pointer into the arguments."""
+    awaited: tuple[str, ...]
+    """Pointers whose value a call without a result will return."""
+    lost: tuple[str, ...]
+    """Pointers whose value is not in the result that came, say because that was an error."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every value is known."""
+        return not self.awaited and not self.lost
+
+
+class TaskProgress:
+    """What has been done of one sub-task."""
+
+    def __init__(self, plan: TaskPlan, attempts: Sequence[Attempt]) -> None:
+        self.plan = plan
+        self._made: dict[int, Attempt] = {}
+        self._refused: dict[int, int] = {}
+        for attempt in attempts:
+            self._assign(attempt)
+
+    def _assign(self, attempt: Attempt) -> None:
+        """Gives an attempt to the earliest step without one that uses its tool; a refused one leaves the step free."""
+        fitting = (n for n, step in enumerate(self.plan.steps) if n not in self._made and step.tool == attempt.tool)
+        position = next(fitting, None)
+        if position is None:
+            return
+        if attempt.standing is Standing.REJECTED:
+            self._refused[position] = self._refused.get(position, 0) + 1
+        else:
+            self._made[position] = attempt
+
+    @property
+    def next_position(self) -> int | None:
+        """Index of the first step that is still to be made, or None."""
+        return next((n for n in range(len(self.plan.steps)) if n not in self._made), None)
+
+    @property
+    def remaining(self) -> int:
+        """How many steps are still to be made."""
+        return len(self.plan.steps) - len(self._made)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a call has no result yet."""
+        return any(attempt.standing is Standing.OPEN for attempt in self._made.values())
+
+    def refusals(self, position: int) -> int:
+        """How often a step was refused."""
+        return self._refused.get(position, 0)
+
+    def step(self, position: int) -> PlanStep:
+        """A step of the plan."""
+        return self.plan.steps[position]
+
+    def operands(self, position: int) -> Operands:
+        """What messages have told about the operands of a step."""
+        known: dict[str, Any] = {}
+        awaited, lost = [], []
+        for place, operand in self.step(position).operands.items():
+            source = self._made.get(operand.call)
+            if source is None or source.response is None:
+                awaited.append(place)
+                continue
+            try:
+                known[place] = _value(source.response, operand)
+            except PointerError:
+                lost.append(place)
+        return Operands(known=known, awaited=tuple(awaited), lost=tuple(lost))
+
+    def arguments(self, position: int, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a step with the operands filled in."""
+        arguments: Any = self.step(position).arguments
+        for place, value in values.items():
+            arguments = put(arguments, place, value)
+        return dict(arguments)
+
+
+def _value(response: str, operand: Operand) -> Any:
+    try:
+        return resolve(json.loads(response), operand.pointer)
+    except ValueError as problem:
+        raise PointerError(f"the result is not JSON: {response[:80]}") from problem
+
+
+def progress_of(plan: Plan, attempts: Sequence[Attempt]) -> tuple[TaskProgress, ...]:
+    """Where every sub-task stands."""
+    return tuple(
+        TaskProgress(task, [attempt for attempt in attempts if attempt.task_id == task.task_id]) for task in plan.tasks
+    )

@@ -1,0 +1,56 @@
+"""The lines in which the environment answers, byte for byte the same for every player."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from asyncguard_benchmark.environment import CallRecord
+
+EXECUTING = "The current function is being executed."
+"""Answers a call whose result comes later."""
+NO_NEWS = "No new results."
+"""Answers an idle turn when nothing is due."""
+
+Entry = Mapping[str, Any]
+
+
+def wait_content(text: str) -> str:
+    """The content that tells an agent to wait."""
+    return json.dumps({"wait": text})
+
+
+def error_content(reason: str) -> str:
+    """The content that answers something unreadable."""
+    return json.dumps({"error": reason}, ensure_ascii=False)
+
+
+def note(content: str) -> Entry:
+    """An entry that belongs to no result."""
+    return {"role": "tool", "content": content}
+
+
+def result(record: CallRecord, call_id: str | None = None) -> Entry:
+    """An entry with a result.
+
+    Args:
+        record: The delivered call.
+        call_id: The provider's id of the call, on the native surface.
+    """
+    native = {} if call_id is None else {"call_id": call_id}
+    return {
+        "role": "tool",
+        "id": record.task_id,
+        **native,
+        "function name": signature(record.tool, record.arguments),
+        "response": record.response,
+    }
+
+
+def signature(tool: str, arguments: Mapping[str, Any]) -> str:
+    """A call as it is shown beside its result: ``tool(name='value', ...)``."""
+    return f"{tool}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
+
+
+def lines(entries: Iterable[Entry]) -> str:
+    """All entries of one turn: they travel in one user message, a line each."""
+    return "\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)

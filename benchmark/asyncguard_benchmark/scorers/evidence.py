@@ -1,0 +1,54 @@
+"""What the scorers of one sub-task look at: ground truth and trajectory, both executed afresh.
+
+The responses in a saved trajectory are not believed: everything is executed again, on executors of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard_benchmark.environment import CallRecord
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.executors.catalogue import fresh_executor, tools_of
+from asyncguard_benchmark.scenario import GoldCall, SubTask
+from asyncguard_benchmark.scorers.canonical import CanonicalCall, canonical
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """A list of calls after its execution on a fresh executor."""
+
+    calls: tuple[CanonicalCall, ...]
+    results: tuple[str, ...]
+    state: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One sub-task of one episode."""
+
+    task: SubTask
+    records: tuple[CallRecord, ...]
+    """The calls made with the sub-task's id."""
+    gold: Replay
+    made: Replay
+
+
+def replay(task: SubTask, calls: Sequence[GoldCall | CallRecord]) -> Replay:
+    """Executes calls on a fresh executor."""
+    executor, tools = fresh_executor(task), tools_of(task)
+    results = tuple(executor.call(call.tool, call.arguments) for call in calls)
+    return Replay(
+        calls=tuple(canonical(call.tool, call.arguments, tools) for call in calls),
+        results=results,
+        state=executor.public_state(),
+    )
+
+
+def evidence_of(episode: Episode) -> tuple[Evidence, ...]:
+    """The evidence of every sub-task, in the order of the composition."""
+    found = []
+    for task in episode.composition.sub_tasks:
+        records = episode.calls_of(task.id)
+        found.append(Evidence(task=task, records=records, gold=replay(task, task.gold), made=replay(task, records)))
+    return tuple(found)

@@ -1,0 +1,42 @@
+"""Names and arguments of calls as labels, for the F1 figures."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard_benchmark.environment import CallRecord
+from asyncguard_benchmark.executors.catalogue import tools_of
+from asyncguard_benchmark.executors.executor import plain_numbers
+from asyncguard_benchmark.scenario import GoldCall, SubTask
+
+_MISSING = object()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallLabels:
+    """One call as labels."""
+
+    function: str
+    parameters: tuple[str, ...]
+    """``argument = value``, without arguments that equal their default."""
+
+
+def labels(task: SubTask, calls: Iterable[GoldCall | CallRecord]) -> tuple[CallLabels, ...]:
+    """The labels of calls, in order."""
+    tools = tools_of(task)
+    return tuple(
+        CallLabels(
+            function=call.tool,
+            parameters=_parameters(call.arguments, tools[call.tool].defaults if call.tool in tools else {}),
+        )
+        for call in calls
+    )
+
+
+def _parameters(arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        f"{name} = {json.dumps(plain_numbers(value), sort_keys=True, ensure_ascii=False)}"
+        for name, value in sorted(arguments.items())
+        if defaults.get(name, _MISSING) != value
+    )
