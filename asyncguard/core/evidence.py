@@ -23,16 +23,23 @@ class Evidence:
         self._words: set[str] = set()
         self._numbers: set[float] = set()
         self._texts: list[str] = []
+        self._unread: list[str] = []
 
     def add(self, text: str) -> None:
-        """Note a text."""
-        folded = text.casefold()
-        self._words.update(_WORD.findall(folded))
-        self._numbers.update(_numbers(folded))
-        self._texts.append(_SPACE.sub(" ", folded))
+        """Note a text; it is read when somebody asks, which most runs never do."""
+        self._unread.append(text)
+
+    def _read(self) -> None:
+        for text in self._unread:
+            folded = text.casefold()
+            self._words.update(_WORD.findall(folded))
+            self._numbers.update(_numbers(folded))
+            self._texts.append(_SPACE.sub(" ", folded))
+        self._unread.clear()
 
     def has(self, value: str | float) -> bool:
         """Whether a scalar occurs."""
+        self._read()
         if isinstance(value, str):
             return self._has_text(value)
         return float(value) in self._numbers or str(value) in self._words

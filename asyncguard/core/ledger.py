@@ -27,6 +27,18 @@ _OUTCOME_MOVES = {
 _UNUSABLE_STATES = frozenset(CallState) - OPEN_STATES - SUCCESS_STATES
 
 
+def _tasks_in(event: ev.Event) -> tuple[str, ...]:
+    match event:
+        case ev.TaskEnded():
+            return (event.task,)
+        case ev.TurnTaken():
+            return event.passed_over
+        case ev.CompletionJudged():
+            return event.tasks
+        case _:
+            return ()
+
+
 class Ledger:
     """Calls and tasks of one thread; mutated by :meth:`apply` only."""
 
@@ -171,7 +183,7 @@ class Ledger:
 
         Raises:
             IllegalTransitionError: The lifecycle does not allow it; nothing changed.
-            UnknownCallError: It names an unknown call; nothing changed.
+            UnknownCallError: It names an unknown call or task; nothing changed.
         """
         match event:
             case ev.CallProposed():
@@ -181,6 +193,9 @@ class Ledger:
             case ev.CallsDelivered():
                 self._deliver(event)
             case _:
+                for name in _tasks_in(event):
+                    if name not in self._tasks:
+                        raise UnknownCallError(f"The ledger has no task {name!r}.", task=name)
                 self._apply_to_run(event)
         self.n = event.n
 
@@ -234,6 +249,9 @@ class Ledger:
 
     def _apply_to_call(self, event: ev.CallEvent) -> None:
         record = self.record(event.key)
+        if isinstance(event, ev.CallDeferred | ev.CallRejected | ev.CallSquashed):
+            for key in event.on:
+                self.record(key)
         match event:
             case ev.CallAdmitted():
                 self._move(record, Move.ADMIT)
@@ -311,6 +329,8 @@ class Ledger:
         if before is CallState.DEFERRED:
             self._ready.pop(key, None)
             self._blockers.pop(key, None)
+            for blocker in record.on:  # deferred again, the call must not count the ends of what it waited for before
+                self._dependents.get(blocker, {}).pop(key, None)
         if was_open and not record.open:
             self._leave_open(record)
         elif before is CallState.IN_DOUBT:

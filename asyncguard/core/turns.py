@@ -29,23 +29,35 @@ class Step(StrEnum):
     """Wait for a completion."""
     PARK = "park"
     """Only external calls are open: rest until a delivery."""
+    RECOVER = "recover"
+    """An attempt failed and can be repeated or replaced."""
+    ESCAPE = "escape"
+    """A tool raised what belongs to the front end, such as an interrupt."""
 
 
 def next_step(board: Scoreboard) -> Step:
-    """The next step of a run in which the model has spoken at least once."""
+    """The next step of a run in which the model has spoken at least once.
+
+    A person is asked only when everything else rests: an interrupt stops the run, and no task should wait for another
+    task's approval.
+    """
     ledger = board.ledger
     if ledger.ready():
         return Step.RELEASE
     if ledger.count(CallState.QUEUED):
         return Step.DISPATCH
-    if ledger.count(CallState.HELD):
-        return Step.APPROVE
-    pending = ledger.count(CallState.PENDING)
-    if pending and _foreground_pending(board):
+    if _foreground_pending(board):
         return Step.WAIT
-    if not board.config.waiting or not ledger.any_open() or has_news(board) or idle_tasks(board):
+    held = ledger.count(CallState.HELD)
+    if not board.config.waiting:
+        return Step.APPROVE if held else Step.MODEL
+    if has_news(board) or idle_tasks(board):
         return Step.MODEL
-    return Step.PARK if _only_external(board) else Step.WAIT
+    if _internal_pending(board):
+        return Step.WAIT
+    if held:
+        return Step.APPROVE
+    return Step.PARK if ledger.count(CallState.PENDING) else Step.MODEL
 
 
 def has_news(board: Scoreboard) -> bool:
@@ -93,6 +105,5 @@ def _foreground_pending(board: Scoreboard) -> bool:
     return any(board.in_foreground(tool) for tool in board.ledger.pending_tools())
 
 
-def _only_external(board: Scoreboard) -> bool:
-    tools = board.ledger.pending_tools()
-    return bool(tools) and all(board.spec(tool).mode is Mode.EXTERNAL for tool in tools)
+def _internal_pending(board: Scoreboard) -> bool:
+    return any(board.spec(tool).mode is not Mode.EXTERNAL for tool in board.ledger.pending_tools())

@@ -1,0 +1,85 @@
+"""asyncguard: agents that work on several tasks while their tools run, without acting on results they do not have.
+
+The names below are the public interface. They are loaded when they are used: importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Timing
+    from asyncguard.core.footprints import EffectClass
+    from asyncguard.core.toolspec import Fallback, Mode, ToolSpec
+    from asyncguard.engine.engine import Ports
+    from asyncguard.engine.inbox import Inbox
+    from asyncguard.errors import AsyncguardError, CallerError, DeclarationError, ToolFault, UnknownTokenError
+    from asyncguard.frontends.builder import build_agent
+    from asyncguard.frontends.declarations import guarded, mcp_spec
+    from asyncguard.frontends.middleware import AsyncGuardMiddleware, guard_middleware
+    from asyncguard.frontends.state import GuardedState
+    from asyncguard.observability.details import Details, Observer
+    from asyncguard.observability.structured import console_logger, log_events
+    from asyncguard.observability.tracefile import TraceFile
+
+_HOMES = {
+    "config": ("Delivery", "GuardConfig", "Limits", "NewsStyle", "Timing"),
+    "core.footprints": ("EffectClass",),
+    "core.toolspec": ("Fallback", "Mode", "ToolSpec"),
+    "engine.engine": ("Ports",),
+    "engine.inbox": ("Inbox",),
+    "errors": ("AsyncguardError", "CallerError", "DeclarationError", "ToolFault", "UnknownTokenError"),
+    "frontends.builder": ("build_agent",),
+    "frontends.declarations": ("guarded", "mcp_spec"),
+    "frontends.middleware": ("AsyncGuardMiddleware", "guard_middleware"),
+    "frontends.state": ("GuardedState",),
+    "observability.details": ("Details", "Observer"),
+    "observability.structured": ("console_logger", "log_events"),
+    "observability.tracefile": ("TraceFile",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AsyncGuardMiddleware",
+    "AsyncguardError",
+    "CallerError",
+    "DeclarationError",
+    "Delivery",
+    "Details",
+    "EffectClass",
+    "Fallback",
+    "GuardConfig",
+    "GuardedState",
+    "Inbox",
+    "Limits",
+    "Mode",
+    "NewsStyle",
+    "Observer",
+    "Ports",
+    "Timing",
+    "ToolFault",
+    "ToolSpec",
+    "TraceFile",
+    "UnknownTokenError",
+    "__version__",
+    "build_agent",
+    "console_logger",
+    "guard_middleware",
+    "guarded",
+    "log_events",
+    "mcp_spec",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("asyncguard")
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'asyncguard' has no attribute {name!r}")
+    return getattr(import_module(f"asyncguard.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

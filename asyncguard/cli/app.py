@@ -1,0 +1,118 @@
+"""Finding the subcommand, and turning what goes wrong into one line and an exit code.
+
+Exit codes: 0 all went well, 1 it did not, 2 the command line was wrong, 130 it was interrupted.
+"""
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+
+from asyncguard.cli.plugins import installed_commands, load_command
+from asyncguard.errors import AsyncguardError
+
+Command = Callable[[Sequence[str]], int]
+"""Runs with the arguments after its name and returns an exit code."""
+
+_DESCRIPTION = "Guards agents against acting on results that they do not have."
+_EXAMPLES = """\
+examples:
+  asyncguard trace run.jsonl                 draw a run as a timeline
+  asyncguard trace run.jsonl --task hotel    only one of its tasks
+  asyncguard trace run.jsonl --events        one line per event
+  asyncguard trace --help                    all options of a command
+"""
+
+
+class Exit(IntEnum):
+    """Exit codes."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: Arguments without the program's name; those of the process by default.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SystemExit: After help, version, or a wrong command line.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()  # here, so that a reader that left is noticed here
+    except AsyncguardError as error:
+        return _complain(str(error))
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. Python would complain at exit, when it flushes once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments:
+        _parser().print_help(sys.stderr)
+        return Exit.USAGE
+    if arguments[0].startswith("-"):
+        return _options(arguments)
+    name, rest = arguments[0], arguments[1:]
+    command = _find(name)
+    if command is None:
+        names = ["trace", *installed_commands()]
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the commands are: {', '.join(names)}."
+        return _complain(f"There is no command {name!r}; {hint}", Exit.USAGE)
+    return int(command(rest) or 0)  # `or`: an added command may return nothing, against its type
+
+
+def _find(name: str) -> Command | None:
+    if name == "trace":
+        from asyncguard.cli.trace import main as trace  # noqa: PLC0415 - other commands do not need what it loads
+
+        return trace
+    return load_command(name)
+
+
+def _options(arguments: list[str]) -> int:
+    known = _parser().parse_args(arguments)
+    if known.version:
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - costs a third of the start
+
+        try:
+            print(f"asyncguard {version('asyncguard')}")  # noqa: T201 - the output
+        except PackageNotFoundError:
+            return _complain("asyncguard is not installed, so it has no version; install it with pip.")
+    return Exit.OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    lines = ["  trace                draw a trace file as a timeline"]
+    lines += [f"  {name:<20} provided by {value}" for name, value in installed_commands().items() if name != "trace"]
+    parser = argparse.ArgumentParser(
+        prog="asyncguard",
+        usage="asyncguard [--help] [--version] COMMAND ...",
+        description=f"{_DESCRIPTION}\n\ncommands:\n" + "\n".join(lines),
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    return parser
+
+
+def _complain(message: str, code: int = Exit.FAILURE) -> int:
+    print(f"asyncguard: {message}", file=sys.stderr)  # noqa: T201 - the output
+    return code

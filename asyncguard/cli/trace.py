@@ -1,0 +1,115 @@
+"""``asyncguard trace``: a trace file as timeline, as a list of events, or as JSON."""
+
+import argparse
+import dataclasses
+import io
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from asyncguard.observability.fields import ENVELOPE, printable
+from asyncguard.observability.history import histories
+from asyncguard.observability.readable import readable
+from asyncguard.observability.timeline import MIN_WIDTH, render_timeline
+from asyncguard.observability.trace import Row, Trace, read_trace
+
+_EXAMPLES = """\
+examples:
+  asyncguard trace run.jsonl --width 120 --no-color
+  asyncguard trace run.jsonl --events | grep rejected
+  asyncguard trace run.jsonl --json | jq '.runs[0].totals'
+"""
+_ENVELOPE = frozenset({field.name for field in ENVELOPE} | {"wall", "task", "label"})
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command.
+
+    Args:
+        argv: Arguments after ``trace``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        TraceError: The file is unusable.
+        CallerError: It has no such task or run.
+    """
+    options = _parser().parse_args(argv)
+    trace = read_trace(options.file)
+    for problem in trace.problems:
+        print(f"asyncguard: {problem}", file=sys.stderr)  # noqa: T201 - the output
+    trace = trace.select(task=options.task, run=options.run)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that lacks a character shows a question mark for it, instead of an error for all of it.
+        sys.stdout.reconfigure(errors="replace")
+    if options.json:
+        text = json.dumps(_as_json(trace), indent=2) + "\n"
+    elif options.events:
+        text = "".join(f"{line}\n" for line in _event_lines(trace))
+    else:
+        text = render_timeline(trace, width=options.width or _terminal_width(), color=_wants_color(options.no_color))
+    sys.stdout.write(text)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="asyncguard trace",
+        description="Draw a run: tasks from top to bottom, time from left to right.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE", help="a file that TraceFile wrote")
+    parser.add_argument("--width", type=_width, metavar="N", help="columns; those of the terminal by default")
+    parser.add_argument("--no-color", action="store_true", help="no colours; NO_COLOR in the environment does the same")
+    parser.add_argument("--task", metavar="T", help="only this task")
+    parser.add_argument("--run", metavar="R", help="only the run whose id begins so")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--events", action="store_true", help="one line per event instead of the timeline")
+    form.add_argument("--json", action="store_true", help="everything as one JSON object instead of the timeline")
+    return parser
+
+
+def _width(text: str) -> int:
+    if not text.isdecimal() or int(text) < MIN_WIDTH:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {MIN_WIDTH}")
+    return int(text)
+
+
+def _terminal_width() -> int:
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def _wants_color(refused: bool) -> bool:
+    return not refused and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and sys.stdout.isatty()
+
+
+def _as_json(trace: Trace) -> dict[str, Any]:
+    runs = [
+        {"agent": run.agent, "thread": run.thread, "run": run.run, "totals": dataclasses.asdict(run.totals)}
+        for run in histories(trace)
+    ]
+    return {"head": dict(trace.head), "runs": runs, "problems": list(trace.problems), "events": list(trace.rows)}
+
+
+def _event_lines(trace: Trace) -> Iterator[str]:
+    start = trace.rows[0]["at"] if trace.rows else 0.0
+    for row in trace.rows:
+        about = "/".join(row[name] for name in ("task", "label") if name in row)
+        yield f"{row['at'] - start:10.3f}  {row['event']:<18} {about:<28} {_rest(row)}".rstrip()
+
+
+def _rest(row: Row) -> str:
+    shown = {name: value for name, value in readable(row).items() if name not in _ENVELOPE}
+    return " ".join(f"{name}={_value(value)}" for name, value in shown.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return printable(",".join(value))
+    return printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

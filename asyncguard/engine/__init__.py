@@ -1,0 +1,1 @@
+"""The engine: issues calls, collects completions, waits. asyncio, no langgraph; all that a remote worker loads."""

@@ -1,0 +1,230 @@
+"""From admitted calls to results: issue, collect, recover, wait."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState, canonical_json
+from asyncguard.core.records import CallRecord
+from asyncguard.core.toolspec import Mode
+from asyncguard.core.turns import Step, next_step
+from asyncguard.engine.executors.port import Completion, Escape, Failure, Job, Result, Started, Success
+from asyncguard.engine.session import Session
+from asyncguard.recovery.policy import FailedAttempt, Recovery, decide, lost_outcome
+
+Runner = Callable[[CallRecord], Callable[[], Awaitable[Result]]]
+"""Makes, for a call, the function that runs its tool once."""
+
+
+def issue(session: Session, runner: Runner) -> list[CallRecord]:
+    """Hand every admitted call to the executor; returns the calls."""
+    queued = session.ledger.in_state(CallState.QUEUED)
+    for record in queued:
+        spec = session.board.spec(record.tool)
+        delay = record.delay
+        session.note(
+            ev.CallStarted,
+            key=record.key,
+            attempt=record.attempts + 1,
+            tool=record.tool,
+            epoch=session.engine.epoch,
+        )
+        job = Job(
+            key=record.key,
+            attempt=record.attempts,
+            tool=record.tool,
+            task=record.call.task,
+            arguments=attempt_arguments(session, record),
+            run=runner(record),
+            delay=delay,
+            timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
+        )
+        session.engine.executor.start(job, session.completed)
+    return queued
+
+
+def attempt_arguments(session: Session, record: CallRecord) -> dict[str, Any]:
+    """The arguments of the current attempt: translated, if a sibling tool answers for the one called."""
+    arguments = dict(record.effective_arguments)
+    if record.tool == record.call.tool:
+        return arguments
+    fallbacks = session.board.spec(record.call.tool).fallbacks
+    return next(item.translate(arguments) for item in fallbacks if item.tool == record.tool)
+
+
+def collect(session: Session) -> None:
+    """Take the completions that have arrived: results retire their calls, failures are put before the policy."""
+    for completion in session.take_completions():
+        record = session.ledger.find(completion.key)
+        if record is None:
+            continue  # a call of another branch of the thread: nobody here asked for it
+        if record.state is CallState.IN_DOUBT and isinstance(completion.result, Success):
+            _retire(session, record, completion.result)  # the late result settles the doubt
+        elif record.state is CallState.PENDING and completion.attempt == record.attempts:
+            _take(session, record, completion)
+
+
+def _take(session: Session, record: CallRecord, completion: Completion) -> None:
+    match completion.result:
+        case Success():
+            _retire(session, record, completion.result)
+        case Failure(symptom=symptom):
+            session.failures[record.key] = symptom
+            _consider(session, record)
+        case Escape(error=error):
+            session.escapes[record.key] = error
+        case Started():
+            pass
+
+
+def _retire(session: Session, record: CallRecord, result: Success) -> None:
+    session.raw[record.key] = result.raw
+    session.tokens.pop(record.key, None)
+    session.note(
+        ev.CallRetired,
+        key=record.key,
+        outcome=ev.Outcome.DONE,
+        content=result.content,
+        size=content_size(result.content),
+    )
+
+
+def content_size(content: Any) -> int:
+    """Size of a result in bytes, as UTF-8 text or canonical JSON."""
+    text = content if isinstance(content, str) else canonical_json(content)
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _consider(session: Session, record: CallRecord) -> None:
+    board = session.board
+    failed = FailedAttempt(
+        symptom=session.failures[record.key],
+        called=board.spec(record.call.tool),
+        attempted=board.spec(record.tool),
+        record=record,
+    )
+    recovery = decide(failed, session.engine.config, session.ledger.retries)
+    if recovery.action is ev.RecoveryAction.GIVE_UP:
+        give_up(session, record, recovery)
+    else:
+        session.recoveries[record.key] = recovery
+
+
+def give_up(session: Session, record: CallRecord, recovery: Recovery) -> None:
+    """Retire a call without a result, with what is known about its effect."""
+    symptom = session.failures.pop(record.key, None)
+    error = symptom.error if symptom is not None else "process_lost"
+    text = symptom.message if symptom is not None else "The process that ran the call ended before it answered."
+    session.note(
+        ev.CallRetired,
+        key=record.key,
+        outcome=recovery.outcome,
+        content=text,
+        size=content_size(text),
+        error=error,
+    )
+
+
+def recover(session: Session, action: ev.RecoveryAction) -> None:
+    """Carry out the decided recoveries of one kind: the calls are queued again, to be issued by the next dispatch."""
+    for key, recovery in list(session.recoveries.items()):
+        if recovery.action is not action:
+            continue
+        del session.recoveries[key]
+        record = session.ledger.record(key)
+        symptom = session.failures.pop(key)
+        session.note(
+            ev.CallRecovered,
+            key=key,
+            action=action,
+            attempt=record.attempts,
+            error=symptom.error,
+            reason=recovery.reason,
+            delay=recovery.delay,
+            tool=recovery.tool,
+        )
+
+
+def settle_lost(session: Session, *, queued: bool) -> None:
+    """Decide about calls whose process died: repeat what may be repeated, put the rest in doubt."""
+    for record in session.lost(queued=queued):
+        recovery = lost_outcome(session.board.spec(record.tool))
+        if recovery.action is ev.RecoveryAction.RETRY and record.state is CallState.QUEUED:
+            continue
+        if record.state is CallState.QUEUED:
+            _assume_started(session, record)
+        if recovery.action is ev.RecoveryAction.RETRY:
+            _requeue(session, record, recovery)
+        else:
+            give_up(session, record, recovery)
+
+
+def _assume_started(session: Session, record: CallRecord) -> None:
+    session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
+
+
+def _requeue(session: Session, record: CallRecord, recovery: Recovery) -> None:
+    session.note(
+        ev.CallRecovered,
+        key=record.key,
+        action=ev.RecoveryAction.RETRY,
+        attempt=record.attempts,
+        error="process_lost",
+        reason=recovery.reason,
+    )
+
+
+async def settle(session: Session, *, fresh: bool) -> Step:
+    """Collect completions and wait until something is to do outside the engine.
+
+    Args:
+        session: The thread.
+        fresh: Whether calls were issued just now, so that fast ones deserve the grace window.
+
+    Returns:
+        Any step but ``WAIT``.
+    """
+    waited = False
+    while True:
+        collect(session)
+        step = _outward_step(session)
+        if step is Step.MODEL and not waited and session.ledger.count(CallState.PENDING):
+            waited = True
+            await _linger(session, fresh=fresh)
+            continue
+        if step is not Step.WAIT:
+            return step
+        fresh = False
+        await session.wait_changed(None)
+
+
+def _outward_step(session: Session) -> Step:
+    if session.escapes:
+        return Step.ESCAPE
+    if session.recoveries:
+        return Step.RECOVER
+    return next_step(session.board)
+
+
+async def _linger(session: Session, *, fresh: bool) -> None:
+    """Wait a little for more: up to the grace window for a first completion, then up to ``linger`` for others."""
+    clock = session.engine.clock
+    before = 0 if not fresh else _ended(session)
+    if fresh and not session.has_completions and not await session.wait_changed(_grace(session)):
+        return
+    collect(session)
+    end = clock.now() + session.engine.config.timing.linger
+    while _ended(session) > before and session.ledger.count(CallState.PENDING) and (left := end - clock.now()) > 0:
+        if not await session.wait_changed(left):
+            return
+        collect(session)
+
+
+def _ended(session: Session) -> int:
+    return session.ledger.count(CallState.DONE, CallState.FAILED, CallState.IN_DOUBT)
+
+
+def _grace(session: Session) -> float:
+    default = session.engine.config.timing.grace
+    specs = [session.board.spec(tool) for tool in session.ledger.pending_tools()]
+    return max(default if spec.grace is None else spec.grace for spec in specs)

@@ -1,0 +1,69 @@
+"""What the sessions of one agent share: configuration, declarations, and the ports to time, executors and people."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from asyncguard.config import GuardConfig
+from asyncguard.core.admission import Guard
+from asyncguard.core.scoreboard import Validator
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.engine.clock import Clock, LoopClock
+from asyncguard.engine.executors.local import LocalExecutor
+from asyncguard.engine.executors.port import Executor
+from asyncguard.engine.inbox import Inbox
+from asyncguard.guards import compile_schema, enabled
+from asyncguard.observability.details import Observer
+
+
+def _new_id() -> str:
+    return secrets.token_hex(8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ports:
+    """The outside world as the engine sees it; every field may be replaced by a fake."""
+
+    clock: Clock = field(default_factory=LoopClock)
+    """Time."""
+    executor: Executor | None = None
+    """Who runs the calls; the embedded executor by default."""
+    inbox: Inbox = field(default_factory=Inbox)
+    """Where external results arrive."""
+    observers: Sequence[Observer] = ()
+    """Who is told of every event."""
+    new_id: Callable[[], str] = _new_id
+    """Makes ids of sessions and runs and the nonce of notifications."""
+
+
+class Engine:
+    """Everything that the sessions of one agent have in common."""
+
+    def __init__(self, config: GuardConfig, specs: Mapping[str, ToolSpec], ports: Ports) -> None:
+        """Make an engine.
+
+        Args:
+            config: Switches and limits.
+            specs: Declarations of all tools by name.
+            ports: The outside world.
+
+        Raises:
+            DeclarationError: A tool's parameter schema is not valid JSON Schema.
+        """
+        self.config = config
+        self.ports = ports
+        self.clock = ports.clock
+        self.executor: Executor = ports.executor or LocalExecutor(ports.clock)
+        self.inbox = ports.inbox
+        self.guards: tuple[Guard, ...] = enabled(config)
+        self.epoch = ports.new_id()
+        self.specs: dict[str, ToolSpec] = {}
+        self.validators: dict[str, Validator] = {}
+        self.add_tools(specs)
+
+    def add_tools(self, specs: Mapping[str, ToolSpec]) -> None:
+        """Learn further tools; a middleware meets them only when the agent runs."""
+        for name, spec in specs.items():
+            self.specs[name] = spec
+            if spec.parameters is not None:
+                self.validators[name] = compile_schema(spec.parameters)

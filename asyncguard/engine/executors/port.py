@@ -1,0 +1,95 @@
+"""The executor port: a job in, a completion out, through a callback.
+
+A completion callback and one queue cost the same per call with ten thousand pending calls as with ten; waiting on all
+of them at once does not.
+"""
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from asyncguard.core.hazards import Symptom
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Success:
+    """An attempt that returned."""
+
+    content: Any
+    """What the model is shown: text or content blocks."""
+    raw: Any = None
+    """What the front end needs to hand the result on, as it came from the tool."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """An attempt that did not return."""
+
+    symptom: Symptom
+    """What was seen."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Escape:
+    """An attempt that raised what belongs to the front end, such as an interrupt."""
+
+    error: BaseException
+    """To be raised where the front end can use it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Started:
+    """The work of an external call was started; its result comes through the inbox."""
+
+
+Result = Success | Failure | Escape | Started
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """One attempt of one call."""
+
+    key: str
+    """Key of the call."""
+    attempt: int
+    """From 1."""
+    tool: str
+    """Tool of this attempt."""
+    task: str
+    """Task of the call."""
+    arguments: Any
+    """Arguments as issued, without injected ones."""
+    run: Callable[[], Awaitable[Result]]
+    """Runs the tool; never raises but for cancellation."""
+    delay: float = 0.0
+    """Seconds to wait before it starts: the back-off of a retry."""
+    timeout: float | None = None
+    """Seconds before it is given up."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """The end of one attempt."""
+
+    key: str
+    """Key of the call."""
+    attempt: int
+    """The attempt that ended."""
+    result: Result
+    """How."""
+
+
+class Executor(Protocol):
+    """Runs jobs. Implementations are held to ``asyncguard.testing.check_executor``."""
+
+    def start(self, job: Job, done: Callable[[Completion], None]) -> None:
+        """Begin a job; ``done`` is called exactly once for it, from any thread, unless the process dies."""
+        ...
+
+    def cancel(self, key: str) -> bool:
+        """Ask a running job to stop; whether there was one. Its completion says whether it did."""
+        ...
+
+    def pending(self) -> Collection[str]:
+        """Keys of the jobs that were started and have not completed."""
+        ...

@@ -1,0 +1,164 @@
+"""From a model message to verdicts: proposed calls are numbered, keyed and put before admission."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard.core import events as ev
+from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit
+from asyncguard.core.calls import Call, CallState, call_key, fingerprint
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.operands import OperandError, Path, references, resolve, substitute
+from asyncguard.core.records import CallRecord
+from asyncguard.core.tasks import TaskState
+from asyncguard.core.turns import passed_over
+from asyncguard.engine.session import Session
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wish:
+    """One call as a front end read it from a model message."""
+
+    tool: str
+    """Tool name."""
+    arguments: Mapping[str, Any]
+    """Arguments without the task argument."""
+    call_id: str
+    """The provider's id."""
+    task: str
+    """Task that the call is for."""
+    problem: str = ""
+    """Why it cannot be read; empty if it can."""
+
+
+def take_message(session: Session, message_id: str, wishes: Sequence[Wish]) -> None:
+    """Enter a model message: one turn, and a verdict for each of its calls."""
+    ledger = session.ledger
+    proposals = [_propose(session, message_id, position, wish) for position, wish in enumerate(wishes)]
+    for proposal in proposals:
+        _judge(session, proposal)
+    mentioned = {wish.task for wish in wishes}
+    session.note(
+        ev.TurnTaken,
+        turn=ledger.turns + 1,
+        message_id=message_id,
+        calls=len(wishes),
+        passed_over=passed_over(session.board, mentioned, len(wishes)),
+    )
+    _stop_tasks(session)
+
+
+def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Proposal:
+    ledger = session.ledger
+    spec = session.engine.specs.get(wish.tool)
+    call = Call(
+        key=call_key(session.namespace, session.thread, message_id, position),
+        sequence=len(ledger) + 1,
+        task=wish.task,
+        tool=wish.tool,
+        ordinal=ledger.next_ordinal(wish.task, wish.tool),
+        arguments=wish.arguments,
+        call_id=wish.call_id,
+        message_id=message_id,
+        footprint=session.board.spec(wish.tool).footprint(wish.arguments, wish.task),
+        fingerprint=fingerprint(wish.tool, wish.arguments),
+    )
+    session.note(ev.CallProposed, call=call)
+    return Proposal(call=call, spec=spec, position=position, problem=wish.problem)
+
+
+def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> None:
+    verdict = admit(proposal, session.board, session.engine.guards)
+    key = proposal.call.key
+    match verdict:
+        case Reject():
+            session.note(ev.CallRejected, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
+        case Defer():
+            session.note(ev.CallDeferred, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
+        case Admit() if verdict.approval and not proposal.approved:
+            session.note(ev.CallHeld, key=key, guard=verdict.guard, reason=verdict.approval)
+        case Admit():
+            _let_pass(session, proposal, released=released)
+
+
+def _let_pass(session: Session, proposal: Proposal, *, released: bool) -> None:
+    key = proposal.call.key
+    try:
+        arguments = _substituted(session, proposal.call)
+    except OperandError as error:
+        session.note(ev.CallRejected, key=key, guard="operands", reason=str(error))
+        return
+    if arguments is not None and (problems := _check(session, proposal.call.tool, arguments)):
+        reason = "With the referenced values filled in, the arguments do not fit: " + "; ".join(problems)
+        session.note(ev.CallRejected, key=key, guard="operands", reason=reason)
+        return
+    session.note(ev.CallAdmitted, key=key, released=released, approved=proposal.approved, arguments=arguments)
+    issued = session.ledger.record(key).effective_arguments
+    for name, value in issued.items():
+        session.board.evidence.add(proposal.call.task, f"{name} {value}")
+
+
+def _check(session: Session, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    validator = session.engine.validators.get(tool)
+    return validator(arguments) if validator is not None else ()
+
+
+def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
+    """The arguments with operands filled in, or ``None`` where there are none."""
+    values: dict[Path, Any] = {}
+    for reference in references(call.arguments):
+        source = session.ledger.labelled(call.task, reference.label)
+        if source is None or not source.succeeded:
+            raise OperandError(f"{reference.label} has no result to take a value from; give the value itself.")
+        if source.content is None:
+            raise OperandError(f"The result of {reference.label} is no longer held; give the value itself.")
+        values[reference.path] = resolve(source.content, reference.pointer)
+    if not values:
+        return None
+    filled: dict[str, Any] = substitute(call.arguments, values)
+    return filled
+
+
+def release_ready(session: Session) -> None:
+    """Judge the deferred calls that wait for nothing any more; one whose predecessor failed is squashed."""
+    for record in session.ledger.ready():
+        failed = session.ledger.failed_blockers(record)
+        if failed:
+            labels = ", ".join(session.ledger.record(key).call.label for key in failed)
+            session.note(ev.CallSquashed, key=record.key, reason=f"{labels} gave no usable result", on=failed)
+        else:
+            _judge(session, _again(session, record), released=True)
+    _stop_tasks(session)
+
+
+def answer_approval(session: Session, record: CallRecord, *, approved: bool, reason: str = "") -> None:
+    """Enter a person's answer about a held call; an approved call meets the guards once more."""
+    if not approved:
+        told = f"A person refused the call{': ' + reason if reason else ''}."
+        session.note(ev.CallRejected, key=record.key, guard=record.guard, reason=told)
+        return
+    _judge(session, _again(session, record, approved=True), released=True)
+
+
+def _again(session: Session, record: CallRecord, *, approved: bool = False) -> Proposal:
+    spec = session.engine.specs.get(record.call.tool)
+    return Proposal(call=record.call, spec=spec, approved=approved or record.approved)
+
+
+def freeze_effects(session: Session) -> None:
+    """Squash what was held back and would have an effect: the user spoke, and "stop" must win.
+
+    The model is told and may ask for the call again.
+    """
+    for state in (CallState.DEFERRED, CallState.HELD):
+        for record in session.ledger.in_state(state):
+            if session.board.spec(record.call.tool).effect is not EffectClass.PURE:
+                session.note(ev.CallSquashed, key=record.key, reason="the user sent a new message before it was issued")
+
+
+def _stop_tasks(session: Session) -> None:
+    limit = session.engine.config.limits.max_rejections
+    for task in session.ledger.open_tasks():
+        if task.rejections > limit and task.state is TaskState.OPEN:
+            reason = f"{task.rejections} calls were rejected; the limit is {limit}"
+            session.note(ev.TaskEnded, task=task.task.id, state=TaskState.STOPPED, reason=reason)

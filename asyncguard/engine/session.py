@@ -1,0 +1,200 @@
+"""One thread's live half: the ledger in memory, the completion queue, and what has not been stored yet.
+
+The graph state is the truth about history, the session about what is running now. They are joined whenever a node is
+entered (:meth:`Session.attach`): if the state is where the session left it, nothing is to do; otherwise (a killed
+process, writes that were lost with a cancelled run, a fork, time travel) the ledger is folded anew from the state, and
+the session contributes what it knows about calls that the state believes open.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.evidence import EvidenceBook
+from asyncguard.core.hazards import Symptom
+from asyncguard.core.ledger import Ledger
+from asyncguard.core.records import CallRecord
+from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.engine.engine import Engine
+from asyncguard.engine.executors.port import Completion
+from asyncguard.observability.details import Details, ObserverSet
+from asyncguard.recovery.policy import Recovery
+
+
+class Session:
+    """What one thread of one agent has in memory."""
+
+    def __init__(self, engine: Engine, thread: str, namespace: str = "") -> None:
+        """Make an empty session.
+
+        Args:
+            engine: What all sessions share.
+            thread: Id of the thread; part of every idempotency key.
+            namespace: Path of the agent among agents, without task ids.
+        """
+        self.engine = engine
+        self.thread = thread
+        self.namespace = namespace
+        self.board = self._new_board()
+        self.raw: dict[str, Any] = {}
+        self.failures: dict[str, Symptom] = {}
+        self.recoveries: dict[str, Recovery] = {}
+        self.escapes: dict[str, BaseException] = {}
+        self.tokens: dict[str, str] = {}
+        self._observers = ObserverSet(engine.ports.observers)
+        self._outbox: list[ev.Event] = []
+        self._stored: tuple[int, str] = (0, "")
+        self._completions: deque[Completion] = deque()
+        self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the thread."""
+        return self.board.ledger
+
+    def _new_board(self) -> Scoreboard:
+        engine = self.engine
+        return Scoreboard(config=engine.config, specs=engine.specs, validators=engine.validators)
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def note(self, kind: type[ev.Event], **data: Any) -> None:
+        """Record one event: fold it in, keep it for the state, tell the observers."""
+        event = kind(n=self.ledger.n + 1, at=self.engine.clock.now(), **data)
+        self.ledger.apply(event)
+        self._outbox.append(event)
+        if self._observers:
+            details = Details.of(event, self.ledger, thread=self.thread, agent=self.namespace)
+            self._observers.notify(details)
+
+    def take_events(self) -> list[dict[str, Any]]:
+        """The events since the last call as plain JSON, for the state; contents that stand in messages are left out."""
+        taken = [self._stored_form(event) for event in self._outbox]
+        if self._outbox:
+            last = self._outbox[-1]
+            self._stored = (last.n, last.kind)
+        self._outbox.clear()
+        return taken
+
+    def _stored_form(self, event: ev.Event) -> dict[str, Any]:
+        data = ev.to_json(event)
+        if isinstance(event, ev.CallRetired) and self.ledger.record(event.key).delivered:
+            data["content"] = None
+        return data
+
+    # -- joining the state -----------------------------------------------------------------------------------------
+
+    def attach(self, stored: Sequence[Mapping[str, Any]]) -> bool:
+        """Join the session with the events of the graph state.
+
+        Returns:
+            Whether the ledger was folded anew; evidence has then to be collected again from the messages.
+        """
+        mark = (int(stored[-1]["n"]), str(stored[-1]["kind"])) if stored else (0, "")
+        if mark == self._stored:
+            return False
+        old = self.ledger
+        self.board = self._new_board()
+        self.board.evidence = EvidenceBook()
+        self._outbox.clear()
+        for data in stored:
+            self.ledger.apply(ev.from_json(data))
+        self._stored = mark
+        self._adopt(old)
+        return True
+
+    def _adopt(self, old: Ledger) -> None:
+        """Tell the new ledger what the old one knows about calls that the state believes open."""
+        for record in list(self.ledger.calls()):
+            known = old.find(record.key)
+            if known is None or not record.open or known.attempts <= record.attempts and known.open:
+                continue
+            if record.state is CallState.QUEUED and known.attempts > record.attempts:
+                self.note(ev.CallStarted, key=record.key, attempt=known.attempts, tool=known.tool, epoch=known.epoch)
+            if record.state is CallState.PENDING and known.state in _ENDED:
+                self._retell_end(known)
+
+    def _retell_end(self, known: CallRecord) -> None:
+        self.note(
+            ev.CallRetired,
+            key=known.key,
+            outcome=_ENDED[known.state],
+            content=known.content,
+            size=len(str(known.content)),
+            error=known.error,
+        )
+
+    def lost(self, *, queued: bool) -> list[CallRecord]:
+        """Calls that the state believes started, or about to be, and of which this process knows nothing.
+
+        Args:
+            queued: Whether admitted calls count: they do where the node that issues them was entered again.
+        """
+        running = set(self.engine.executor.pending())
+        states = (CallState.PENDING, CallState.QUEUED) if queued else (CallState.PENDING,)
+        return [
+            record
+            for state in states
+            for record in self.ledger.in_state(state)
+            if record.key not in running and record.key not in self.failures and record.key not in self.tokens
+        ]
+
+    # -- completions -----------------------------------------------------------------------------------------------
+
+    def completed(self, completion: Completion) -> None:
+        """Take a completion; called by executors and the inbox, from any thread."""
+        self._completions.append(completion)
+        self.wake()
+
+    def take_completions(self) -> list[Completion]:
+        """Completions since the last call, in order of arrival."""
+        taken: list[Completion] = []
+        while self._completions:
+            taken.append(self._completions.popleft())
+        return taken
+
+    @property
+    def has_completions(self) -> bool:
+        """Whether a completion waits to be taken."""
+        return bool(self._completions)
+
+    def wake(self) -> None:
+        """Wake everybody who waits for a change."""
+        with self._lock:
+            waiters, self._waiters = self._waiters, []
+        for loop, event in waiters:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
+
+    async def wait_changed(self, timeout: float | None) -> bool:
+        """Wait until something completes or somebody wakes the session; whether that happened in time."""
+        event = asyncio.Event()
+        entry = (asyncio.get_running_loop(), event)
+        with self._lock:
+            self._waiters.append(entry)
+        try:
+            if self._completions:
+                return True
+            return await self.engine.clock.wait(event, timeout)
+        finally:
+            with self._lock:
+                if entry in self._waiters:
+                    self._waiters.remove(entry)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing of this session is alive, so that it can be folded anew from the state at any time."""
+        return not (self.ledger.any_open() or self._outbox or self._completions or self._waiters)
+
+
+_ENDED = {
+    CallState.DONE: ev.Outcome.DONE,
+    CallState.RESOLVED: ev.Outcome.DONE,
+    CallState.FAILED: ev.Outcome.FAILED,
+    CallState.IN_DOUBT: ev.Outcome.IN_DOUBT,
+}

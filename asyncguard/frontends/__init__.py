@@ -1,0 +1,1 @@
+"""The two front ends, and the only importers of langgraph and langchain."""

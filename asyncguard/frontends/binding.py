@@ -1,0 +1,73 @@
+"""The model with its tools bound, once per set of tasks: binding converts every schema and costs more than a turn."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.frontends.providers import provider_of
+from asyncguard.frontends.schemas import shown_tools, task_argument
+
+
+def as_model(model: BaseChatModel | str) -> BaseChatModel:
+    """The model, made from ``"provider:name"`` where a string is given."""
+    return init_chat_model(model) if isinstance(model, str) else model
+
+
+class ModelBinding:
+    """A chat model and the tools it is shown."""
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        tools: Sequence[BaseTool],
+        *,
+        specs: Mapping[str, ToolSpec],
+        provider_tools: Sequence[dict[str, Any]] = (),
+        references: bool,
+        options: Mapping[str, Any],
+    ) -> None:
+        """Make a binding.
+
+        Args:
+            model: The chat model.
+            tools: Tools that run here.
+            specs: Their declarations.
+            provider_tools: Tools that the provider runs, passed on as they are.
+            references: Whether operand references are offered.
+            options: Further arguments of ``bind_tools``, such as ``strict`` or ``parallel_tool_calls``.
+        """
+        self._model = model
+        self._tools = tools
+        self._specs = specs
+        self._provider_tools = list(provider_tools)
+        self._references = references
+        self._options = dict(options)
+        self._bound: dict[tuple[str, ...], Runnable[LanguageModelInput, AIMessage]] = {}
+        self.provider = provider_of(model)
+        self.task_argument = task_argument(specs)
+
+    def bound(self, tasks: Sequence[str]) -> Runnable[LanguageModelInput, AIMessage]:
+        """The model with the tools as they are shown for these tasks.
+
+        Args:
+            tasks: Ids of the tasks of the thread.
+        """
+        name = tuple(tasks) if len(tasks) > 1 else ()
+        if name not in self._bound:
+            if len(self._bound) > 64:
+                self._bound.clear()
+            self._bound[name] = self._bind(name)
+        return self._bound[name]
+
+    def _bind(self, tasks: tuple[str, ...]) -> Runnable[LanguageModelInput, AIMessage]:
+        shown = shown_tools(
+            self._tools, self._specs, tasks, references=self._references, strict=self._options.get("strict")
+        )
+        everything = [*shown, *self._provider_tools]
+        return self._model.bind_tools(everything, **self._options) if everything else self._model

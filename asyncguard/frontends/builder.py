@@ -1,0 +1,163 @@
+"""``build_agent``: the state machine as a compiled LangGraph graph."""
+
+import operator
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+from langgraph.types import Checkpointer
+
+from asyncguard.config import GuardConfig
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.engine.engine import Engine, Ports
+from asyncguard.engine.portal import Portal
+from asyncguard.frontends.binding import ModelBinding, as_model
+from asyncguard.frontends.declarations import as_tools, specs_of
+from asyncguard.frontends.nodes import NodeFunction, Nodes
+from asyncguard.frontends.registry import Registry
+from asyncguard.frontends.running import ToolRunner
+from asyncguard.frontends.state import GuardedInput, GuardedOutput, GuardedState
+
+_RECURSION_LIMIT = 100_000
+"""LangGraph's limit on super-steps; the limits of ``GuardConfig`` end a run earlier, and with a report."""
+
+_DESTINATIONS: Mapping[str, tuple[str, ...]] = {
+    "prepare": ("model",),
+    "model": ("execute", "model", END),
+    "execute": ("model", "execute", "retry", "fallback", "approve", "park", END),
+    "retry": ("execute",),
+    "fallback": ("execute",),
+    "approve": ("execute",),
+    "park": ("execute",),
+}
+
+
+class Node(Runnable[Any, Any]):
+    """An async node with a sync entry: ``invoke`` runs the same coroutine on the agent's portal."""
+
+    def __init__(self, name: str, function: NodeFunction, portal: Portal) -> None:
+        """Make a node.
+
+        Args:
+            name: Its name in the graph.
+            function: What it does.
+            portal: Where it runs for sync callers.
+        """
+        self.name = name
+        self._function = function
+        self._portal = portal
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run on the portal's loop, with the caller's context."""
+        return self._portal.run(self._function(input, config or {}))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run on the caller's loop."""
+        return await self._function(input, config or {})
+
+
+def build_agent(
+    model: BaseChatModel | str,
+    tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]],
+    *,
+    config: GuardConfig | None = None,
+    specs: Sequence[ToolSpec] = (),
+    system_prompt: str | SystemMessage | None = None,
+    checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
+    state_schema: type[GuardedState] = GuardedState,
+    context_schema: type[Any] | None = None,
+    bind_options: Mapping[str, Any] | None = None,
+    ports: Ports | None = None,
+    name: str = "asyncguard",
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build a guarded agent.
+
+    With one task, or plain messages, it takes the turns that ``create_agent`` takes. With several it works on all of
+    them while slow tools run, and never acts on a result that it does not have.
+
+    Args:
+        model: A chat model, or ``"provider:name"``.
+        tools: Tools or functions; dictionaries are tools that the provider runs.
+        config: Switches and limits; the default guards everything.
+        specs: Declarations for tools that carry none (:func:`guarded` is the other way to declare).
+        system_prompt: Put first at each turn.
+        checkpointer: Keeps threads; needed for approvals and for parking.
+        store: LangGraph store, for tools that ask for it.
+        state_schema: ``GuardedState`` or a subclass with further channels.
+        context_schema: Run-scoped context, for tools that ask for it.
+        bind_options: Further arguments of the model's ``bind_tools``.
+        ports: Clock, executor, inbox, observers and ids; the real ones by default.
+        name: Name of the graph.
+
+    Returns:
+        A compiled graph that takes ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or ``{"messages": [...]}`` and returns
+        ``{"messages": [...], "report": {...}}``.
+
+    Raises:
+        DeclarationError: A declaration contradicts itself or names a missing tool.
+    """
+    nodes, portal = _nodes(
+        as_model(model),
+        tools,
+        config or GuardConfig(),
+        specs,
+        _system(system_prompt),
+        bind_options or {},
+        ports or Ports(),
+    )
+    graph = StateGraph(
+        state_schema, context_schema=context_schema, input_schema=GuardedInput, output_schema=GuardedOutput
+    )
+    for node, destinations in _DESTINATIONS.items():
+        function = cast(NodeFunction, operator.attrgetter(node)(nodes))
+        graph.add_node(node, Node(node, function, portal), destinations=destinations, input_schema=state_schema)
+    graph.add_edge(START, "prepare")
+    compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
+    return compiled.with_config({"recursion_limit": _RECURSION_LIMIT})
+
+
+def _nodes(
+    model: BaseChatModel,
+    tools: Sequence[Any],
+    config: GuardConfig,
+    given: Sequence[ToolSpec],
+    system: SystemMessage | None,
+    options: Mapping[str, Any],
+    ports: Ports,
+) -> tuple[Nodes, Portal]:
+    own = as_tools(tools)
+    specs = specs_of(own, given)
+    engine = Engine(config, specs, ports)
+    pool = ThreadPoolExecutor(max_workers=config.limits.max_pending, thread_name_prefix="asyncguard-tool")
+    binding = ModelBinding(
+        model,
+        own,
+        specs=engine.specs,
+        provider_tools=[tool for tool in tools if isinstance(tool, dict)],
+        references=config.references and config.ledger,
+        options=options,
+    )
+    portal = Portal()
+    weakref.finalize(portal, pool.shutdown, wait=False)
+    nodes = Nodes(
+        engine=engine,
+        registry=Registry(engine),
+        binding=binding,
+        runner=ToolRunner(own, specs, pool),
+        system=system,
+        direct=frozenset(tool.name for tool in own if tool.return_direct),
+    )
+    return nodes, portal
+
+
+def _system(prompt: str | SystemMessage | None) -> SystemMessage | None:
+    return SystemMessage(content=prompt) if isinstance(prompt, str) else prompt

@@ -1,0 +1,160 @@
+"""Tool declarations: the ``@guarded`` decorator, and what is read from tools that carry none."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as make_tool
+
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.toolspec import Fallback, Mode, ToolSpec
+from asyncguard.errors import DeclarationError
+from asyncguard.frontends.schemas import parameters_of
+
+_ATTRIBUTE = "__asyncguard__"
+T = TypeVar("T", bound=Callable[..., Any] | BaseTool)
+
+
+class Declaration(TypedDict, total=False):
+    """The keyword arguments of :func:`guarded`; meaning and defaults are those of :class:`ToolSpec`."""
+
+    effect: EffectClass | str
+    reads: Sequence[str]
+    writes: Sequence[str]
+    mode: Mode | str
+    timeout: float
+    grace: float
+    fallbacks: Sequence[str | Fallback]
+    probe: str
+    result_schema: Mapping[str, Any]
+    tasks: Iterable[str]
+    key_argument: str
+    token_argument: str
+    destructive: bool
+    approval: bool
+    trusted_output: bool
+    interrupts: bool
+    references: bool
+
+
+def guarded(**declaration: Unpack[Declaration]) -> Callable[[T], T]:
+    """Declare what a tool does; decorates a function, or a tool that ``@tool`` made.
+
+    Args:
+        **declaration: Fields of :class:`ToolSpec`; enums may be given as strings, siblings by name.
+
+    Returns:
+        A decorator that returns the same function or tool.
+
+    Raises:
+        DeclarationError: The declaration contradicts itself.
+
+    Example:
+        ```python
+        @guarded(effect="pure", reads=["flights:{city}"], timeout=20)
+        def search_flights(city: str) -> list[dict]: ...
+        ```
+    """
+    spec = _spec_from(declaration)
+
+    def decorate(tool: T) -> T:
+        object.__setattr__(tool, _ATTRIBUTE, spec)
+        return tool
+
+    return decorate
+
+
+def _spec_from(declaration: Declaration) -> ToolSpec:
+    values: dict[str, Any] = dict(declaration)
+    try:
+        values["effect"] = EffectClass(values.get("effect", EffectClass.AT_MOST_ONCE))
+        values["mode"] = Mode(values.get("mode", Mode.AUTO))
+    except ValueError as error:
+        raise DeclarationError(f"{error}; see EffectClass and Mode for the names.") from error
+    for name in ("reads", "writes"):
+        if isinstance(values.get(name), str):
+            raise DeclarationError(f"{name} has to be a list of resource names, not the text {values[name]!r}.")
+        if name in values:
+            values[name] = tuple(values[name])
+    siblings = values.get("fallbacks", ())
+    values["fallbacks"] = tuple(item if isinstance(item, Fallback) else Fallback(tool=item) for item in siblings)
+    if "tasks" in values:
+        values["tasks"] = frozenset(values["tasks"])
+    return ToolSpec(name="", **values)
+
+
+def as_tools(tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]]) -> list[BaseTool]:
+    """The tools that run here, functions wrapped; dictionaries name tools that the provider runs and are left out."""
+    made = [_as_tool(item) for item in tools if not isinstance(item, dict)]
+    names = [item.name for item in made]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DeclarationError(f"Two tools are called {twice[0]!r}; give each its own name.")
+    return made
+
+
+def _as_tool(item: BaseTool | Callable[..., Any]) -> BaseTool:
+    if isinstance(item, BaseTool):
+        return item
+    made = make_tool(item)
+    if not isinstance(made, BaseTool):
+        raise DeclarationError(f"{item!r} is not a tool; pass a function with a docstring or a BaseTool.")
+    return made
+
+
+def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[str, ToolSpec]:
+    """The declarations of tools, by name.
+
+    Args:
+        tools: The tools.
+        given: Declarations made apart from the tools; they win.
+
+    Raises:
+        DeclarationError: A declaration names a tool that does not exist.
+    """
+    by_name = {spec.name: spec for spec in given}
+    made = list(tools)
+    specs = {tool.name: _complete(by_name.get(tool.name) or declared(tool), tool) for tool in made}
+    missing = [name for name in by_name if name not in specs]
+    missing += [item.tool for spec in specs.values() for item in spec.fallbacks if item.tool not in specs]
+    missing += [spec.probe for spec in specs.values() if spec.probe is not None and spec.probe not in specs]
+    if missing:
+        raise DeclarationError(f"A declaration names the tool {missing[0]!r}, which the agent does not have.")
+    return specs
+
+
+def declared(tool: BaseTool) -> ToolSpec:
+    """What a tool says about itself: ``@guarded``, else MCP annotations, else the cautious defaults."""
+    for holder in (tool, getattr(tool, "coroutine", None), getattr(tool, "func", None)):
+        spec = getattr(holder, _ATTRIBUTE, None)
+        if isinstance(spec, ToolSpec):
+            return replace(spec, name=tool.name)
+    return mcp_spec(tool, trusted=False)
+
+
+def mcp_spec(tool: BaseTool, *, trusted: bool) -> ToolSpec:
+    """The declaration that a tool's MCP annotations amount to.
+
+    Hints of a server can raise caution always and lower it only if the user trusts the server.
+
+    Args:
+        tool: A tool made from an MCP server; its ``metadata`` holds the annotations.
+        trusted: Whether the server's hints may be believed.
+    """
+    hints = tool.metadata or {}
+    spec = ToolSpec(name=tool.name, destructive=hints.get("destructiveHint") is True)
+    if not trusted:
+        return spec
+    trusted_output = hints.get("openWorldHint") is False
+    if hints.get("readOnlyHint") is True:
+        return replace(spec, effect=EffectClass.PURE, destructive=False, trusted_output=trusted_output)
+    effect = EffectClass.IDEMPOTENT if hints.get("idempotentHint") is True else spec.effect
+    return replace(spec, effect=effect, trusted_output=trusted_output)
+
+
+def _complete(spec: ToolSpec, tool: BaseTool) -> ToolSpec:
+    if spec.parameters is not None:
+        return spec
+    hidden = {name for name in (spec.key_argument, spec.token_argument) if name is not None}
+    return replace(spec, parameters=parameters_of(tool, hidden))

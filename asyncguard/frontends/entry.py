@@ -1,0 +1,167 @@
+"""Entering a thread: input becomes tasks and messages, and what an earlier run left open is put in order."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from asyncguard.core import events as ev
+from asyncguard.core.records import CallRecord
+from asyncguard.core.tasks import SOLE_TASK, Task, TaskState
+from asyncguard.engine.intake import freeze_effects
+from asyncguard.engine.session import Session
+from asyncguard.errors import CallerError
+from asyncguard.frontends.writing import Writer, is_ours, note_for_model, text_of
+
+_MAX_TASKS = 256
+
+
+def read_tasks(given: Sequence[Any] | None) -> list[Task]:
+    """The tasks of an input.
+
+    Args:
+        given: Tasks as ``{"id": ..., "goal": ...}`` or plain text.
+
+    Raises:
+        CallerError: A task has no goal, an id is used twice, or there are too many.
+    """
+    tasks = [_read_task(position, item) for position, item in enumerate(given or (), start=1)]
+    if len(tasks) > _MAX_TASKS:
+        raise CallerError(f"{len(tasks)} tasks were given; one run takes at most {_MAX_TASKS}.")
+    ids = [task.id for task in tasks]
+    if twice := sorted({name for name in ids if ids.count(name) > 1}):
+        raise CallerError(f"Two tasks have the id {twice[0]!r}; give each task its own id.")
+    return tasks
+
+
+def _read_task(position: int, item: Any) -> Task:
+    if isinstance(item, str):
+        item = {"id": f"task-{position}", "goal": item}
+    if not isinstance(item, Mapping) or not isinstance(item.get("goal"), str) or not item["goal"].strip():
+        raise CallerError(f'Task {position} has no goal; write it as {{"id": "a", "goal": "..."}} or as plain text.')
+    name = item.get("id", f"task-{position}")
+    if not isinstance(name, str) or not name.strip():
+        raise CallerError(f"Task {position} has the id {name!r}; an id is a short text.")
+    return Task(id=name, goal=item["goal"])
+
+
+def enter(session: Session, run: str, tasks: Sequence[Task], messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Begin a run on a thread.
+
+    Args:
+        session: The thread.
+        run: Id of the run.
+        tasks: New tasks; without any, the user's messages are the task.
+        messages: The history, the user's new messages included.
+
+    Returns:
+        Messages to write: the tasks, or the whole history put in order where calls were left unanswered.
+    """
+    session.note(ev.RunStarted, run=run, epoch=session.engine.epoch)
+    freeze_effects(session)
+    written: list[AnyMessage] = []
+    if tasks:
+        for task in tasks:
+            session.note(ev.TaskOpened, task=task.id, goal=task.goal)
+            session.board.evidence.add(task.id, task.goal)
+        written.append(_task_message(tasks))
+    else:
+        _reopen(session, messages)
+    return _repaired(session, messages, written) or written
+
+
+def _task_message(tasks: Sequence[Task]) -> HumanMessage:
+    if len(tasks) == 1:
+        return HumanMessage(content=tasks[0].goal)
+    lines = "\n\n".join(f"[{task.id}] {task.goal}" for task in tasks)
+    return note_for_model(f"Work on these {len(tasks)} tasks; they are independent of each other.\n\n{lines}", "tasks")
+
+
+def _reopen(session: Session, messages: Sequence[AnyMessage]) -> None:
+    known = list(session.ledger.tasks())
+    if not known:
+        said = [text_of(message.content) for message in messages if isinstance(message, HumanMessage)]
+        session.note(ev.TaskOpened, task=SOLE_TASK, goal=said[-1] if said else "")
+    for record in known:
+        if record.state is not TaskState.OPEN:
+            session.note(ev.TaskOpened, task=record.task.id, goal=record.task.goal)
+
+
+def collect_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
+    """Read the evidence anew from a history: after a restart, or when the history changed outside the runtime."""
+    evidence = session.board.evidence
+    for task in session.ledger.tasks():
+        evidence.add(task.task.id, task.task.goal)
+    tasks_of = {record.call.call_id: record for record in session.ledger.calls()}
+    for message in messages:
+        if isinstance(message, ToolMessage) and (record := tasks_of.get(message.tool_call_id)) is not None:
+            evidence.add(record.call.task, text_of(message.content))
+            trusted = session.board.spec(record.tool).trusted_output
+            session.board.tainted = session.board.tainted or (record.delivered and not trusted)
+        elif is_ours(message):
+            _collect_news(session, message)
+        elif isinstance(message, HumanMessage | SystemMessage):
+            evidence.add_common(text_of(message.content))
+
+
+def _collect_news(session: Session, message: AnyMessage) -> None:
+    data = message.additional_kwargs.get("lc_data")
+    keys = data.get("calls", []) if isinstance(data, dict) else []
+    for key in keys:
+        record = session.ledger.find(str(key))
+        if record is not None:
+            session.board.evidence.add(record.call.task, text_of(message.content))
+            session.board.tainted = session.board.tainted or not session.board.spec(record.tool).trusted_output
+
+
+def add_user_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
+    """Note what the user says; it concerns all tasks."""
+    for message in messages:
+        if isinstance(message, HumanMessage | SystemMessage) and not is_ours(message):
+            session.board.evidence.add_common(text_of(message.content))
+
+
+def _repaired(session: Session, messages: Sequence[AnyMessage], written: list[AnyMessage]) -> list[AnyMessage] | None:
+    """The whole history with every call answered behind its message, or ``None`` if it is in order already.
+
+    A run that was killed or cancelled leaves its last message without answers, and the user's next message stands
+    where they belong.
+    """
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    missing = {
+        str(call["id"])
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in (*message.tool_calls, *message.invalid_tool_calls)
+        if call["id"] not in answered
+    }
+    if not missing:
+        return None
+    ordered: list[AnyMessage] = [RemoveMessage(id=REMOVE_ALL_MESSAGES)]
+    for message in messages:
+        ordered.append(message)
+        if isinstance(message, AIMessage):
+            ordered += _answers(session, message, missing)
+    return ordered + written
+
+
+def _answers(session: Session, message: AIMessage, missing: set[str]) -> list[AnyMessage]:
+    records = {record.call.call_id: record for record in session.ledger.of_message(message.id or "")}
+    answers: list[AnyMessage] = []
+    for call in (*message.tool_calls, *message.invalid_tool_calls):
+        call_id = str(call["id"])
+        if call_id in missing:
+            answers.append(_answer(session, records.get(call_id), call_id, str(call["name"])))
+    return answers
+
+
+def _answer(session: Session, record: CallRecord | None, call_id: str, name: str) -> AnyMessage:
+    if record is None:
+        text = "The run ended before this call was run."
+        return ToolMessage(content=text, tool_call_id=call_id, name=name, status="error")
+    if record.open:
+        session.note(ev.CallsDelivered, keys=(), placeholders=(record.key,))
+    else:
+        session.note(ev.CallsDelivered, keys=(record.key,))
+    return Writer(session, "").answers([record])[0]

@@ -1,0 +1,228 @@
+"""The nodes of the state machine.
+
+prepare -> model -> execute -> model ... ; execute -> retry | fallback | approve | park -> execute. A node that decides
+leaves its events in the state before the node that acts is entered: what the checkpoint holds between ``model`` and
+``execute`` is the intent. Nodes that always follow each other are one node, because a super-step costs as much as all
+guards together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from langchain_core.messages import AnyMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END
+from langgraph.types import Command, interrupt
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
+from asyncguard.core.turns import Step
+from asyncguard.engine.dispatch import issue, recover, settle, settle_lost
+from asyncguard.engine.engine import Engine
+from asyncguard.engine.intake import answer_approval, release_ready
+from asyncguard.engine.session import Session
+from asyncguard.errors import CallerError
+from asyncguard.frontends.binding import ModelBinding
+from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
+from asyncguard.frontends.providers import request_view
+from asyncguard.frontends.reading import with_usable_ids
+from asyncguard.frontends.registry import Registry
+from asyncguard.frontends.running import ToolRunner
+from asyncguard.frontends.turning import closing_message, end_run, exhausted, take_turn, view_message
+from asyncguard.frontends.writing import Writer
+
+State = dict[str, Any]
+
+
+class NodeFunction(Protocol):
+    """An async node."""
+
+    async def __call__(self, state: State, config: RunnableConfig) -> Any:
+        """Run on the state of a super-step."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """The nodes of one agent; each method is one."""
+
+    engine: Engine
+    """What the sessions share."""
+    registry: Registry
+    """The sessions."""
+    binding: ModelBinding
+    """The model with its tools."""
+    runner: ToolRunner
+    """Runs the tools."""
+    system: SystemMessage | None
+    """System prompt."""
+    direct: frozenset[str]
+    """Tools whose result ends the run."""
+
+    async def prepare(self, state: State, config: RunnableConfig) -> Any:
+        """Turn the input into tasks and put in order what an earlier run left."""
+        new_id = self.engine.ports.new_id
+        identity = state.get("asyncguard") or {"session": new_id(), "nonce": new_id()}
+        session = self._session({**state, "asyncguard": identity}, config, issuing=True)
+        messages = state.get("messages", [])
+        tasks = read_tasks(state.get("tasks"))
+        if not tasks and not messages:
+            raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]}.')
+        known = session.ledger.turns
+        written = enter(session, new_id(), tasks, messages)
+        if not known:
+            add_user_evidence(session, [*messages, *([self.system] if self.system is not None else [])])
+        else:
+            collect_evidence(session, messages)
+        update = {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
+        return Command(update=update, goto="model")
+
+    async def model(self, state: State, config: RunnableConfig) -> Any:
+        """Let the model speak, and put its calls before admission."""
+        session = self._session(state, config)
+        if reason := exhausted(session):
+            return self._ended(session, reason, [closing_message(session, reason)])
+        sent = request_view(
+            state["messages"],
+            provider=self.binding.provider,
+            nonce=state["asyncguard"]["nonce"],
+            view=view_message(session),
+        )
+        tasks = [task.task.id for task in session.ledger.tasks()]
+        said = await self.binding.bound(tasks).ainvoke([self.system, *sent] if self.system else sent, config)
+        message = with_usable_ids(said, self.engine.ports.new_id)
+        turn = take_turn(session, message, self.binding.task_argument)
+        match turn.verdict:
+            case ev.CompletionVerdict.END:
+                return self._ended(session, "complete", turn.messages)
+            case ev.CompletionVerdict.NUDGE:
+                goto = "model"
+            case _:
+                goto = "execute"
+        return Command(update={"messages": list(turn.messages), "ledger": session.take_events()}, goto=goto)
+
+    async def execute(self, state: State, config: RunnableConfig) -> Any:
+        """Issue what was admitted, wait until something is to do, deliver what the model may know."""
+        session = self._session(state, config, issuing=True)
+        fresh = bool(issue(session, self.runner.bind(session, config)))
+        step = await settle(session, fresh=fresh)
+        while step is Step.PARK and not _resumable(config):
+            await session.wait_changed(None)  # nobody could resume a parked run: wait here
+            step = await settle(session, fresh=False)
+        match step:
+            case Step.MODEL:
+                return self._deliver(session, state)
+            case Step.RELEASE:
+                release_ready(session)
+                return _go(session, "execute")
+            case Step.RECOVER:
+                return _go(session, next(iter(session.recoveries.values())).action.value)
+            case Step.ESCAPE:
+                raise session.escapes.pop(next(iter(session.escapes)))
+            case Step.APPROVE | Step.PARK:
+                return _go(session, step.value)
+            case _:
+                return _go(session, "execute")
+
+    async def retry(self, state: State, config: RunnableConfig) -> Any:
+        """Queue failed calls again; the executor keeps the back-off."""
+        session = self._session(state, config)
+        recover(session, ev.RecoveryAction.RETRY)
+        return _go(session, "execute")
+
+    async def fallback(self, state: State, config: RunnableConfig) -> Any:
+        """Queue failed calls for a sibling tool."""
+        session = self._session(state, config)
+        recover(session, ev.RecoveryAction.FALLBACK)
+        return _go(session, "execute")
+
+    async def approve(self, state: State, config: RunnableConfig) -> Any:
+        """Ask a person about the calls that are held."""
+        session = self._session(state, config)
+        held = session.ledger.in_state(CallState.HELD)
+        answer = interrupt({"type": "approval", "calls": [_asked(record) for record in held]})
+        for record in held:
+            approved, reason = _decision(answer, record)
+            answer_approval(session, record, approved=approved, reason=reason)
+        return _go(session, "execute")
+
+    async def park(self, state: State, config: RunnableConfig) -> Any:
+        """Rest until an external result is delivered; the value of the resume means nothing."""
+        session = self._session(state, config)
+        if not session.has_completions:
+            keys = tuple(record.key for record in session.ledger.in_state(CallState.PENDING))
+            calls = [session.ledger.record(key).call for key in keys]
+            interrupt({"type": "parked", "calls": [{"task": call.task, "call": call.label} for call in calls]})
+        return _go(session, "execute")
+
+    # -- shared ----------------------------------------------------------------------------------------------------
+
+    def _session(self, state: State, config: RunnableConfig, *, issuing: bool = False) -> Session:
+        """The thread's session, joined with the state.
+
+        Args:
+            state: Of the super-step.
+            config: Of the node.
+            issuing: Whether an earlier, lost attempt of this node may have issued admitted calls.
+        """
+        session = self.registry.session(state["asyncguard"]["session"], namespace_of(config))
+        if session.attach(state.get("ledger", [])):
+            collect_evidence(session, state.get("messages", []))
+            settle_lost(session, queued=issuing)
+        return session
+
+    def _deliver(self, session: Session, state: State) -> Any:
+        delivery = Writer(session, state["asyncguard"]["nonce"]).deliver()
+        if self._returns_directly(session, delivery.messages):
+            return [*delivery.updates, self._ended(session, "direct_return", delivery.messages)]
+        own = Command(update={"messages": delivery.messages, "ledger": session.take_events()}, goto="model")
+        return [*delivery.updates, own] if delivery.updates else own
+
+    def _returns_directly(self, session: Session, messages: Sequence[AnyMessage]) -> bool:
+        answers = [message for message in messages if isinstance(message, ToolMessage)]
+        if not self.direct or not answers or session.ledger.any_open():
+            return False
+        return all(message.name in self.direct and message.status != "error" for message in answers)
+
+    def _ended(self, session: Session, reason: str, messages: Sequence[AnyMessage]) -> Any:
+        report = end_run(session, reason)
+        events = session.take_events()
+        self.registry.forget(session)
+        return Command(update={"messages": list(messages), "ledger": events, "report": report}, goto=END)
+
+
+def _go(session: Session, node: str) -> Any:
+    return Command(update={"ledger": session.take_events()}, goto=node)
+
+
+def _resumable(config: RunnableConfig) -> bool:
+    return config.get("configurable", {}).get("thread_id") is not None
+
+
+def namespace_of(config: RunnableConfig) -> str:
+    """The agent's path among agents: the checkpoint namespace without the task ids, which change from run to run."""
+    path = str(config.get("configurable", {}).get("checkpoint_ns") or "")
+    parents = path.split("|")[:-1]
+    return "|".join(part.split(":")[0] for part in parents)
+
+
+def _asked(record: CallRecord) -> dict[str, Any]:
+    return {
+        "key": record.key,
+        "call": record.call.label,
+        "task": record.call.task,
+        "tool": record.call.tool,
+        "arguments": dict(record.effective_arguments),
+        "reason": record.reason,
+    }
+
+
+def _decision(answer: Any, record: CallRecord) -> tuple[bool, str]:
+    """A person's answer about one call: ``True`` or ``False`` for all, or a mapping from key or label."""
+    if isinstance(answer, dict):
+        answer = answer.get(record.key, answer.get(record.call.label, False))
+    if isinstance(answer, dict):
+        return answer.get("approve") is True, str(answer.get("reason", ""))
+    return answer is True, "" if isinstance(answer, bool) else str(answer)

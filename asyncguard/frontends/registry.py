@@ -1,0 +1,51 @@
+"""Sessions by thread: the live ones, and only those; an idle session is folded anew from the state when needed."""
+
+from collections import OrderedDict
+
+from asyncguard.engine.engine import Engine
+from asyncguard.engine.session import Session
+
+_KEPT_IDLE = 256
+
+
+class Registry:
+    """Finds the session of a thread, or makes one."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Make an empty registry.
+
+        Args:
+            engine: What the sessions share.
+        """
+        self._engine = engine
+        self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
+
+    def session(self, thread: str, namespace: str) -> Session:
+        """The session of a thread.
+
+        Args:
+            thread: The thread's minted id.
+            namespace: Path of the agent among agents.
+        """
+        name = (thread, namespace)
+        found = self._sessions.get(name)
+        if found is None:
+            found = self._sessions[name] = Session(self._engine, thread, namespace)
+            self._shrink()
+        self._sessions.move_to_end(name)
+        return found
+
+    def forget(self, session: Session) -> None:
+        """Drop a session whose run ended, if nothing of it is alive."""
+        if session.idle:
+            self._sessions.pop((session.thread, session.namespace), None)
+
+    def __len__(self) -> int:
+        """Number of sessions in memory."""
+        return len(self._sessions)
+
+    def _shrink(self) -> None:
+        if len(self._sessions) > _KEPT_IDLE:
+            for name, session in list(self._sessions.items())[:-_KEPT_IDLE]:
+                if session.idle:
+                    del self._sessions[name]

@@ -1,0 +1,183 @@
+"""Running tools: LangGraph's ToolNode does the injection and the calling, this module turns what comes back into values."""
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Executor as ThreadPool
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command
+
+from asyncguard.core.hazards import Symptom
+from asyncguard.core.records import CallRecord
+from asyncguard.core.toolspec import Mode, ToolSpec
+from asyncguard.engine.dispatch import Runner, attempt_arguments
+from asyncguard.engine.executors.port import Completion, Escape, Failure, Result, Started, Success
+from asyncguard.engine.session import Session
+from asyncguard.errors import ToolFault
+from asyncguard.frontends.writing import text_of
+
+
+class ToolRunner:
+    """Runs the tools of one agent."""
+
+    def __init__(self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool) -> None:
+        """Make a runner.
+
+        Args:
+            tools: The tools.
+            specs: Their declarations.
+            pool: Where sync tools run; LangChain's own pool is too small for many slow tools.
+        """
+        self._node = ToolNode(list(tools))
+        self._specs = specs
+        self._pool = pool
+        self._sync = {tool.name for tool in tools if runs_sync(tool)}
+
+    def bind(self, session: Session, config: RunnableConfig) -> Runner:
+        """The runner for one session within one graph node.
+
+        Args:
+            session: The thread.
+            config: The node's config; carries callbacks, runtime, store and state for injected arguments.
+        """
+
+        def for_call(record: CallRecord) -> Callable[[], Awaitable[Result]]:
+            call = self._call(session, record)
+            foreground = session.board.in_foreground(record.call.tool)
+            external = session.board.spec(record.tool).mode is Mode.EXTERNAL
+
+            async def run() -> Result:
+                result = await guarded_run(lambda: self._invoke(record.tool, call, config), foreground=foreground)
+                return Started() if external and isinstance(result, Success) else result
+
+            return run
+
+        return for_call
+
+    async def _invoke(self, tool: str, call: dict[str, Any], config: RunnableConfig) -> Any:
+        if tool not in self._sync:
+            return await self._node.ainvoke([call], config)
+        context = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, context.run, self._node.invoke, [call], config)
+
+    def _call(self, session: Session, record: CallRecord) -> dict[str, Any]:
+        arguments = attempt_arguments(session, record) | injected_arguments(session, record)
+        return {"name": record.tool, "args": arguments, "id": record.call.call_id, "type": "tool_call"}
+
+
+def injected_arguments(session: Session, record: CallRecord) -> dict[str, str]:
+    """The idempotency key and the delivery token, for tools that ask for them."""
+    spec = session.board.spec(record.tool)
+    injected: dict[str, str] = {}
+    if spec.key_argument is not None:
+        injected[spec.key_argument] = record.key
+    if spec.mode is Mode.EXTERNAL:
+        token = _token(session, record)
+        if spec.token_argument is not None:
+            injected[spec.token_argument] = token
+    return injected
+
+
+def _token(session: Session, record: CallRecord) -> str:
+    key, attempt = record.key, record.attempts
+
+    def receive(result: Success) -> None:
+        session.completed(Completion(key=key, attempt=attempt, result=result))
+
+    token = session.engine.inbox.issue(receive)
+    session.tokens[key] = token
+    return token
+
+
+def runs_sync(tool: BaseTool) -> bool:
+    """Whether a tool has no async code of its own, so that it needs a thread."""
+    if isinstance(tool, StructuredTool):
+        return tool.coroutine is None
+    return type(tool)._arun is BaseTool._arun
+
+
+async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool) -> Result:
+    """Run a tool once; whatever it raises becomes a value, but for cancellation.
+
+    Args:
+        invoke: Calls the tool.
+        foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
+    """
+    try:
+        return result_of(await invoke())
+    except GraphBubbleUp as error:
+        if foreground:
+            return Escape(error=error)
+        text = "The tool asked a person in the background. Declare it with interrupts=True to run it in the foreground."
+        return Failure(symptom=Symptom(error="undeclared_interrupt", message=text, transient=False))
+    except Exception as error:
+        return Failure(symptom=symptom_of(error))
+
+
+def result_of(raw: Any) -> Result:
+    """A tool's raw answer (ToolMessage, Command, or a list of them) as a value."""
+    parts = _parts(raw)
+    for item in parts:
+        if isinstance(item, ToolMessage):
+            return _from_message(item, parts)
+        if isinstance(item, Command) and isinstance(item.update, dict):
+            messages = [m for m in item.update.get("messages", []) if isinstance(m, ToolMessage)]
+            return Success(content=messages[0].content if messages else "", raw=parts)
+    return Success(content=text_of(raw), raw=parts)
+
+
+def _parts(raw: Any) -> list[Any]:
+    """What ToolNode and tool wrappers return (a message, a command, lists and state updates of them), flat."""
+    if isinstance(raw, dict):
+        return list(raw.get("messages", []))
+    if isinstance(raw, list):
+        return [part for item in raw for part in _parts(item)]
+    return [raw]
+
+
+def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
+    if message.status != "error":
+        return Success(content=message.content, raw=parts)
+    # The tool refused its input or handled its own error: it says so itself, and repeating it will not help.
+    symptom = Symptom(error="tool_error", message=text_of(message.content), transient=False, started=False)
+    return Failure(symptom=symptom)
+
+
+def symptom_of(error: Exception) -> Symptom:
+    """What can be seen of an exception; never more than that."""
+    mro = tuple(f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__)
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, ToolFault):
+        return Symptom(
+            error=type(error).__name__,
+            message=text,
+            mro=mro,
+            retry_after=error.retry_after,
+            transient=error.transient,
+            started=error.started,
+        )
+    response = getattr(error, "response", None)
+    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    return Symptom(
+        error="timeout" if isinstance(error, TimeoutError) else type(error).__name__,
+        message=text,
+        mro=mro,
+        status=status if isinstance(status, int) else None,
+        retry_after=_retry_after(response),
+    )
+
+
+def _retry_after(response: Any) -> float | None:
+    headers = getattr(response, "headers", None)
+    value = headers.get("retry-after") if hasattr(headers, "get") else None
+    try:
+        return float(value) if value is not None else None
+    except (TypeError, ValueError):
+        return None  # a date: the back-off decides

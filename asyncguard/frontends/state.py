@@ -1,0 +1,97 @@
+"""The graph's state: messages, and the events of the ledger; plain JSON values beside LangChain's messages."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Annotated, Any, TypedDict, cast
+
+from langchain_core.messages import AnyMessage, RemoveMessage, convert_to_messages
+from langgraph.channels import DeltaChannel, EphemeralValue
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+_SNAPSHOT_EVERY = 500
+"""Writes between full copies of a channel. Storage grows with what is written, and with one copy per so many steps."""
+
+
+def fold_messages(state: Any, writes: Sequence[Any]) -> list[AnyMessage]:
+    """Fold writes into the message list: same id replaces, unknown id appends, ``RemoveMessage`` removes.
+
+    Any split of the writes gives the same list, and a replay gives the same ids: a message that was written without an
+    id gets one that follows from its place and content.
+    """
+    messages: list[AnyMessage] = list(state or [])
+    places = {message.id: place for place, message in enumerate(messages)}
+    for write in writes:
+        for message in convert_to_messages(write if isinstance(write, list) else [write]):
+            if message.id == REMOVE_ALL_MESSAGES:
+                messages, places = [], {}
+            elif isinstance(message, RemoveMessage):
+                messages = [kept for kept in messages if kept.id != message.id]
+                places = {kept.id: place for place, kept in enumerate(messages)}
+            else:
+                _put(messages, places, cast(AnyMessage, message))
+    return messages
+
+
+def _put(messages: list[AnyMessage], places: dict[str | None, int], message: AnyMessage) -> None:
+    if not message.id:
+        text = f"{len(messages)}|{message.type}|{message.content}"
+        message = message.model_copy(update={"id": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]})
+    if message.id in places:
+        messages[places[message.id]] = message
+    else:
+        places[message.id] = len(messages)
+        messages.append(message)
+
+
+def fold_events(state: Any, writes: Sequence[Any]) -> list[dict[str, Any]]:
+    """Append events; one that is there already (a write that was told twice) is left out."""
+    events: list[dict[str, Any]] = list(state or [])
+    last = events[-1]["n"] if events else 0
+    for write in writes:
+        for event in write:
+            if event["n"] > last:
+                events.append(event)
+                last = event["n"]
+    return events
+
+
+class Thread(TypedDict):
+    """What identifies a thread to the runtime."""
+
+    session: str
+    """Id, minted when the thread began; part of every idempotency key."""
+    nonce: str
+    """Secret part of the delimiters of notifications."""
+
+
+class GuardedState(TypedDict, total=False):
+    """State of an agent of ``build_agent``; subclass it to add channels for tools that return commands."""
+
+    messages: Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=_SNAPSHOT_EVERY)]
+    """The conversation."""
+    tasks: Annotated[list[Any], EphemeralValue]
+    """Input: tasks as ``{"id": ..., "goal": ...}`` or plain text."""
+    asyncguard: Thread
+    """Identity of the thread."""
+    ledger: Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=_SNAPSHOT_EVERY)]
+    """Events of the thread, as :func:`asyncguard.core.events.to_json` writes them."""
+    report: dict[str, Any]
+    """How the run ended."""
+
+
+class GuardedInput(TypedDict, total=False):
+    """What an agent takes: tasks, messages, or both."""
+
+    messages: list[AnyMessage]
+    """User messages."""
+    tasks: list[Any]
+    """Tasks as ``{"id": ..., "goal": ...}`` or plain text."""
+
+
+class GuardedOutput(TypedDict, total=False):
+    """What an agent returns."""
+
+    messages: list[AnyMessage]
+    """The conversation."""
+    report: dict[str, Any]
+    """``reason``, ``turns``, and per task its state and calls."""

@@ -1,0 +1,266 @@
+"""Writing to the model: answers, placeholders, late results.
+
+Every call is answered once, by a ToolMessage directly behind the message that made it: with its result if that is there
+when the model gets its next turn, else with a placeholder. What ends later is told by a notification. Providers refuse
+a second ToolMessage for one call, or drop it silently; so there is never one.
+
+Tool output is data: it stands between delimiters that carry a nonce of the thread, and the nonce is taken out of
+everything a tool or a user says, so that neither can forge a delimiter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    add_notification_metadata,
+    get_notification_metadata,
+)
+from langgraph.types import Command
+
+from asyncguard.config import NewsStyle
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
+from asyncguard.core.turns import deliverable
+from asyncguard.engine.session import Session
+
+SOURCE = "asyncguard"
+"""``lc_source`` of every message that the runtime adds."""
+REMOVED = "[removed]"
+
+
+@dataclass(kw_only=True)
+class Delivery:
+    """What is written in one go."""
+
+    messages: list[AnyMessage] = field(default_factory=list)
+    """In order: answers of the last message, then news."""
+    updates: list[Any] = field(default_factory=list)
+    """Commands of tools, without their own messages."""
+
+
+class Writer:
+    """Writes for one session."""
+
+    def __init__(self, session: Session, nonce: str) -> None:
+        """Make a writer.
+
+        Args:
+            session: The thread.
+            nonce: The thread's secret part of the delimiters.
+        """
+        self._session = session
+        self._nonce = nonce
+        self._config = session.engine.config
+
+    def deliver(self) -> Delivery:
+        """Answer every unanswered call and tell the news that may be told; the ledger is told what was told."""
+        session, delivery = self._session, Delivery()
+        late = deliverable(session.board)
+        told: list[str] = []
+        pending: list[str] = []
+        for record in session.ledger.unanswered():
+            final = not record.open and not self._held_together(record)
+            (told if final else pending).append(record.key)
+            delivery.messages.append(self._answer(record, delivery) if final else self._placeholder(record))
+        if late:
+            delivery.messages += self._news(late, delivery)
+            told += [record.key for record in late]
+        if told or pending:
+            session.note(ev.CallsDelivered, keys=tuple(told), placeholders=tuple(pending))
+        for key in told:
+            self._remember(session.ledger.record(key))
+        return delivery
+
+    def answers(self, records: Sequence[CallRecord]) -> list[ToolMessage]:
+        """Answers for calls whose message was left without them, whatever state they are in."""
+        return [self._placeholder(record) if record.open else self._answer(record, Delivery()) for record in records]
+
+    def _held_together(self, record: CallRecord) -> bool:
+        if record.state is CallState.REJECTED:
+            return False
+        return self._config.delivery.value == "all" and self._session.ledger.group_open(record)
+
+    def _remember(self, record: CallRecord) -> None:
+        """Results that were told are evidence for their task; untrusted ones taint the context."""
+        self._session.raw.pop(record.key, None)
+        board = self._session.board
+        if record.content is not None:
+            board.evidence.add(record.call.task, text_of(record.content))
+            board.tainted = board.tainted or not board.spec(record.tool).trusted_output
+
+    # -- one call --------------------------------------------------------------------------------------------------
+
+    def _answer(self, record: CallRecord, delivery: Delivery) -> ToolMessage:
+        raw = self._session.raw.get(record.key)
+        message, update = _split(raw, record.call.call_id)
+        if update is not None:
+            delivery.updates.append(update)
+        if message is None or record.state not in (CallState.DONE, CallState.RESOLVED):
+            return self._tool_message(record, self.outcome_text(record), failed=not record.succeeded)
+        content = self._clean(self._cut(record, message.content))
+        if content == message.content and message.name == record.call.tool:
+            return message
+        return message.model_copy(update={"content": content, "name": record.call.tool})
+
+    def _placeholder(self, record: CallRecord) -> ToolMessage:
+        label = record.call.label if self._config.ledger else record.call.tool
+        match record.state:
+            case CallState.DEFERRED:
+                names = ", ".join(self._session.ledger.record(key).call.label for key in record.on)
+                text = (
+                    f"{label} is accepted and waits for {names}; the runtime runs it then. "
+                    "Do not repeat it: its result arrives in a later message."
+                )
+            case CallState.HELD:
+                text = f"{label} waits for a person's approval. Its result arrives in a later message."
+            case _:
+                text = (
+                    f"{label} is running. Its result arrives in a later message: do not guess it and do not repeat "
+                    "the call. Go on with other tasks meanwhile."
+                )
+        return self._tool_message(record, text, failed=False)
+
+    def outcome_text(self, record: CallRecord) -> Any:
+        """What the model is told about an ended call: its result, or why there is none."""
+        label = record.call.label
+        match record.state:
+            case CallState.DONE | CallState.RESOLVED:
+                held = record.content if record.content is not None else "(the result is no longer held)"
+                return self._clean(self._cut(record, held))
+            case CallState.FAILED if record.error == "tool_error":
+                return self._clean(self._cut(record, record.content))
+            case CallState.FAILED:
+                return f"{label} failed: {self._clean(text_of(record.content))}"
+            case CallState.IN_DOUBT:
+                return (
+                    f"It is not known whether {label} took effect: {self._clean(text_of(record.content))} "
+                    "Do not repeat it; check its effect first or ask the user."
+                )
+            case CallState.REJECTED:
+                return f"{label} was not run. {record.reason}"
+            case _:
+                return f"{label} was not run: {record.reason}. Call it again if it is still wanted."
+
+    def _tool_message(self, record: CallRecord, content: Any, *, failed: bool) -> ToolMessage:
+        return ToolMessage(
+            content=content,
+            tool_call_id=record.call.call_id,
+            name=record.call.tool,
+            status="error" if failed else "success",
+        )
+
+    # -- late results ----------------------------------------------------------------------------------------------
+
+    def _news(self, records: Sequence[CallRecord], delivery: Delivery) -> list[AnyMessage]:
+        for record in records:
+            _, update = _split(self._session.raw.get(record.key), record.call.call_id)
+            if update is not None:
+                delivery.updates.append(update)
+        if self._config.news_style is NewsStyle.PAIR:
+            return self._pairs(records)
+        blocks: list[Any] = []
+        for record in records:
+            head, foot = self._delimiters(record)
+            content = self.outcome_text(record)
+            if isinstance(content, str):
+                blocks.append(f"{head}\n{content}\n{foot}")
+            else:
+                blocks += [head, *content, foot]
+        message = HumanMessage(content=_joined(blocks))
+        return [self._marked(message, "results", records)]
+
+    def _pairs(self, records: Sequence[CallRecord]) -> list[AnyMessage]:
+        calls: list[Any] = []
+        answers: list[AnyMessage] = []
+        for record in records:
+            call_id = f"late_{record.key[:24]}"
+            name = record.call.tool
+            calls.append({"name": name, "args": dict(record.call.arguments), "id": call_id, "type": "tool_call"})
+            answers.append(ToolMessage(content=self.outcome_text(record), tool_call_id=call_id, name=name))
+        kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "pair", "calls": [record.key for record in records]}}
+        return [AIMessage(content="", tool_calls=calls, additional_kwargs=kwargs), *answers]
+
+    def _delimiters(self, record: CallRecord) -> tuple[str, str]:
+        task = f' task="{record.call.task}"' if self._session.board.several_tasks else ""
+        call = f' call="{record.call.label}"' if self._config.ledger else ""
+        name = f"result-{self._nonce}"
+        return f'<{name}{call} tool="{record.call.tool}"{task} status="{record.state.value}">', f"</{name}>"
+
+    def _marked(self, message: HumanMessage, kind: str, records: Sequence[CallRecord]) -> HumanMessage:
+        return add_notification_metadata(
+            message, source=SOURCE, data={"kind": kind, "calls": [record.key for record in records]}
+        )
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def _clean(self, content: Any) -> Any:
+        return without(self._nonce, content)
+
+    def _cut(self, record: CallRecord, content: Any) -> Any:
+        limit = self._config.limits.max_output_bytes
+        if not self._config.capacity or not isinstance(content, str) or len(content) <= limit // 4:
+            return content
+        data = content.encode("utf-8", "replace")
+        if len(data) <= limit:
+            return content
+        kept = data[:limit].decode("utf-8", "ignore")
+        return f"{kept}\n[{record.call.label}: {len(data) - limit} of {len(data)} bytes were cut off here]"
+
+
+def text_of(content: Any) -> str:
+    """The text of a result or message content; blocks without text are left out."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return " ".join(str(block.get("text", "")) if isinstance(block, dict) else str(block) for block in content)
+    return str(content)
+
+
+def without(nonce: str, content: Any) -> Any:
+    """The content with the nonce taken out."""
+    if isinstance(content, str):
+        return content.replace(nonce, REMOVED)
+    if isinstance(content, list):
+        return [without(nonce, block) for block in content]
+    if isinstance(content, dict):
+        return {key: without(nonce, value) for key, value in content.items()}
+    return content
+
+
+def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> HumanMessage:
+    """A message of the runtime to the model which is no result: a reason, a reminder, a view."""
+    return add_notification_metadata(HumanMessage(content=text, id=message_id), source=SOURCE, data={"kind": kind})
+
+
+def is_ours(message: BaseMessage) -> bool:
+    """Whether the runtime wrote the message. Anyone may set the mark: it decides about wording only, never trust."""
+    found = get_notification_metadata(message)
+    return found is not None and found["source"] == SOURCE
+
+
+def _joined(blocks: list[Any]) -> Any:
+    if all(isinstance(block, str) for block in blocks):
+        return "\n\n".join(blocks)
+    return [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
+
+
+def _split(raw: Any, call_id: str) -> tuple[ToolMessage | None, Any]:
+    """A tool's raw answer as its ToolMessage and, for tools that return commands, the rest of the update."""
+    for item in raw or ():
+        if isinstance(item, ToolMessage):
+            return item, None
+        if isinstance(item, Command) and isinstance(item.update, dict):
+            messages = item.update.get("messages", [])
+            own = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call_id]
+            rest = {key: value for key, value in item.update.items() if key != "messages"}
+            others = [m for m in messages if not isinstance(m, ToolMessage)]
+            update = {**rest, **({"messages": others} if others else {})}
+            return (own[0] if own else None), Command(update=update, goto=item.goto, graph=item.graph)
+    return None, None

@@ -1,0 +1,89 @@
+"""A grid of terminal cells: text is put at columns and comes out as lines, plain or coloured.
+
+A character of double width takes its cell and the next one, so that what stands to its right keeps its column.
+"""
+
+from enum import StrEnum
+from io import StringIO
+from unicodedata import combining
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+
+class Ink(StrEnum):
+    """Styles of rich, by what they are for; without colour all look alike, so no meaning hangs on them alone."""
+
+    PLAIN = ""
+    QUIET = "dim"
+    HEADING = "bold"
+    RUNNING = "green"
+    DEFERRED = "yellow"
+    HELD = "magenta"
+    GOOD = "bold green"
+    BAD = "bold red"
+    TURN = "bold cyan"
+
+
+def fit(text: str, width: int) -> str:
+    """The text in exactly ``width`` cells: padded, or cut with an ellipsis."""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(text, max(0, width - 1)) + "…" if width else ""
+
+
+class Line:
+    """One line of cells."""
+
+    def __init__(self, width: int) -> None:
+        """Make an empty line.
+
+        Args:
+            width: Number of cells.
+        """
+        self.width = width
+        self._cells: list[tuple[str, Ink]] = [(" ", Ink.PLAIN)] * width
+
+    def put(self, column: int, text: str, ink: Ink = Ink.PLAIN) -> None:
+        """Write text from a column on; what does not fit on the line is left out."""
+        for char in text:
+            size = cell_len(char)
+            if size == 0:
+                self._combine(column - 1, char)
+                continue
+            if column < 0 or column + size > self.width:
+                return
+            self._cells[column] = (char, ink)
+            if size == 2:
+                self._cells[column + 1] = ("", ink)
+            column += size
+
+    def _combine(self, column: int, char: str) -> None:
+        """Adds an accent to the character before it; what only joins or selects glyphs would change their width."""
+        if combining(char) and column >= 0 and self._cells[column][0]:
+            before, ink = self._cells[column]
+            self._cells[column] = (before + char, ink)
+
+    def free(self, column: int) -> bool:
+        """Whether nothing was written to a column."""
+        return self._cells[column] == (" ", Ink.PLAIN)
+
+    def text(self) -> Text:
+        """The line with its styles, without blanks at the end."""
+        line = Text()
+        for char, ink in self._cells:
+            line.append(char, style=ink.value)
+        line.rstrip()
+        return line
+
+
+def paint(lines: list[Text], *, width: int, color: bool) -> str:
+    """The lines as one string that ends with a newline, with ANSI colours if wanted."""
+    if not color:
+        return "".join(f"{line.plain.rstrip()}\n" for line in lines)
+    out = StringIO()
+    console = Console(file=out, width=width, force_terminal=True, color_system="standard", highlight=False, emoji=False)
+    for line in lines:
+        console.print(line, soft_wrap=True)
+    return out.getvalue()

@@ -1,0 +1,172 @@
+"""What an observer is given: one frozen object per event, with everything looked up already.
+
+Rules:
+
+- An observer is any callable that takes one :class:`Details` and returns nothing. It is called in the thread that folds
+  the event, so it has to be quick and must not wait.
+- An observer never breaks or changes a run. One that raises is removed and reported once; the others go on.
+- Details hold payloads (arguments, results, goals). What may leave the process is decided in one place,
+  :func:`asyncguard.observability.fields.fields`.
+"""
+
+import contextlib
+import inspect
+import logging
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from asyncguard.core import events as ev
+from asyncguard.core.ledger import Ledger
+from asyncguard.core.records import CallRecord
+from asyncguard.errors import CallerError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Details:
+    """One event and where it happened."""
+
+    event: ev.Event
+    """What happened."""
+    thread: str
+    """Id of the conversation."""
+    run: str
+    """Id of the run within the thread."""
+    agent: str = ""
+    """Namespace of the agent, empty if it has none."""
+    record: CallRecord | None = None
+    """The call of a call event, after the event was folded in. Later events change it: read it at once."""
+    task: str = ""
+    """Id of the task that the event is about, empty if it is about none."""
+    tool: str = ""
+    """Tool of the call's current attempt, empty without a call."""
+    label: str = ""
+    """The call as people name it, ``tool#ordinal``; empty without a call."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Key to ``task/tool#ordinal`` of every other call that the event mentions."""
+
+    @classmethod
+    def of(cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "") -> Self:
+        """Details of an event that the ledger has just folded in.
+
+        Args:
+            event: What happened.
+            ledger: The thread's ledger, after the event.
+            thread: Id of the conversation.
+            agent: Namespace of the agent.
+        """
+        record = ledger.find(_key(event))
+        task = record.call.task if record is not None else ""
+        if isinstance(event, ev.TaskOpened | ev.TaskEnded):
+            task = event.task
+        return cls(
+            event=event,
+            thread=thread,
+            run=ledger.run,
+            agent=agent,
+            record=record,
+            task=task,
+            tool=record.tool if record is not None else "",
+            label=record.call.label if record is not None else "",
+            names={key: _name(ledger, key) for key in _mentioned(event)},
+        )
+
+
+Observer = Callable[[Details], None]
+"""Called once per event, in the order of events of a thread."""
+
+
+class ObserverSet:
+    """The observers of one agent; several threads may notify it at once."""
+
+    def __init__(self, observers: Iterable[Observer] = ()) -> None:
+        """Take the observers in the order in which they are to be called.
+
+        Args:
+            observers: Plain functions or callable objects.
+
+        Raises:
+            CallerError: One is not callable, or is a coroutine function, which nobody would await.
+        """
+        self._observers = tuple(observers)
+        self._lock = threading.Lock()
+        for observer in self._observers:
+            if not callable(observer):
+                raise CallerError(f"The observer {observer!r} is not callable; give a function that takes Details.")
+            if inspect.iscoroutinefunction(observer) or inspect.iscoroutinefunction(type(observer).__call__):
+                raise CallerError(f"The observer {_title(observer)} is a coroutine function; give a plain function.")
+
+    def __bool__(self) -> bool:
+        """Whether anybody observes; without observers no details need to be made."""
+        return bool(self._observers)
+
+    def __len__(self) -> int:
+        """Number of observers that are still called."""
+        return len(self._observers)
+
+    def notify(self, details: Details) -> None:
+        """Call every observer; never raises an ``Exception``.
+
+        Args:
+            details: What happened. An observer that raises is removed; the removal is logged as an error of the
+                standard library's logger ``asyncguard``, which reaches the terminal even if nothing is configured.
+        """
+        for observer in self._observers:
+            try:
+                observer(details)
+            except Exception as error:  # noqa: BLE001 - whatever an observer raises, the run goes on
+                self._remove(observer, error)
+
+    def _remove(self, observer: Observer, error: Exception) -> None:
+        with self._lock:
+            left = tuple(other for other in self._observers if other is not observer)
+            first = len(left) < len(self._observers)
+            self._observers = left
+        if not first:
+            return
+        # The message of the exception may quote a payload; its class and place do not.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        # Warnings would raise under -W error, and a log filter of the application may raise as well.
+        with contextlib.suppress(Exception):
+            logging.getLogger("asyncguard").error(
+                "The observer %s raised %s at %s:%s and was removed; the run goes on without it.",
+                _title(observer),
+                type(error).__name__,
+                place.filename,
+                place.lineno,
+            )
+
+
+def _title(observer: object) -> str:
+    """Name of the observer's code; its ``repr`` is not trusted here."""
+    code = observer if hasattr(observer, "__qualname__") else type(observer)
+    return f"{code.__module__}.{getattr(code, '__qualname__', '?')}"
+
+
+def _key(event: ev.Event) -> str:
+    match event:
+        case ev.CallProposed():
+            return event.call.key
+        case ev.CallEvent():
+            return event.key
+        case _:
+            return ""
+
+
+def _mentioned(event: ev.Event) -> tuple[str, ...]:
+    match event:
+        case ev.CallDeferred() | ev.CallRejected() | ev.CallSquashed():
+            return event.on
+        case ev.CallsDelivered():
+            return (*event.keys, *event.placeholders)
+        case ev.RunParked():
+            return event.keys
+        case _:
+            return ()
+
+
+def _name(ledger: Ledger, key: str) -> str:
+    record = ledger.find(key)
+    return "?" if record is None else f"{record.call.task}/{record.call.label}"

@@ -1,0 +1,343 @@
+"""The records that leave the process: one table of field names, and the only place where payloads are held back.
+
+Rules:
+
+- Every record of a kind has exactly the fields that the table lists for it, under names that mean the same everywhere.
+- Payloads are what users, models and tools wrote: goals, argument values, resource names (they are filled in from
+  arguments), results, error texts, and reasons (they may quote any of these). Without ``payloads=True`` they are left
+  out, and sizes and a fingerprint stand for them.
+- Identifiers (threads, tasks, tool names, call and message ids) are kept, as a log without them is of no use. They are
+  cut to :data:`NAME_LENGTH` characters and cleared of control characters, as a model or a server may have made them up.
+- A fingerprint is a hash: whoever can guess the arguments can confirm the guess.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import Call, canonical_json
+from asyncguard.observability.details import Details
+
+NAME_LENGTH = 120
+"""Identifiers are cut to this many characters."""
+
+FINGERPRINT_LENGTH = 12
+"""Hex digits of a call's fingerprint that are logged."""
+
+_CODE = re.compile(r"([A-Za-z_][A-Za-z0-9_.]{0,79})?")
+
+
+class Unit(StrEnum):
+    """What the value of a field is."""
+
+    NAME = "name"
+    """An identifier."""
+    NAMES = "names"
+    """A list of identifiers."""
+    CODE = "code"
+    """One word of a fixed vocabulary, or the class of an error."""
+    COUNT = "count"
+    """A whole number."""
+    SECONDS = "seconds"
+    """A duration or a moment of the engine's clock."""
+    BYTES = "bytes"
+    """A size, of text in UTF-8."""
+    FLAG = "flag"
+    """True or false."""
+    PAYLOAD = "payload"
+    """Text or JSON that a user, a model or a tool wrote; left out by default."""
+
+
+VALUE_TYPES: Mapping[Unit, tuple[type, ...]] = {
+    Unit.NAME: (str,),
+    Unit.NAMES: (list,),
+    Unit.CODE: (str, type(None)),
+    Unit.COUNT: (int,),
+    Unit.SECONDS: (int, float, type(None)),
+    Unit.BYTES: (int,),
+    Unit.FLAG: (bool,),
+    Unit.PAYLOAD: (object,),
+}
+"""Unit to the Python types of its values, as read from JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One field of a record."""
+
+    name: str
+    """Stable name; the same name means the same in every kind."""
+    unit: Unit
+    """What the value is."""
+    meaning: str
+    """For the reader of a log."""
+    read: Callable[[Details], Any]
+    """Finds the value."""
+
+
+def _own(name: str, unit: Unit, meaning: str, *, attribute: str = "") -> Field:
+    """A field that the event itself holds."""
+    source = attribute or name
+    return Field(name=name, unit=unit, meaning=meaning, read=lambda details: getattr(details.event, source))
+
+
+def _named(name: str, meaning: str, *, attribute: str) -> tuple[Field, Field]:
+    """Two fields for calls that the event mentions: their keys, and the same as people name them."""
+
+    def labels(details: Details) -> list[str]:
+        return [details.names.get(key, "?") for key in getattr(details.event, attribute)]
+
+    return (
+        _own(name, Unit.NAMES, f"Keys of {meaning}.", attribute=attribute),
+        Field(name=f"{name}_calls", unit=Unit.NAMES, meaning="The same as task/tool#ordinal.", read=labels),
+    )
+
+
+def _call(details: Details) -> Call:
+    assert details.record is not None  # only fields of call events read the call
+    return details.record.call
+
+
+def _state(details: Details) -> str | None:
+    return None if details.record is None else details.record.state.value
+
+
+def _running(details: Details) -> float | None:
+    record = details.record
+    if record is None or record.started_at is None or record.retired_at is None:
+        return None
+    return record.retired_at - record.started_at
+
+
+def _argument_bytes(details: Details) -> int:
+    record = details.record
+    return 0 if record is None else _size(canonical_json(record.effective_arguments))
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+ENVELOPE: tuple[Field, ...] = (
+    Field(name="event", unit=Unit.CODE, meaning="Kind of the event.", read=lambda d: d.event.kind),
+    _own("n", Unit.COUNT, "Logical counter of the thread; orders events of equal time."),
+    _own("at", Unit.SECONDS, "Engine clock; monotonic within a process, without a fixed zero."),
+    Field(name="agent", unit=Unit.NAME, meaning="Namespace of the agent, or empty.", read=lambda d: d.agent),
+    Field(name="thread", unit=Unit.NAME, meaning="Id of the conversation.", read=lambda d: d.thread),
+    Field(name="run", unit=Unit.NAME, meaning="Id of the run.", read=lambda d: d.run),
+)
+"""Fields of every record."""
+
+_TASK = Field(name="task", unit=Unit.NAME, meaning="Id of the task.", read=lambda d: d.task)
+_REASON = _own("reason", Unit.PAYLOAD, "Why; may quote argument values.")
+_GUARD = _own("guard", Unit.CODE, "The guard that decided.")
+_ARGUMENTS = Field(
+    name="arguments",
+    unit=Unit.PAYLOAD,
+    meaning="Arguments, operands substituted where they are known.",
+    read=lambda d: None if d.record is None else d.record.effective_arguments,
+)
+_ARGUMENT_BYTES = Field(
+    name="argument_bytes", unit=Unit.BYTES, meaning="Arguments as canonical JSON.", read=_argument_bytes
+)
+_EPOCH = _own("epoch", Unit.NAME, "Id of the process.")
+_ATTEMPT = _own("attempt", Unit.COUNT, "Number of the attempt, from 1.")
+_ERROR = _own("error", Unit.CODE, "Class of the failure; null for a result.")
+
+CALL: tuple[Field, ...] = (
+    Field(name="key", unit=Unit.NAME, meaning="Idempotency key of the call.", read=lambda d: _call(d).key),
+    _TASK,
+    Field(name="label", unit=Unit.NAME, meaning="The call as tool#ordinal within its task.", read=lambda d: d.label),
+    Field(name="tool", unit=Unit.NAME, meaning="Tool of the current attempt.", read=lambda d: d.tool),
+    Field(name="call_state", unit=Unit.CODE, meaning="State of the call after the event.", read=_state),
+)
+"""Fields of every record about one call."""
+
+_PROPOSED = (
+    Field(name="sequence", unit=Unit.COUNT, meaning="Position in program order.", read=lambda d: _call(d).sequence),
+    Field(name="call_id", unit=Unit.NAME, meaning="The provider's id of the call.", read=lambda d: _call(d).call_id),
+    Field(name="message_id", unit=Unit.NAME, meaning="Id of the model message.", read=lambda d: _call(d).message_id),
+    Field(
+        name="fingerprint",
+        unit=Unit.NAME,
+        meaning=f"First {FINGERPRINT_LENGTH} hex digits of the SHA-256 of tool and canonical arguments.",
+        read=lambda d: _call(d).fingerprint[:FINGERPRINT_LENGTH],
+    ),
+    _ARGUMENT_BYTES,
+    Field(
+        name="footprint_known",
+        unit=Unit.FLAG,
+        meaning="Whether the tool declares what it reads and writes.",
+        read=lambda d: _call(d).footprint.known,
+    ),
+    _ARGUMENTS,
+    Field(
+        name="reads",
+        unit=Unit.PAYLOAD,
+        meaning="Resources read; null if unknown.",
+        read=lambda d: _resources(_call(d).footprint.reads),
+    ),
+    Field(
+        name="writes",
+        unit=Unit.PAYLOAD,
+        meaning="Resources written; null if unknown.",
+        read=lambda d: _resources(_call(d).footprint.writes),
+    ),
+)
+
+
+def _resources(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+_OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
+    ev.RunStarted: (_EPOCH,),
+    ev.TaskOpened: (
+        _TASK,
+        Field(name="goal_bytes", unit=Unit.BYTES, meaning="Size of the goal.", read=lambda d: _goal_bytes(d.event)),
+        _own("goal", Unit.PAYLOAD, "What the user wants."),
+    ),
+    ev.TaskEnded: (
+        _TASK,
+        _own("task_state", Unit.CODE, "State of the task after the event.", attribute="state"),
+        _REASON,
+    ),
+    ev.CallProposed: _PROPOSED,
+    ev.CallAdmitted: (
+        _own("released", Unit.FLAG, "Whether it was deferred or held before."),
+        _own("approved", Unit.FLAG, "Whether a person approved it."),
+        Field(
+            name="substituted",
+            unit=Unit.FLAG,
+            meaning="Whether operands were put in.",
+            read=lambda d: d.record is not None and d.record.arguments is not None,
+        ),
+        _ARGUMENT_BYTES,
+        _ARGUMENTS,
+    ),
+    ev.CallDeferred: (_GUARD, *_named("on", "the calls it waits for", attribute="on"), _REASON),
+    ev.CallHeld: (_GUARD, _REASON),
+    ev.CallRejected: (_GUARD, *_named("on", "the calls it waits for", attribute="on"), _REASON),
+    ev.CallStarted: (_ATTEMPT, _EPOCH),
+    ev.CallRetired: (
+        _own("outcome", Unit.CODE, "done, failed or in_doubt."),
+        _ERROR,
+        _own("content_bytes", Unit.BYTES, "Size of result or error text.", attribute="size"),
+        Field(name="seconds", unit=Unit.SECONDS, meaning="From the first start; null if not started.", read=_running),
+        _own("content", Unit.PAYLOAD, "Result or error text; null where it was delivered at once."),
+    ),
+    ev.CallRecovered: (
+        _own("action", Unit.CODE, "retry, fallback or give_up."),
+        _ATTEMPT,
+        _ERROR,
+        _own("delay", Unit.SECONDS, "Back-off before the next attempt."),
+        _own("fallback", Unit.NAME, "The sibling tool, or empty.", attribute="tool"),
+        _REASON,
+    ),
+    ev.CallSquashed: (*_named("on", "the calls it waits for", attribute="on"), _REASON),
+    ev.CallCancelled: (_REASON,),
+    ev.CallsDelivered: (
+        *_named("delivered", "calls whose end the model knows now", attribute="keys"),
+        *_named("placeholders", "calls which the model was told are pending", attribute="placeholders"),
+    ),
+    ev.TurnTaken: (
+        _own("turn", Unit.COUNT, "Number of the turn in the run, from 1."),
+        _own("message_id", Unit.NAME, "Id of the model message."),
+        _own("call_count", Unit.COUNT, "Calls in the message.", attribute="calls"),
+        _own("passed_over", Unit.NAMES, "Tasks that the message could have acted on and did not."),
+    ),
+    ev.CompletionJudged: (
+        _own("verdict", Unit.CODE, "end, wait or nudge."),
+        _own("tasks", Unit.NAMES, "Tasks that are unfinished."),
+        _REASON,
+    ),
+    ev.RunParked: _named("open", "the external calls that the run rests for", attribute="keys"),
+    ev.RunEnded: (
+        _own("end", Unit.CODE, "complete, max_model_turns, tasks_stopped or direct_return.", attribute="reason"),
+        _own("turns", Unit.COUNT, "Model turns of the run."),
+    ),
+}
+
+
+def _goal_bytes(event: ev.Event) -> int:
+    return _size(event.goal) if isinstance(event, ev.TaskOpened) else 0
+
+
+def _all_fields(event: type[ev.Event]) -> tuple[Field, ...]:
+    about_call = CALL if issubclass(event, ev.CallEvent | ev.CallProposed) else ()
+    return (*ENVELOPE, *about_call, *_OWN_FIELDS[event])
+
+
+FIELDS: Mapping[str, tuple[Field, ...]] = {event.kind: _all_fields(event) for event in ev.EVENT_TYPES}
+"""Event kind to the fields of its records, in the order in which they are written."""
+
+
+def fields(details: Details, *, payloads: bool = False) -> dict[str, Any]:
+    """The record of an event: plain JSON values under stable names.
+
+    Args:
+        details: What happened.
+        payloads: Whether to include what users, models and tools wrote.
+
+    Returns:
+        Field name to value, exactly the fields of :data:`FIELDS`, payloads only if asked for.
+    """
+    return {
+        field.name: _clean(field.unit, field.read(details))
+        for field in FIELDS[details.event.kind]
+        if payloads or field.unit is not Unit.PAYLOAD
+    }
+
+
+def _clean(unit: Unit, value: Any) -> Any:
+    match unit:
+        case Unit.NAME:
+            return printable(str(value))[:NAME_LENGTH]
+        case Unit.NAMES:
+            return [printable(str(item))[:NAME_LENGTH] for item in value]
+        case Unit.CODE:
+            # A code that is no code would be somebody's text.
+            return value if value is None else str(value) if _CODE.fullmatch(str(value)) else "redacted"
+        case Unit.PAYLOAD:
+            return plain(value)
+        case _:
+            return value
+
+
+def printable(text: str) -> str:
+    """The text with every character replaced that could steer a terminal or cannot be encoded."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON has it; what JSON does not know becomes its text."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+def describe_fields() -> str:
+    """The table as Markdown: first what is common, then one table per kind."""
+    parts = [_markdown("Every event", ENVELOPE), _markdown("Every event about one call", CALL)]
+    shared = {id(field) for field in (*ENVELOPE, *CALL)}
+    for kind, listed in FIELDS.items():
+        own = [field for field in listed if id(field) not in shared or (field is _TASK and CALL[0] not in listed)]
+        parts.append(_markdown(f"`{kind}`", own))
+    return "\n".join(parts)
+
+
+def _markdown(title: str, listed: Iterable[Field]) -> str:
+    rows = [f"| `{field.name}` | {field.unit.value} | {field.meaning} |" for field in listed]
+    if not rows:
+        return f"### {title}\n\nNothing more.\n"
+    return "\n".join([f"### {title}", "", "| field | unit | meaning |", "| --- | --- | --- |", *rows, ""])

@@ -1,0 +1,261 @@
+"""What a trace says about each run: the phases of every call, the model's turns, and the totals.
+
+This is the data behind the timeline: rows in, frozen values out, nothing about characters or columns.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from asyncguard.observability.trace import Row, Trace
+
+
+class Phase(StrEnum):
+    """What a call is doing."""
+
+    DEFERRED = "deferred"
+    """Waits for other calls."""
+    HELD = "held"
+    """Waits for a person."""
+    QUEUED = "queued"
+    """Admitted, or backing off before the next attempt."""
+    RUNNING = "running"
+    """An executor has it."""
+    UNDELIVERED = "undelivered"
+    """It has ended and the model does not know."""
+
+
+class Mark(StrEnum):
+    """A moment in the life of a call or of the model."""
+
+    REJECTED = "rejected"
+    SQUASHED = "squashed"
+    CANCELLED = "cancelled"
+    RETRIED = "retried"
+    FALLBACK = "fallback"
+    GIVEN_UP = "given_up"
+    FAILED = "failed"
+    IN_DOUBT = "in_doubt"
+    DELIVERED = "delivered"
+    NUDGED = "nudged"
+    PARKED = "parked"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stretch:
+    """A phase with its time, in seconds."""
+
+    phase: Phase
+    start: float
+    end: float | None = None
+    """``None`` while it lasts."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Bar:
+    """One call over time."""
+
+    key: str
+    task: str
+    label: str
+    tool: str
+    start: float
+    stretches: list[Stretch] = field(default_factory=list)
+    """In order of time, without overlap."""
+    marks: list[tuple[float, Mark]] = field(default_factory=list)
+    """In order of time."""
+
+    @property
+    def end(self) -> float | None:
+        """When the last thing happened to it; ``None`` while a phase lasts."""
+        if self.stretches and self.stretches[-1].end is None:
+            return None
+        times = [at for at, _ in self.marks] + [piece.end for piece in self.stretches if piece.end is not None]
+        return max(times, default=self.start)
+
+    def enter(self, phase: Phase | None, at: float) -> None:
+        """End the current phase and begin another, if one is given."""
+        if self.stretches and self.stretches[-1].end is None:
+            last = self.stretches.pop()
+            if at > last.start or phase is None:
+                self.stretches.append(Stretch(phase=last.phase, start=last.start, end=at))
+        if phase is not None:
+            self.stretches.append(Stretch(phase=phase, start=at))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """The run in numbers."""
+
+    turns: int
+    calls: int
+    """Proposed in the run."""
+    rejected: int
+    deferred: int
+    """Calls that were deferred at least once."""
+    retried: int
+    fallbacks: int
+    squashed: int
+    engine_seconds: float
+    """First to last event, by the engine's clock."""
+    wall_seconds: float
+    """First to last event, by the wall clock; another number under a virtual clock."""
+    makespan: float | None
+    """Seconds from the start of the run to the last retirement, ``None`` if nothing retired."""
+    end: str
+    """Why the run ended, empty if it did not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHistory:
+    """One run of one thread."""
+
+    agent: str
+    thread: str
+    run: str
+    start: float
+    """Time of its first event."""
+    end: float
+    """Time of its last event."""
+    tasks: tuple[str, ...]
+    """Tasks in the order in which they appear."""
+    bars: tuple[Bar, ...]
+    """Calls that were open during the run, in program order."""
+    turns: tuple[tuple[float, int], ...]
+    """When each model turn ended, and its number."""
+    busy: tuple[tuple[float, float], ...]
+    """When the model was at work: from the last thing it was told, or did, to the end of its turn."""
+    marks: tuple[tuple[float, Mark], ...]
+    """Moments of the run itself."""
+    totals: Totals
+
+
+# Event kind to the phase that begins (None: the call ends) and the mark that is set.
+_STEPS: Mapping[str, tuple[Phase | None, Mark | None]] = {
+    "call_proposed": (Phase.QUEUED, None),
+    "call_admitted": (Phase.QUEUED, None),
+    "call_deferred": (Phase.DEFERRED, None),
+    "call_held": (Phase.HELD, None),
+    "call_rejected": (None, Mark.REJECTED),
+    "call_started": (Phase.RUNNING, None),
+    "call_squashed": (None, Mark.SQUASHED),
+    "call_cancelled": (None, Mark.CANCELLED),
+}
+_OUTCOMES = {"done": None, "failed": Mark.FAILED, "in_doubt": Mark.IN_DOUBT}
+_RECOVERIES = {"retry": Mark.RETRIED, "fallback": Mark.FALLBACK, "give_up": Mark.GIVEN_UP}
+# After these the model can be asked: what comes before them since its last turn was waiting.
+_WAKING = frozenset({"run_started", "task_opened", "calls_delivered", "completion_judged", "turn_taken"})
+
+
+def histories(trace: Trace) -> tuple[RunHistory, ...]:
+    """Every run of the trace, in the order in which they begin."""
+    rows_of: dict[tuple[str, str, str], list[Row]] = {}
+    bars_of: dict[tuple[str, str], dict[str, Bar]] = {}
+    for row in trace.rows:
+        rows_of.setdefault((row["agent"], row["thread"], row["run"]), []).append(row)
+        _follow(bars_of.setdefault((row["agent"], row["thread"]), {}), row)
+    return tuple(_history(rows, bars_of[place[:2]].values()) for place, rows in rows_of.items())
+
+
+def _follow(bars: dict[str, Bar], row: Row) -> None:
+    """Carries one event over to the bars of its thread."""
+    kind = row["event"]
+    if kind == "calls_delivered":
+        for key in row["delivered"]:
+            if (bar := bars.get(key)) is not None:
+                _deliver(bar, row["at"])
+    elif "key" in row:
+        bar = bars.setdefault(row["key"], _new_bar(row))
+        phase, mark = _step(row)
+        bar.enter(phase, row["at"])
+        if mark is not None:
+            bar.marks.append((row["at"], mark))
+
+
+def _new_bar(row: Row) -> Bar:
+    return Bar(key=row["key"], task=row["task"], label=row["label"], tool=row["tool"], start=row["at"])
+
+
+def _step(row: Row) -> tuple[Phase | None, Mark | None]:
+    match row["event"]:
+        case "call_retired":
+            return Phase.UNDELIVERED, _OUTCOMES.get(row["outcome"])
+        case "call_recovered":
+            return Phase.QUEUED, _RECOVERIES.get(row["action"])
+        case kind:
+            return _STEPS[kind]
+
+
+def _deliver(bar: Bar, at: float) -> None:
+    # Rejected and squashed calls are reported as well, but have nothing to deliver.
+    if bar.stretches and bar.stretches[-1].phase is Phase.UNDELIVERED:
+        bar.enter(None, at)
+        bar.marks.append((at, Mark.DELIVERED))
+
+
+def _history(rows: list[Row], bars: Iterable[Bar]) -> RunHistory:
+    start, end = min(row["at"] for row in rows), max(row["at"] for row in rows)
+    proposed = {row["key"] for row in rows if "key" in row}
+    shown = tuple(bar for bar in bars if bar.key in proposed or _lasts(bar, start, end))
+    opened = [row["task"] for row in rows if row["event"] == "task_opened"]
+    return RunHistory(
+        agent=rows[0]["agent"],
+        thread=rows[0]["thread"],
+        run=rows[0]["run"],
+        start=start,
+        end=end,
+        tasks=tuple(dict.fromkeys([*opened, *(bar.task for bar in shown)])),
+        bars=shown,
+        turns=tuple((row["at"], row["turn"]) for row in rows if row["event"] == "turn_taken"),
+        busy=tuple(_busy(rows)),
+        marks=tuple(_run_marks(rows)),
+        totals=_totals(rows),
+    )
+
+
+def _lasts(bar: Bar, start: float, end: float) -> bool:
+    return bar.start <= end and (bar.end is None or bar.end > start)
+
+
+def _busy(rows: list[Row]) -> Iterable[tuple[float, float]]:
+    woken = rows[0]["at"]
+    for row in rows:
+        if row["event"] == "turn_taken":
+            yield woken, row["at"]
+        if row["event"] in _WAKING:
+            woken = row["at"]
+
+
+def _run_marks(rows: list[Row]) -> Iterable[tuple[float, Mark]]:
+    for row in rows:
+        match row["event"]:
+            case "completion_judged" if row["verdict"] == "nudge":
+                yield row["at"], Mark.NUDGED
+            case "run_parked":
+                yield row["at"], Mark.PARKED
+            case "run_ended":
+                yield row["at"], Mark.ENDED
+            case _:
+                pass
+
+
+def _totals(rows: list[Row]) -> Totals:
+    kinds = [row["event"] for row in rows]
+    retired = [row["at"] for row in rows if row["event"] == "call_retired"]
+    walls = [row["wall"] for row in rows]
+    actions = [row["action"] for row in rows if row["event"] == "call_recovered"]
+    times = [row["at"] for row in rows]
+    return Totals(
+        turns=kinds.count("turn_taken"),
+        calls=kinds.count("call_proposed"),
+        rejected=kinds.count("call_rejected"),
+        deferred=len({row["key"] for row in rows if row["event"] == "call_deferred"}),
+        retried=actions.count("retry"),
+        fallbacks=actions.count("fallback"),
+        squashed=kinds.count("call_squashed"),
+        engine_seconds=max(times) - min(times),
+        wall_seconds=max(walls) - min(walls),
+        makespan=max(retired) - min(times) if retired else None,
+        end=next((row["end"] for row in reversed(rows) if row["event"] == "run_ended"), ""),
+    )

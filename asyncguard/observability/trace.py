@@ -1,0 +1,184 @@
+"""Reading a trace file back, with everything checked that its readers rely on."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from asyncguard.errors import CallerError
+from asyncguard.observability.fields import FIELDS, VALUE_TYPES, Unit
+from asyncguard.observability.tracefile import FORMAT, HEAD
+
+Row = Mapping[str, Any]
+"""One event as it stands in the file."""
+
+_FARTHEST = 1e15
+
+
+class TraceError(CallerError):
+    """The file is no trace of asyncguard, or it is damaged; the message says where."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """What a trace file holds."""
+
+    head: Mapping[str, Any]
+    """The first head: format version, version of asyncguard, start (wall clock) and configuration."""
+    rows: tuple[Row, ...]
+    """Events in the order of the file. ``at`` is one time line, also where several processes wrote."""
+    problems: tuple[str, ...] = ()
+    """What was left out and why, for a person."""
+
+    def select(self, *, task: str | None = None, run: str | None = None) -> "Trace":
+        """The trace of one task or run; events that belong to no task are kept.
+
+        Args:
+            task: Id of a task.
+            run: Id of a run, or its beginning.
+
+        Raises:
+            CallerError: The trace has no such task or run.
+        """
+        rows = self.rows
+        if run is not None:
+            rows = tuple(row for row in rows if row["run"].startswith(run))
+            _expect(bool(rows), "run", run, [row["run"] for row in self.rows])
+        if task is not None:
+            known = [row["task"] for row in rows if "task" in row]
+            _expect(task in known, "task", task, known)
+            rows = tuple(row for row in rows if row.get("task", task) == task)
+        return replace(self, rows=rows)
+
+
+def _expect(found: bool, what: str, wanted: str, known: list[str]) -> None:
+    if not found:
+        names = ", ".join(dict.fromkeys(known)) or "none"
+        raise CallerError(f"The trace has no {what} {wanted!r}; it has: {names}.")
+
+
+def read_trace(path: str | Path) -> Trace:
+    """Read a trace file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The trace. A line that a dying process left unfinished is left out and named in ``problems``, as are events of
+        kinds that this version does not know.
+
+    Raises:
+        TraceError: The file cannot be read, is no trace, is of a newer format, or a line in it is damaged.
+    """
+    try:
+        lines = Path(path).read_bytes().split(b"\n")
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from error
+    reader = _Reader(str(path), lines)
+    rows = tuple(reader.rows())
+    if reader.head is None:
+        raise TraceError(f"{path} is empty; a trace begins with a head line.")
+    return Trace(head=reader.head, rows=rows, problems=tuple(reader.problems))
+
+
+class _Reader:
+    """One pass over the lines of a file."""
+
+    def __init__(self, path: str, lines: list[bytes]) -> None:
+        self.path = path
+        self.lines = lines
+        self.head: Mapping[str, Any] | None = None
+        self.problems: list[str] = []
+        self._started: Any = None
+        self._shift: float | None = 0.0
+        self._last: tuple[float, float] | None = None
+        self._unknown: set[str] = set()
+
+    def rows(self) -> Iterator[Row]:
+        for number, line in enumerate(self.lines, start=1):
+            if not line.strip():
+                continue
+            data = _decode(line)
+            if data is None:
+                self._damaged(number)
+            elif HEAD in data:
+                self._begin(number, data)
+            elif self.head is None:
+                self._refuse(number, "the head is missing, so this is no trace of asyncguard")
+            elif self._usable(number, data):
+                yield self._on_one_time_line(data)
+
+    def _damaged(self, number: int) -> None:
+        following = self.lines[number] if number < len(self.lines) else b""
+        is_last = number == len(self.lines)
+        if self.head is not None and (is_last or HEAD in (_decode(following) or {})):
+            self.problems.append(f"Line {number} is unfinished and was left out; its process ended while writing it.")
+            return
+        self._refuse(number, "this is not a JSON object")
+
+    def _begin(self, number: int, data: Mapping[str, Any]) -> None:
+        version = data[HEAD]
+        if not isinstance(version, int) or version < 1:
+            self._refuse(number, f"{version!r} is not a format version")
+        if version > FORMAT:
+            self._refuse(number, f"the format is {version}, this version reads up to {FORMAT}; install a newer one")
+        if self.head is None:
+            self.head = data
+        elif data.get("started") != self._started:
+            self._shift = None  # another process: another clock
+        self._started = data.get("started")
+
+    def _usable(self, number: int, data: Mapping[str, Any]) -> bool:
+        kind = str(data.get("event"))
+        known = FIELDS.get(kind)
+        if known is None:
+            if kind not in self._unknown:
+                self.problems.append(f"Line {number}: the event {kind!r} is unknown here; such events were left out.")
+            self._unknown.add(kind)
+            return False
+        if not _is_number(data.get("wall")):
+            self._refuse(number, f"{kind} lacks a usable 'wall'")
+        for field in known:
+            if field.unit is not Unit.PAYLOAD and not _fits(data, field.name, field.unit):
+                self._refuse(number, f"{kind} lacks a usable {field.name!r}")
+        return True
+
+    def _on_one_time_line(self, data: dict[str, Any]) -> Row:
+        at, wall = data["at"], data["wall"]
+        if self._shift is None:
+            # The clocks have no common zero; the wall clock says how much later the new process went on.
+            last_at, last_wall = self._last or (at, wall)
+            self._shift = last_at + max(0.0, wall - last_wall) - at
+        data["at"] = at + self._shift
+        self._last = (data["at"], wall)
+        return data
+
+    def _refuse(self, number: int, what: str) -> NoReturn:
+        raise TraceError(f"{self.path}, line {number}: {what}.", line=number)
+
+
+def _decode(line: bytes) -> dict[str, Any] | None:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _fits(data: Mapping[str, Any], name: str, unit: Unit) -> bool:
+    if name not in data:
+        return False
+    value = data[name]
+    if isinstance(value, bool):
+        return unit is Unit.FLAG
+    if isinstance(value, list):
+        return unit is Unit.NAMES and all(isinstance(item, str) for item in value)
+    if name == "at":
+        return _is_number(value)
+    return isinstance(value, VALUE_TYPES[unit])
+
+
+def _is_number(value: Any) -> bool:
+    # The bound keeps out NaN, infinity and whole numbers that no float can hold.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _FARTHEST
