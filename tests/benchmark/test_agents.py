@@ -1,0 +1,254 @@
+import asyncio
+import json
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+from asyncguard_benchmark import (
+    Composition,
+    Regime,
+    Run,
+    Surface,
+    episode_to_json,
+    run_episode,
+    score,
+    shipped_compositions,
+    summarise,
+)
+from asyncguard_benchmark.agents.eager import EagerAgent
+from asyncguard_benchmark.agents.guesses import guess
+from asyncguard_benchmark.agents.plan import plan_of
+from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.agents.simulated import SimulatedAgent
+from asyncguard_benchmark.agents.transcript import Standing, read_transcript
+from asyncguard_benchmark.metrics.summary import Summary
+from asyncguard_benchmark.players.plain import play_plain
+from asyncguard_benchmark.protocol.surfaces import native_tools
+from asyncguard_benchmark.scorers.scoring import Score
+from tests.benchmark.builders import SUB_TASKS, compose
+from tests.benchmark.guarded_loop import GuardedLoop
+
+ALL = shipped_compositions()
+KINDS: tuple[type[SimulatedAgent], ...] = (OracleAgent, SerialAgent, EagerAgent)
+PAIR = compose("fs-08", "tb-07")
+
+
+def scores(kind: type[SimulatedAgent], regime: Regime, surface: Surface) -> list[Score]:
+    """Scores of an agent on every shipped composition."""
+    return [score(run_episode(each, kind(plan=plan_of(each)), regime, surface)) for each in ALL]
+
+
+def overall(summary: Summary) -> float:
+    """Overall accuracy in per cent."""
+    assert summary.overall is not None
+    return summary.overall.value
+
+
+@pytest.mark.parametrize("surface", list(Surface))
+@pytest.mark.parametrize("regime", list(Regime))
+@pytest.mark.parametrize("kind", [OracleAgent, SerialAgent])
+def test_careful_agents_score_100(kind: type[SimulatedAgent], regime: Regime, surface: Surface) -> None:
+    """In all regimes and on both surfaces, without idle waste: nothing is malformed, cut off or needed too early."""
+    found = scores(kind, regime, surface)
+    summary = summarise(found)
+    assert overall(summary) == 100
+    assert summary.premature_needed == 0
+    for each in found:
+        assert each.counters.format_errors == 0
+        assert not each.counters.truncated
+        assert each.counters.rounds == each.counters.ticks
+
+
+@pytest.mark.parametrize("regime", [regime for regime in Regime if regime is not Regime.SYNC])
+def test_interleaving_beats_one_task_after_the_other_in_rounds(regime: Regime) -> None:
+    """On every composition at no more rounds, and on the mean far fewer; without delay they are equal."""
+    oracle, serial = (scores(kind, regime, Surface.TEXT) for kind in (OracleAgent, SerialAgent))
+    assert all(a.counters.rounds <= b.counters.rounds for a, b in zip(oracle, serial, strict=True))
+    assert sum(a.counters.rounds for a in oracle) < 0.8 * sum(b.counters.rounds for b in serial)
+
+
+def test_without_delay_every_agent_takes_one_round_a_call() -> None:
+    """And one more to say that all is completed."""
+    for kind in KINDS:
+        for each, composition in zip(scores(kind, Regime.SYNC, Surface.TEXT), ALL, strict=True):
+            assert each.overall
+            assert each.counters.rounds == composition.gold_calls + 1
+
+
+@pytest.mark.parametrize("surface", list(Surface))
+def test_the_eager_agent_fails_where_results_are_late(surface: Surface) -> None:
+    """At fixed1 overall is at most 40, because it calls ahead of values it needs."""
+    summary = summarise(scores(EagerAgent, Regime.FIXED1, surface))
+    assert overall(summary) <= 40
+    assert summary.premature_needed > 50
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_surfaces_lead_to_the_same_calls(kind: type[SimulatedAgent]) -> None:
+    """An agent decides from what it is told, not from how."""
+    for each in ALL:
+        text, native = (run_episode(each, kind(plan=plan_of(each)), Regime.RANDOM12, surface, 7) for surface in Surface)
+        assert text.trajectory == native.trajectory
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_seed_gives_the_same_trace(kind: type[SimulatedAgent]) -> None:
+    """Byte for byte, with one agent used twice: it keeps nothing between runs."""
+    agent = kind(plan=plan_of(PAIR))
+    first, second = (
+        json.dumps(episode_to_json(run_episode(PAIR, agent, Regime.RANDOM01, Surface.NATIVE, 3))) for _ in range(2)
+    )
+    assert first == second
+
+
+def test_the_seed_of_guesses_and_the_seed_of_delays_are_two() -> None:
+    """Another guess leaves the delays alone."""
+    one, other = (
+        run_episode(PAIR, EagerAgent(plan=plan_of(PAIR), seed=seed), Regime.RANDOM12, Surface.TEXT, 3)
+        for seed in (0, 1)
+    )
+    assert [r.due for r in one.trajectory] == [r.due for r in other.trajectory]
+    assert one.trajectory != other.trajectory
+
+
+@pytest.mark.parametrize("composition", ALL, ids=lambda each: each.id)
+def test_a_plan_holds_no_value_of_a_result(composition: Composition) -> None:
+    """Where the ground truth takes a value from a result, the plan has a hole."""
+    for task, planned in zip(composition.sub_tasks, plan_of(composition).tasks, strict=True):
+        for call, step in zip(task.gold, planned.steps, strict=True):
+            for name, value in step.arguments.items():
+                assert value is None if f"/{name}" in step.operands else value == call.arguments[name]
+            assert {o.call for o in step.operands.values()} == call.needs()
+
+
+def test_guesses_are_found_nowhere() -> None:
+    """No guess of the eager agent is said by a query, a state, or a result of any shipped task."""
+    world = json.dumps([[t.query, dict(t.initial_state)] for t in SUB_TASKS.values()])
+    for each in ALL:
+        for planned in plan_of(each).tasks:
+            for position, step in enumerate(planned.steps):
+                for place, operand in step.operands.items():
+                    value = guess(place[1:], operand.schema, (0, each.id, planned.task_id, position, 0, place))
+                    assert json.dumps(value).strip('"') not in world
+
+
+def test_guesses_fit_the_schema_and_depend_on_the_key_only() -> None:
+    """They have the right type; the same key draws the same value."""
+    for schema, kind in (
+        ({"type": "integer"}, int),
+        ({"type": "number"}, float),
+        ({"type": "boolean"}, bool),
+        ({"type": "string"}, str),
+        ({"type": "array", "items": {"type": "string"}}, list),
+        ({"type": "object", "properties": {"a": {"type": "string"}}}, dict),
+        ({}, str),
+    ):
+        assert type(guess("x", schema, (1,))) is kind
+        assert guess("x", schema, (1,)) == guess("x", schema, (1,))
+    assert guess("x", {"enum": ["only"]}, (1,)) == "only"
+    assert guess("x", {"type": "integer"}, (1,)) != guess("x", {"type": "integer"}, (2,))
+
+
+def test_the_oracle_may_call_for_several_tasks_at_once_if_told() -> None:
+    """One message then holds a call of each sub-task, and fewer rounds do."""
+    triple = ALL[-1]
+    agent = OracleAgent(plan=plan_of(triple), parallel=True)
+    run = Run(regime=Regime.FIXED1, surface=Surface.NATIVE, seed=0)
+    together = play_plain(triple, agent, run, parallel_calls=True)
+    alone = play_plain(triple, OracleAgent(plan=plan_of(triple)), run)
+    assert score(together).overall
+    assert len(together.messages[2]["tool_calls"]) == 3
+    assert all(len(m["tool_calls"]) == 1 for m in alone.messages if "tool_calls" in m)
+    assert together.counters.rounds < alone.counters.rounds
+
+
+def test_parallel_calls_are_refused_where_one_is_allowed() -> None:
+    """The paper's protocol has one function per message: nothing is made, and the agent gives up."""
+    agent = OracleAgent(plan=plan_of(PAIR), parallel=True)
+    episode = run_episode(PAIR, agent, Regime.FIXED1, Surface.NATIVE)
+    assert episode.trajectory == ()
+    assert episode.counters.format_errors == agent.most_refusals
+    assert not score(episode).overall
+
+
+async def test_async_generation_says_the_same() -> None:
+    """The asynchronous way gives the same message, without a thread."""
+    agent = OracleAgent(plan=plan_of(PAIR))
+    messages = [SystemMessage("x"), HumanMessage("y")]
+    here = await agent.ainvoke(messages)
+    assert here.content == agent.invoke(messages).content
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize("hold", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("regime", [Regime.FIXED1, Regime.RANDOM12])
+def test_agents_work_behind_another_front_end(kind: type[SimulatedAgent], hold: bool, regime: Regime) -> None:
+    """With refusals, held calls, status lines and waits the careful agents still score 100.
+
+    The eager one does when early calls are refused, because it asks again with real values; when they are held, its
+    inventions are issued later all the same.
+    """
+    run = Run(regime=regime, surface=Surface.NATIVE, seed=0)
+    summary = summarise(
+        score(GuardedLoop(composition=each, agent=kind(plan=plan_of(each)), run=run, hold=hold).play()) for each in ALL
+    )
+    assert overall(summary) == 100 if kind is not EagerAgent or not hold else overall(summary) <= 40
+    assert summary.premature_needed == 0 or hold
+
+
+def test_runtime_waits_are_ticks_and_no_rounds() -> None:
+    """The stand-in waits without model turns, so the serial agent needs fewer rounds than ticks."""
+    run = Run(regime=Regime.FIXED2, surface=Surface.NATIVE, seed=0)
+    episode = GuardedLoop(composition=PAIR, agent=SerialAgent(plan=plan_of(PAIR)), run=run, hold=True).play()
+    assert score(episode).overall
+    assert episode.counters.rounds < episode.counters.ticks
+
+
+def test_a_step_that_is_always_refused_is_given_up() -> None:
+    """No agent asks for ever: after its limit it ends."""
+    opening = [SystemMessage("x"), HumanMessage("y")]
+    for kind in KINDS:
+        model = kind(plan=plan_of(PAIR), most_refusals=3).bind_tools(native_tools(PAIR))
+        messages = list(opening)
+        for _ in range(20):
+            message = model.invoke(messages)
+            messages.append(message)
+            if not message.tool_calls:
+                break
+            messages += [ToolMessage("No.", tool_call_id=call["id"], status="error") for call in message.tool_calls]
+        assert messages[-1].text == "ALL COMPLETED"
+        assert len([m for m in messages if isinstance(m, AIMessage)]) == 2 * 3 + 1
+
+
+def test_tools_without_the_task_argument_get_none() -> None:
+    """A front end with one task need not ask which."""
+    plain = native_tools(PAIR)
+    for tool in plain:
+        tool["function"]["parameters"]["properties"].pop("task_id")
+        tool["function"]["parameters"]["required"].remove("task_id")
+    message = OracleAgent(plan=plan_of(PAIR)).bind_tools(plain).invoke([HumanMessage("y")])
+    assert message.tool_calls[0]["args"] == {"file": "start_here.txt"}
+
+
+def test_a_renamed_task_argument_is_used() -> None:
+    """A front end may call it otherwise."""
+    tools = json.loads(json.dumps(native_tools(PAIR)).replace('"task_id"', '"task"'))
+    message = OracleAgent(plan=plan_of(PAIR), task_argument="task").bind_tools(tools).invoke([HumanMessage("y")])
+    assert message.tool_calls[0]["args"] == {"task": "fs-08", "file": "start_here.txt"}
+
+
+def test_results_out_of_order_are_laid_to_the_right_calls() -> None:
+    """By id where there is one, by task and call where not; an unknown id says nothing."""
+    calls = [{"name": "cat", "args": {"task_id": "fs-08", "file": name}, "id": f"c{n}"} for n, name in enumerate("ab")]
+    messages = [
+        AIMessage("", tool_calls=calls),
+        ToolMessage("queued", tool_call_id="c0"),
+        ToolMessage("queued", tool_call_id="c1"),
+        HumanMessage('{"role": "tool", "id": "fs-08", "call_id": "c1", "function name": "?", "response": "B"}'),
+        HumanMessage('{"role": "tool", "id": "fs-08", "call_id": "c7", "function name": "?", "response": "X"}'),
+        HumanMessage('{"role": "tool", "id": "tb-07", "function name": "cat(file=\'a\')", "response": "X"}'),
+    ]
+    first, second = read_transcript(messages, PAIR.task_ids)
+    assert (first.standing, first.response) == (Standing.OPEN, None)
+    assert (second.standing, second.response) == (Standing.ANSWERED, "B")

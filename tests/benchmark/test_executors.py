@@ -1,0 +1,196 @@
+"""What holds for every tool of every category, on generated calls from the states of the shipped tasks."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from asyncguard_benchmark.executors.catalogue import TOOLSETS, fresh_executor, toolset_of
+from asyncguard_benchmark.executors.declarations import Effect, Tool, ToolDeclaration, arguments, text
+from asyncguard_benchmark.executors.executor import Executor, copy_json
+from asyncguard_benchmark.scenario import SubTask
+from tests.benchmark.builders import SUB_TASKS
+
+TASKS = list(SUB_TASKS.values())
+Invocation = tuple[str, dict[str, Any]]
+
+
+def words(value: Any) -> Iterator[Any]:
+    """Every name and value in a state, and paths to them."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield name
+            yield from (f"{name}/{word}" if isinstance(word, str) else word for word in words(item))
+            yield from words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from words(item)
+    else:
+        yield value
+
+
+@st.composite
+def situations(draw: st.DrawFn, count: int) -> tuple[SubTask, list[Invocation]]:
+    """A task and calls of its category which often fit its state."""
+    task = draw(st.sampled_from(TASKS))
+    pool = sorted({word for word in words(task.initial_state) if isinstance(word, str)} | {"..", "/", ".", "new"})
+    pool += ["/" + word for word in pool]
+    numbers = sorted({word for word in words(task.initial_state) if isinstance(word, int)} | {1, 2})
+    orders = [int(key) for key in task.initial_state.get("orders", {})]
+    tools = list(toolset_of(task.category).tools.values())
+
+    def value(schema: Mapping[str, Any]) -> Any:
+        if "enum" in schema:
+            return draw(st.sampled_from(schema["enum"]))
+        return draw(st.sampled_from(pool if schema["type"] == "string" else numbers + orders))
+
+    calls = []
+    for tool in draw(st.lists(st.sampled_from(tools), min_size=count, max_size=count)):
+        given_names = [n for n in tool.parameters["properties"] if n not in tool.defaults or draw(st.booleans())]
+        calls.append((tool.name, {name: value(tool.parameters["properties"][name]) for name in given_names}))
+    return task, calls
+
+
+def everything(task: SubTask) -> Executor:
+    """An executor with all tools of the task's category."""
+    return Executor(toolset_of(task.category).tools, task.initial_state)
+
+
+def tool_of(task: SubTask, name: str) -> Tool:
+    """A tool of the task's category."""
+    return toolset_of(task.category).tools[name]
+
+
+@given(situations(4))
+def test_running_twice_gives_the_same(situation: tuple[SubTask, list[Invocation]]) -> None:
+    """Executors are deterministic and share nothing, and leave data and arguments alone."""
+    task, calls = situation
+    before = copy_json(task.initial_state)
+    runs = []
+    for _ in range(2):
+        executor = everything(task)
+        runs.append(([executor.call(*call) for call in calls], executor.public_state()))
+    assert runs[0] == runs[1]
+    assert task.initial_state == before
+
+
+@given(situations(3))
+def test_errors_and_pure_tools_change_nothing(situation: tuple[SubTask, list[Invocation]]) -> None:
+    """A failing call is atomic, and a tool that declares no write makes none."""
+    task, calls = situation
+    executor = everything(task)
+    for name, values in calls:
+        before = executor.public_state()
+        response = executor.call(name, values)
+        if '{"error"' in response or tool_of(task, name).effect is Effect.PURE:
+            assert executor.public_state() == before
+
+
+@given(situations(2))
+def test_idempotent_tools_may_be_repeated(situation: tuple[SubTask, list[Invocation]]) -> None:
+    """The second call leaves and answers what the first did."""
+    task, calls = situation
+    executor = everything(task)
+    for name, values in calls:
+        first = executor.call(name, values)
+        if tool_of(task, name).effect is Effect.IDEMPOTENT:
+            state = executor.public_state()
+            assert (executor.call(name, values), executor.public_state()) == (first, state)
+
+
+def filled(task: SubTask, call: Invocation) -> tuple[set[str], set[str]]:
+    """What a call declares to read and to write."""
+    name, values = call
+    declaration = tool_of(task, name).declaration
+    names = {**tool_of(task, name).defaults, **values, "task_id": task.id}
+    return {t.format(**names) for t in declaration.reads}, {t.format(**names) for t in declaration.writes}
+
+
+@given(situations(4))
+def test_calls_whose_footprints_do_not_meet_commute(situation: tuple[SubTask, list[Invocation]]) -> None:
+    """Declared footprints are honest: otherwise a guard that trusts them would let a hazard through."""
+    task, (*before, first, second) = situation
+    (reads, writes), (other_reads, other_writes) = filled(task, first), filled(task, second)
+    if writes & (other_reads | other_writes) or other_writes & reads:
+        return
+    outcomes = []
+    for order in ((first, second), (second, first)):
+        executor = everything(task)
+        for call in before:
+            executor.call(*call)
+        results = {json.dumps(call): executor.call(*call) for call in order}
+        outcomes.append((results, executor.public_state()))
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+def test_an_extra_harmless_call_shifts_nothing(task: SubTask) -> None:
+    """Any reading call before the gold calls leaves every result as it is."""
+    tools = toolset_of(task.category).tools
+    plain = everything(task)
+    expected = [plain.call(call.tool, call.arguments) for call in task.gold]
+    extra = everything(task)
+    for name, tool in tools.items():
+        if tool.effect is Effect.PURE and not tool.parameters["required"]:
+            extra.call(name, {})
+    assert [extra.call(call.tool, call.arguments) for call in task.gold] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("cat", {}),
+        ("cat", {"file": ""}),
+        ("cat", {"file": 3}),
+        ("cat", {"file": "x", "encoding": "utf-8"}),
+        ("head", {"file": "stock.txt", "lines": 0}),
+        ("head", {"file": "stock.txt", "lines": True}),
+        ("head", {"file": "stock.txt", "lines": "3"}),
+        ("sort", {"file": "stock.txt", "order": "backwards"}),
+        ("__class__", {}),
+        ("du", {"folder": "/store"}),
+        ("run", {"state": {}}),
+    ],
+)
+def test_what_a_tool_does_not_allow_never_reaches_it(name: str, values: dict[str, Any]) -> None:
+    """Arguments meet the schema first, and only names on the task's own list are tools: fs-06 lists no `du`."""
+    executor = fresh_executor(SUB_TASKS["fs-06"])
+    assert set(json.loads(executor.call(name, values))) == {"error"}
+
+
+def test_ten_and_ten_point_zero_are_one_number() -> None:
+    """The way a number is written shows in no result and no state."""
+    results = []
+    for quantity, price in ((15, 22), (15.0, 22.0)):
+        executor = everything(SUB_TASKS["tb-08"])
+        order = {"symbol": "PELO", "side": "buy", "quantity": quantity, "limit_price": price}
+        results.append((executor.call("place_order", order), json.dumps(executor.public_state())))
+    assert results[0] == results[1]
+
+
+def test_a_long_wrong_value_is_not_quoted_in_full() -> None:
+    """An error message stays short."""
+    assert len(everything(SUB_TASKS["fs-06"]).call("head", {"file": "a", "lines": "x" * 9000})) < 500
+
+
+def test_the_task_argument_is_reserved() -> None:
+    """No tool may have an argument that the native surface needs."""
+    with pytest.raises(ValueError, match="task_id"):
+        Tool(name="x", description="", parameters=arguments(task_id=text("")), effect=Effect.PURE, run=print)
+
+
+def test_a_declaration_cannot_contradict_itself() -> None:
+    """Pure means no writes, and no writes means pure."""
+    with pytest.raises(ValueError, match="pure"):
+        ToolDeclaration(name="x", effect=Effect.PURE, reads=(), writes=("a",))
+    with pytest.raises(ValueError, match="pure"):
+        ToolDeclaration(name="x", effect=Effect.IDEMPOTENT, reads=(), writes=())
+
+
+def test_tool_names_are_unique_over_all_categories() -> None:
+    """The API list of a cross composition is a union by name."""
+    names = [name for toolset in TOOLSETS.values() for name in toolset.tools]
+    assert len(names) == len(set(names))
