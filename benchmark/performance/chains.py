@@ -38,6 +38,13 @@ class Chains:
         """Whether every call ran once."""
         return self.executed == self.workload.tasks * self.workload.links
 
+    def tasks(self) -> list[dict[str, str]]:
+        """Returns the tasks as asyncguard takes them."""
+        return [
+            {"id": f"task-{task}", "goal": f"Follow this key to its end: {key_of(task, 0)}"}
+            for task in range(self.workload.tasks)
+        ]
+
     def model(self) -> ScriptedChat:
         """Returns a model that makes, in one turn, the next call of every task whose result it has."""
         return ScriptedChat(decide=self._decide)

@@ -10,11 +10,11 @@ from table import Reference, Row, row
 _BASE = "create_agent:SAVED"
 
 # Limits on the ratio to _BASE at the long run: time, then bytes.
-_TIME_LIMITS = {"guarded:GRAPH_SAVED": 0.5}
-_BYTE_LIMITS = {"guarded:GRAPH_SAVED": 0.025}
+_TIME_LIMITS = {"guarded_graph:GRAPH_SAVED": 0.5}
+_BYTE_LIMITS = {"guarded_graph:GRAPH_SAVED": 0.025}
 # Limits on a peer's ratio to itself: a constant price per step, and bytes in proportion to the steps.
-_OWN_TIME_LIMITS = {"guarded:GRAPH": 1.3, "guarded:GRAPH_SAVED": 1.3}
-_OWN_BYTE_LIMITS = {"guarded:GRAPH_SAVED": 4.5}
+_OWN_TIME_LIMITS = {"guarded_graph:GRAPH": 1.3, "guarded_graph:GRAPH_SAVED": 1.3}
+_OWN_BYTE_LIMITS = {"guarded_graph:GRAPH_SAVED": 4.5}
 # Bytes are compared over this part of the long run: at a few steps a file is mostly its empty pages.
 _PART = 4
 
@@ -22,9 +22,9 @@ PEERS = (
     Entry(peer="create_agent:PLAIN"),
     Entry(peer=_BASE),
     Entry(peer="create_agent:DELTA"),
-    Entry(peer="guarded:GRAPH"),
-    Entry(peer="guarded:GRAPH_SAVED"),
-    Entry(peer="guarded:MIDDLEWARE_SAVED"),
+    Entry(peer="guarded_graph:GRAPH"),
+    Entry(peer="guarded_graph:GRAPH_SAVED"),
+    Entry(peer="guarded_middleware:GUARDED_SAVED"),
 )
 
 

@@ -33,8 +33,8 @@ class Driver:
 
 _BARRIER = Driver(name="create_agent, parallel calls", source="drivers:barrier", guarded=False)
 _SEQUENTIAL = Driver(name="create_agent, task by task", source="drivers:sequential", guarded=False)
-_GRAPH = Driver(name="build_agent", source="guarded_drivers:graph", guarded=True)
-_MIDDLEWARE = Driver(name="AsyncGuardMiddleware", source="guarded_drivers:middleware", guarded=True)
+_GRAPH = Driver(name="build_agent", source="guarded_graph:work", guarded=True)
+_MIDDLEWARE = Driver(name="AsyncGuardMiddleware", source="guarded_middleware:work", guarded=True)
 # Real time over the critical path or over the same schedule in virtual time.
 _LIMIT = 1.05
 

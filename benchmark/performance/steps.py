@@ -15,18 +15,18 @@ VOLATILE = (
     Entry(peer="langgraph_loop:SUPER_STEP", reference=_BASE),
     Entry(peer="langgraph_loop:LOOP", reference=_BASE),
     Entry(peer="create_agent:EMPTY_HOOKS", reference=_BASE),
-    Entry(peer="guarded:EMPTY_HOOKS", reference=_BASE),
+    Entry(peer="guarded_middleware:EMPTY_HOOKS", reference=_BASE),
     Entry(peer="pydantic_agent:AGENT", reference=_BASE),
     Entry(peer="openai_agents:AGENT", reference=_BASE),
-    Entry(peer="guarded:GRAPH", reference=_BASE, limit=1.0),
-    Entry(peer="guarded:MIDDLEWARE", reference="guarded:EMPTY_HOOKS", limit=1.1),
+    Entry(peer="guarded_graph:GRAPH", reference=_BASE, limit=1.0),
+    Entry(peer="guarded_middleware:GUARDED", reference="guarded_middleware:EMPTY_HOOKS", limit=1.1),
 )
 
 DURABLE = (
     Entry(peer=_DURABLE_BASE),
     Entry(peer="create_agent:DELTA", reference=_DURABLE_BASE),
-    Entry(peer="guarded:GRAPH_SAVED", reference=_DURABLE_BASE, limit=1.3),
-    Entry(peer="guarded:MIDDLEWARE_SAVED", reference=_DURABLE_BASE),
+    Entry(peer="guarded_graph:GRAPH_SAVED", reference=_DURABLE_BASE, limit=1.3),
+    Entry(peer="guarded_middleware:GUARDED_SAVED", reference=_DURABLE_BASE),
 )
 
 

@@ -1,4 +1,4 @@
-"""Ways of working on a workload with `create_agent`; those of asyncguard stand in `guarded_drivers`."""
+"""Ways of working on a workload with `create_agent` alone."""
 
 from typing import Any
 

@@ -1,0 +1,32 @@
+"""`create_agent` under asyncguard's middleware, and under one that has the same hooks and does nothing in them."""
+
+from typing import Any
+
+from langchain.agents import create_agent
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from asyncguard import AsyncGuardMiddleware
+from chains import Chains
+from chat import scripted_tool
+from peers.create_agent import agent, overridden_hooks, with_empty_hooks
+from peers.graphs import graph_peer, saved_graph_peer
+from peers.guarded_graph import CONFIG
+from script import Script
+
+
+def _guarded(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
+    guard = AsyncGuardMiddleware(tools=[scripted_tool(script)], config=CONFIG)
+    return agent(script, saver, middleware=[guard])
+
+
+GUARDED = graph_peer("AsyncGuardMiddleware", _guarded)
+GUARDED_SAVED = saved_graph_peer("AsyncGuardMiddleware", _guarded)
+EMPTY_HOOKS = graph_peer("create_agent, the same hooks empty", with_empty_hooks(overridden_hooks(AsyncGuardMiddleware)))
+
+
+async def work(chains: Chains) -> None:
+    """Gives all tasks of a workload at once; a turn acts on whatever results have come."""
+    chains.task_argument = "task_id"
+    tools = [chains.tool()]
+    guarded: Any = create_agent(chains.model(), tools, middleware=[AsyncGuardMiddleware(tools=tools, config=CONFIG)])
+    await guarded.ainvoke({"tasks": chains.tasks()})
