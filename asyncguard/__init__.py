@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from asyncguard.errors import AsyncguardError, CallerError, DeclarationError, ToolFault, UnknownTokenError
     from asyncguard.frontends.builder import build_agent
     from asyncguard.frontends.declarations import guarded, mcp_spec
-    from asyncguard.frontends.middleware import AsyncGuardMiddleware, guard_middleware
+    from asyncguard.frontends.middleware import AsyncGuardMiddleware
+    from asyncguard.frontends.ordering import guard_middleware
     from asyncguard.frontends.state import GuardedState
     from asyncguard.observability.details import Details, Observer
     from asyncguard.observability.structured import console_logger, log_events
@@ -30,7 +31,8 @@ _HOMES = {
     "errors": ("AsyncguardError", "CallerError", "DeclarationError", "ToolFault", "UnknownTokenError"),
     "frontends.builder": ("build_agent",),
     "frontends.declarations": ("guarded", "mcp_spec"),
-    "frontends.middleware": ("AsyncGuardMiddleware", "guard_middleware"),
+    "frontends.middleware": ("AsyncGuardMiddleware",),
+    "frontends.ordering": ("guard_middleware",),
     "frontends.state": ("GuardedState",),
     "observability.details": ("Details", "Observer"),
     "observability.structured": ("console_logger", "log_events"),

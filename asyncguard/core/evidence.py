@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?!\w)")
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _SPACE = re.compile(r"\s+")
 _PROSE_WORDS = 4
 
@@ -42,7 +42,8 @@ class Evidence:
         self._read()
         if isinstance(value, str):
             return self._has_text(value)
-        return float(value) in self._numbers or str(value) in self._words
+        # Numbers compare by value without a conversion, which a very long integer would not survive.
+        return value in self._numbers or str(value) in self._words
 
     def _has_text(self, value: str) -> bool:
         folded = _SPACE.sub(" ", value.casefold()).strip()
@@ -59,10 +60,9 @@ class Evidence:
 
 def _numbers(text: str) -> Iterator[float]:
     for found in _NUMBER.findall(text):
-        try:
-            yield float(found.replace(",", ""))
-        except (ValueError, OverflowError):
-            continue
+        # "1,250" is one number in prose and two in a compact list; both readings count.
+        for part in {found.replace(",", ""), *found.split(",")} - {""}:
+            yield float(part)
 
 
 def leaves(value: Any) -> Iterator[str | float]:

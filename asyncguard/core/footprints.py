@@ -79,7 +79,8 @@ def _fill_one(template: str, values: Mapping[str, Any]) -> str:
         value = values.get(found.group(1))
         if not isinstance(value, _SCALARS):
             return "".join(parts) + "*"
-        parts.append(str(value))
+        # 7 and 7.0 are equal arguments, so they name the same resource.
+        parts.append(str(int(value) if isinstance(value, float) and value.is_integer() else value))
         position = found.end()
     return "".join(parts) + template[position:]
 

@@ -6,12 +6,15 @@ runs without a model turn per link.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.errors import CallerError
 
+# RFC 6901 allows no leading zeros; no list is so long that its index has more digits.
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _KEYS = ({"from_call"}, {"from_call", "pointer"})
 Path = tuple[str | int, ...]
 
@@ -108,6 +111,6 @@ def _document(content: Any) -> Any:
 def _step(document: Any, token: str, pointer: str) -> Any:
     if isinstance(document, Mapping) and token in document:
         return document[token]
-    if isinstance(document, list) and token.isascii() and token.isdigit() and int(token) < len(document):
+    if isinstance(document, list) and _INDEX.fullmatch(token) and int(token) < len(document):
         return document[int(token)]
     raise OperandError(f"Pointer {pointer!r} leads nowhere in the result (at {token!r}).")

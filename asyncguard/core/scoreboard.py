@@ -8,7 +8,7 @@ from asyncguard.config import GuardConfig
 from asyncguard.core.calls import CallState
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.ledger import Ledger
-from asyncguard.core.records import TaskRecord
+from asyncguard.core.records import CallRecord, TaskRecord
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.toolspec import ToolSpec
 
@@ -32,6 +32,8 @@ class Scoreboard:
     """What the tasks have been told."""
     tainted: bool = False
     """Whether untrusted tool output is in the model's context."""
+    asking: set[str] = field(default_factory=set)
+    """Keys of calls that turned out to ask a person although their tool does not say so."""
 
     @property
     def several_tasks(self) -> bool:
@@ -41,6 +43,10 @@ class Scoreboard:
     def spec(self, tool: str) -> ToolSpec:
         """The declaration of a tool, the cautious default for an unknown one."""
         return self.specs.get(tool) or ToolSpec(name=tool)
+
+    def asks_person(self, record: CallRecord) -> bool:
+        """Whether the call raises interrupts of its own."""
+        return record.key in self.asking or self.spec(record.call.tool).interrupts
 
     def in_foreground(self, tool: str) -> bool:
         """Whether the model waits for this tool."""

@@ -44,7 +44,7 @@ def next_step(board: Scoreboard) -> Step:
     ledger = board.ledger
     if ledger.ready():
         return Step.RELEASE
-    if ledger.count(CallState.QUEUED):
+    if dispatchable(board):
         return Step.DISPATCH
     if _foreground_pending(board):
         return Step.WAIT
@@ -58,6 +58,20 @@ def next_step(board: Scoreboard) -> Step:
     if held:
         return Step.APPROVE
     return Step.PARK if ledger.count(CallState.PENDING) else Step.MODEL
+
+
+def dispatchable(board: Scoreboard) -> list[CallRecord]:
+    """Admitted calls that may be issued now.
+
+    Calls that ask a person go one at a time: answers are matched to questions by their order within a node.
+    """
+    queued = board.ledger.in_state(CallState.QUEUED)
+    asking = [record for record in queued if board.asks_person(record)]
+    if not asking:
+        return queued
+    others = [record for record in queued if not board.asks_person(record)]
+    busy = any(board.asks_person(record) for record in board.ledger.in_state(CallState.PENDING))
+    return others if busy else [*others, asking[0]]
 
 
 def has_news(board: Scoreboard) -> bool:

@@ -1,13 +1,13 @@
 """From admitted calls to results: issue, collect, recover, wait."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, canonical_json
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode
-from asyncguard.core.turns import Step, next_step
+from asyncguard.core.turns import Step, dispatchable, next_step
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Job, Result, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.recovery.policy import FailedAttempt, Recovery, decide, lost_outcome
@@ -16,10 +16,19 @@ Runner = Callable[[CallRecord], Callable[[], Awaitable[Result]]]
 """Makes, for a call, the function that runs its tool once."""
 
 
-def issue(session: Session, runner: Runner) -> list[CallRecord]:
-    """Hand every admitted call to the executor; returns the calls."""
-    queued = session.ledger.in_state(CallState.QUEUED)
-    for record in queued:
+def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None = None) -> int:
+    """Hand admitted calls to the executor.
+
+    Args:
+        session: The thread.
+        runner: Runs the tools.
+        records: Which calls; all that may be issued by default.
+
+    Returns:
+        How many were issued.
+    """
+    chosen = dispatchable(session.board) if records is None else list(records)
+    for record in chosen:
         spec = session.board.spec(record.tool)
         delay = record.delay
         session.note(
@@ -40,7 +49,7 @@ def issue(session: Session, runner: Runner) -> list[CallRecord]:
             timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
         )
         session.engine.executor.start(job, session.completed)
-    return queued
+    return len(chosen)
 
 
 def attempt_arguments(session: Session, record: CallRecord) -> dict[str, Any]:
@@ -143,6 +152,22 @@ def recover(session: Session, action: ev.RecoveryAction) -> None:
             delay=recovery.delay,
             tool=recovery.tool,
         )
+
+
+def take_escape(session: Session, key: str) -> BaseException:
+    """What a call raised for the front end; the call is queued again, for the tool runs anew when it was answered."""
+    error = session.escapes.pop(key)
+    session.board.asking.add(key)
+    record = session.ledger.record(key)
+    session.note(
+        ev.CallRecovered,
+        key=key,
+        action=ev.RecoveryAction.RETRY,
+        attempt=record.attempts,
+        error="interrupt",
+        reason="a person was asked",
+    )
+    return error
 
 
 def settle_lost(session: Session, *, queued: bool) -> None:

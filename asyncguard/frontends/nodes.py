@@ -19,13 +19,15 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import issue, recover, settle, settle_lost
+from asyncguard.engine.dispatch import issue, recover, settle, settle_lost, take_escape
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import answer_approval, release_ready
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
+from asyncguard.frontends.approvals import asked, decision
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
+from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.providers import request_view
 from asyncguard.frontends.reading import with_usable_ids
 from asyncguard.frontends.registry import Registry
@@ -106,7 +108,7 @@ class Nodes:
     async def execute(self, state: State, config: RunnableConfig) -> Any:
         """Issue what was admitted, wait until something is to do, deliver what the model may know."""
         session = self._session(state, config, issuing=True)
-        fresh = bool(issue(session, self.runner.bind(session, config)))
+        fresh = issue(session, self.runner.bind(session, config)) > 0
         step = await settle(session, fresh=fresh)
         while step is Step.PARK and not _resumable(config):
             await session.wait_changed(None)  # nobody could resume a parked run: wait here
@@ -120,7 +122,7 @@ class Nodes:
             case Step.RECOVER:
                 return _go(session, next(iter(session.recoveries.values())).action.value)
             case Step.ESCAPE:
-                raise session.escapes.pop(next(iter(session.escapes)))
+                raise take_escape(session, next(iter(session.escapes)))
             case Step.APPROVE | Step.PARK:
                 return _go(session, step.value)
             case _:
@@ -142,9 +144,9 @@ class Nodes:
         """Ask a person about the calls that are held."""
         session = self._session(state, config)
         held = session.ledger.in_state(CallState.HELD)
-        answer = interrupt({"type": "approval", "calls": [_asked(record) for record in held]})
+        answer = interrupt({"type": "approval", "calls": [asked(record) for record in held]})
         for record in held:
-            approved, reason = _decision(answer, record)
+            approved, reason = decision(answer, record)
             answer_approval(session, record, approved=approved, reason=reason)
         return _go(session, "execute")
 
@@ -199,30 +201,3 @@ def _go(session: Session, node: str) -> Any:
 
 def _resumable(config: RunnableConfig) -> bool:
     return config.get("configurable", {}).get("thread_id") is not None
-
-
-def namespace_of(config: RunnableConfig) -> str:
-    """The agent's path among agents: the checkpoint namespace without the task ids, which change from run to run."""
-    path = str(config.get("configurable", {}).get("checkpoint_ns") or "")
-    parents = path.split("|")[:-1]
-    return "|".join(part.split(":")[0] for part in parents)
-
-
-def _asked(record: CallRecord) -> dict[str, Any]:
-    return {
-        "key": record.key,
-        "call": record.call.label,
-        "task": record.call.task,
-        "tool": record.call.tool,
-        "arguments": dict(record.effective_arguments),
-        "reason": record.reason,
-    }
-
-
-def _decision(answer: Any, record: CallRecord) -> tuple[bool, str]:
-    """A person's answer about one call: ``True`` or ``False`` for all, or a mapping from key or label."""
-    if isinstance(answer, dict):
-        answer = answer.get(record.key, answer.get(record.call.label, False))
-    if isinstance(answer, dict):
-        return answer.get("approve") is True, str(answer.get("reason", ""))
-    return answer is True, "" if isinstance(answer, bool) else str(answer)

@@ -50,11 +50,10 @@ class ToolRunner:
         def for_call(record: CallRecord) -> Callable[[], Awaitable[Result]]:
             call = self._call(session, record)
             foreground = session.board.in_foreground(record.call.tool)
-            external = session.board.spec(record.tool).mode is Mode.EXTERNAL
 
             async def run() -> Result:
                 result = await guarded_run(lambda: self._invoke(record.tool, call, config), foreground=foreground)
-                return Started() if external and isinstance(result, Success) else result
+                return Started() if is_external(session, record) and isinstance(result, Success) else result
 
             return run
 
@@ -83,6 +82,11 @@ def injected_arguments(session: Session, record: CallRecord) -> dict[str, str]:
         if spec.token_argument is not None:
             injected[spec.token_argument] = token
     return injected
+
+
+def is_external(session: Session, record: CallRecord) -> bool:
+    """Whether the current attempt only starts work whose result comes through the inbox."""
+    return session.board.spec(record.tool).mode is Mode.EXTERNAL
 
 
 def _token(session: Session, record: CallRecord) -> str:

@@ -8,7 +8,7 @@ from langchain_core.messages import AnyMessage, RemoveMessage, convert_to_messag
 from langgraph.channels import DeltaChannel, EphemeralValue
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-_SNAPSHOT_EVERY = 500
+SNAPSHOT_EVERY = 500
 """Writes between full copies of a channel. Storage grows with what is written, and with one copy per so many steps."""
 
 
@@ -67,13 +67,13 @@ class Thread(TypedDict):
 class GuardedState(TypedDict, total=False):
     """State of an agent of ``build_agent``; subclass it to add channels for tools that return commands."""
 
-    messages: Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=_SNAPSHOT_EVERY)]
+    messages: Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]
     """The conversation."""
     tasks: Annotated[list[Any], EphemeralValue]
     """Input: tasks as ``{"id": ..., "goal": ...}`` or plain text."""
     asyncguard: Thread
     """Identity of the thread."""
-    ledger: Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=_SNAPSHOT_EVERY)]
+    ledger: Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY)]
     """Events of the thread, as :func:`asyncguard.core.events.to_json` writes them."""
     report: dict[str, Any]
     """How the run ended."""

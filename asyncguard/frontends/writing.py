@@ -78,6 +78,27 @@ class Writer:
             self._remember(session.ledger.record(key))
         return delivery
 
+    def answer_one(self, record: CallRecord) -> tuple[ToolMessage, Any]:
+        """The answer to one call, as :meth:`deliver` would write it, and the rest of its tool's command or ``None``."""
+        delivery = Delivery()
+        final = not record.open and not self._held_together(record)
+        message = self._answer(record, delivery) if final else self._placeholder(record)
+        keys, placeholders = ((record.key,), ()) if final else ((), (record.key,))
+        self._session.note(ev.CallsDelivered, keys=keys, placeholders=placeholders)
+        if final:
+            self._remember(record)
+        return message, delivery.updates[0] if delivery.updates else None
+
+    def news(self) -> Delivery:
+        """The late results that may be told now."""
+        delivery = Delivery()
+        if late := deliverable(self._session.board):
+            delivery.messages = self._news(late, delivery)
+            self._session.note(ev.CallsDelivered, keys=tuple(record.key for record in late))
+            for record in late:
+                self._remember(record)
+        return delivery
+
     def answers(self, records: Sequence[CallRecord]) -> list[ToolMessage]:
         """Answers for calls whose message was left without them, whatever state they are in."""
         return [self._placeholder(record) if record.open else self._answer(record, Delivery()) for record in records]
@@ -125,7 +146,9 @@ class Writer:
                     f"{label} is running. Its result arrives in a later message: do not guess it and do not repeat "
                     "the call. Go on with other tasks meanwhile."
                 )
-        return self._tool_message(record, text, failed=False)
+        message = self._tool_message(record, text, failed=False)
+        message.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "placeholder"}}
+        return message
 
     def outcome_text(self, record: CallRecord) -> Any:
         """What the model is told about an ended call: its result, or why there is none."""

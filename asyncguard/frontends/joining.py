@@ -1,0 +1,58 @@
+"""Joining the ledger with a history that others write, too: inside ``create_agent`` a call can be answered by anybody."""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AnyMessage, ToolMessage
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
+from asyncguard.engine.dispatch import content_size
+from asyncguard.engine.session import Session
+from asyncguard.frontends.middleware_calls import HeldHandlers
+from asyncguard.frontends.writing import is_ours
+
+
+def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
+    """Cancel admitted calls that somebody else answered: a person who refused, a limit, an emulator."""
+    waiting = {
+        record.call.call_id: record for record in session.ledger.unanswered() if record.state is CallState.QUEUED
+    }
+    if not waiting:
+        return
+    for message in messages:
+        if isinstance(message, ToolMessage) and (record := waiting.get(message.tool_call_id)) is not None:
+            session.note(ev.CallCancelled, key=record.key, reason="answered by other middleware")
+            session.note(ev.CallsDelivered, keys=(record.key,))
+
+
+def squash_without_handlers(session: Session, handlers: HeldHandlers | None, messages: Sequence[AnyMessage]) -> None:
+    """After a restart: take results that stand in the history as ended, and report what can no longer be run.
+
+    A deferred call's handler lives in memory only. It is squashed and the model is told, never dropped silently.
+    """
+    answers = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
+    for state in (CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
+        for record in session.ledger.in_state(state):
+            answer = answers.get(record.call.call_id)
+            if handlers is not None and handlers.holds(record.key) or answer is None:
+                continue
+            if state is CallState.QUEUED and not is_ours(answer):
+                _take_as_done(session, record, answer)
+            elif state is CallState.QUEUED:
+                session.note(ev.CallCancelled, key=record.key, reason="the process that held it ended")
+            else:
+                session.note(ev.CallSquashed, key=record.key, reason="the process that held it ended")
+
+
+def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:
+    session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
+    session.note(
+        ev.CallRetired,
+        key=record.key,
+        outcome=ev.Outcome.DONE if answer.status != "error" else ev.Outcome.FAILED,
+        content=answer.content,
+        size=content_size(answer.content),
+        error=None if answer.status != "error" else "tool_error",
+    )
+    session.note(ev.CallsDelivered, keys=(record.key,))

@@ -1,0 +1,319 @@
+"""``AsyncGuardMiddleware``: the same core and engine inside LangChain's ``create_agent``.
+
+Hooks: ``before_agent`` enters the thread, ``before_model`` waits and tells late results, ``wrap_model_call`` shows the
+tools and the state of the tasks, ``after_model`` is admission and completion, ``wrap_tool_call`` issues. What the state
+machine shows as nodes, retry and fallback among them, happens inside the wrapper here.
+"""
+
+import asyncio
+import contextvars
+import weakref
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any, NotRequired
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
+from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.channels import DeltaChannel, EphemeralValue
+from langgraph.config import get_config
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import Runtime
+from langgraph.types import Command, interrupt
+
+from asyncguard.config import GuardConfig
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.turns import Step
+from asyncguard.engine.dispatch import settle_lost
+from asyncguard.engine.engine import Engine, Ports
+from asyncguard.engine.portal import Portal
+from asyncguard.engine.session import Session
+from asyncguard.frontends.declarations import specs_of
+from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
+from asyncguard.frontends.joining import drop_answered, squash_without_handlers
+from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, wait_for_turn
+from asyncguard.frontends.namespaces import namespace_of
+from asyncguard.frontends.providers import provider_of, request_view
+from asyncguard.frontends.reading import with_usable_ids
+from asyncguard.frontends.registry import Registry
+from asyncguard.frontends.schemas import shown_tools, task_argument
+from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events
+from asyncguard.frontends.turning import closing_message, end_run, exhausted, take_turn, view_message
+from asyncguard.frontends.writing import Writer
+
+ModelHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
+AsyncModelHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+
+
+class GuardState(AgentState[Any]):
+    """What the middleware adds to the agent's state."""
+
+    tasks: NotRequired[Annotated[list[Any], EphemeralValue, OmitFromOutput]]
+    asyncguard: NotRequired[Annotated[Thread, PrivateStateAttr]]
+    ledger: NotRequired[
+        Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY), PrivateStateAttr]
+    ]
+    report: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
+
+
+class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
+    """Guards an agent made by ``create_agent``; takes several tasks as ``{"tasks": [...], "messages": []}``.
+
+    Use :func:`guard_middleware` to put it in the right place among other middleware.
+    """
+
+    state_schema = GuardState
+
+    def __init__(
+        self,
+        *,
+        config: GuardConfig | None = None,
+        specs: Sequence[ToolSpec] = (),
+        tools: Sequence[BaseTool] = (),
+        ports: Ports | None = None,
+    ) -> None:
+        """Make the middleware.
+
+        Args:
+            config: Switches and limits; the default guards everything.
+            specs: Declarations for tools that carry none.
+            tools: Tools to check the declarations against now; without them, that happens at the first model call.
+            ports: Clock, executor, inbox, observers and ids; the real ones by default.
+
+        Raises:
+            DeclarationError: A declaration contradicts itself or names a missing tool.
+        """
+        super().__init__()
+        self._given = tuple(specs)
+        self.engine = Engine(config or GuardConfig(), {}, ports or Ports())
+        self._registry = Registry(self.engine)
+        self._handlers: dict[tuple[str, str], HeldHandlers] = {}
+        self._known_tools: dict[str, BaseTool] = {}
+        self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
+        self._portal = Portal()
+        self._pool = ThreadPoolExecutor(self.engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
+        weakref.finalize(self, self._pool.shutdown, wait=False)
+        if tools:
+            self._learn(tools)
+
+    # -- entering --------------------------------------------------------------------------------------------------
+
+    def before_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Turn the input into tasks and put in order what an earlier run left."""
+        new_id = self.engine.ports.new_id
+        identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
+        session = self._session({**state, "asyncguard": identity}, get_config())
+        messages = state["messages"]
+        turns = session.ledger.turns
+        drop_answered(session, messages)
+        written = enter(session, new_id(), read_tasks(state.get("tasks")), messages)
+        add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
+        return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
+
+    async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """See :meth:`before_agent`."""
+        return self.before_agent(state, runtime)
+
+    # -- waiting and late results ----------------------------------------------------------------------------------
+
+    @hook_config(can_jump_to=["end"])
+    def before_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """See :meth:`abefore_model`."""
+        return self._portal.run(self.abefore_model(state, runtime))
+
+    @hook_config(can_jump_to=["end"])
+    async def abefore_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Wait until the model is due a turn, and tell it what came in late."""
+        config = get_config()
+        session, handlers = self._joined(state, config)
+        if session.ledger.turns and session.ledger.ended is None:
+            await self._rest(session, handlers, config)
+        delivery = Writer(session, state["asyncguard"]["nonce"]).news()
+        if reason := exhausted(session):
+            messages = [*delivery.messages, closing_message(session, reason)]
+            report = end_run(session, reason)
+            return {"messages": messages, "ledger": session.take_events(), "report": report, "jump_to": "end"}
+        update: dict[str, Any] = {"messages": delivery.messages, "ledger": session.take_events()}
+        for command in delivery.updates:
+            extra = dict(command.update)
+            update["messages"] = [*extra.pop("messages", []), *update["messages"]]
+            update |= extra
+        return update
+
+    async def _rest(self, session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
+        while True:
+            match await wait_for_turn(session, handlers):
+                case Step.APPROVE:
+                    ask_person(session, session.ledger.in_state(CallState.HELD))
+                case Step.PARK if config.get("configurable", {}).get("thread_id") is None:
+                    await session.wait_changed(None)
+                case Step.PARK if not session.has_completions:
+                    pending = session.ledger.in_state(CallState.PENDING)
+                    calls = [{"task": record.call.task, "call": record.call.label} for record in pending]
+                    interrupt({"type": "parked", "calls": calls})
+                    if not session.has_completions:
+                        return
+                case Step.PARK:
+                    continue
+                case _:
+                    return
+
+    # -- the model's turn ------------------------------------------------------------------------------------------
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
+        """Show the model its tools and the state of its tasks."""
+        return self._with_ids(handler(self._prepared(request)))
+
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
+        """See :meth:`wrap_model_call`."""
+        return self._with_ids(await handler(self._prepared(request)))
+
+    def _prepared(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        state: Any = request.state
+        session = self._session(state, get_config())
+        own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
+        self._learn(own)
+        messages = request_view(
+            request.messages,
+            provider=provider_of(request.model),
+            nonce=state["asyncguard"]["nonce"],
+            view=view_message(session),
+        )
+        tasks = tuple(task.task.id for task in session.ledger.tasks())
+        strict = request.model_settings.get("strict")
+        return request.override(messages=messages, tools=self._tools_for(own, request.tools, tasks, strict))
+
+    def _tools_for(
+        self, own: list[BaseTool], tools: list[BaseTool | dict[str, Any]], tasks: tuple[str, ...], strict: bool | None
+    ) -> list[BaseTool | dict[str, Any]]:
+        name = (tuple(id(tool) for tool in own), tasks if len(tasks) > 1 else (), strict)
+        if name not in self._shown:
+            config = self.engine.config
+            self._shown[name] = shown_tools(
+                own, self.engine.specs, tasks, references=config.references and config.ledger, strict=strict
+            )
+        return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
+
+    def _with_ids(self, response: ModelResponse[Any]) -> ModelResponse[Any]:
+        new_id = self.engine.ports.new_id
+        response.result = [
+            with_usable_ids(message, new_id) if isinstance(message, AIMessage) else message
+            for message in response.result
+        ]
+        return response
+
+    @hook_config(can_jump_to=["model"])
+    def after_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Put the calls before admission, or judge the end."""
+        session, _ = self._joined(state, get_config())
+        messages = state["messages"]
+        place = max(index for index, message in enumerate(messages) if isinstance(message, AIMessage))
+        answered = {message.tool_call_id for message in messages[place + 1 :] if isinstance(message, ToolMessage)}
+        said: AIMessage = messages[place]  # type: ignore[assignment]
+        open_calls = [call for call in said.tool_calls if call["id"] not in answered]
+        turn = take_turn(session, said.model_copy(update={"tool_calls": open_calls}), task_argument(self.engine.specs))
+        update: dict[str, Any] = {}
+        match turn.verdict:
+            case None:
+                rejected = [record for record in session.ledger.unanswered() if record.state is CallState.REJECTED]
+                writer = Writer(session, state["asyncguard"]["nonce"])
+                update["messages"] = [writer.answer_one(record)[0] for record in rejected]
+            case ev.CompletionVerdict.END:
+                update["report"] = end_run(session, "complete")
+            case ev.CompletionVerdict.WAIT:
+                update |= _undone(messages, place, answered) | {"jump_to": "model"}
+            case ev.CompletionVerdict.NUDGE:
+                update |= _undone(messages, place, answered, [*turn.messages]) | {"jump_to": "model"}
+        update["ledger"] = session.take_events()
+        if turn.verdict is ev.CompletionVerdict.END:
+            self._forget(session)
+        return update
+
+    @hook_config(can_jump_to=["model"])
+    async def aafter_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """See :meth:`after_model`."""
+        return self.after_model(state, runtime)
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """See :meth:`awrap_tool_call`; the tool runs in a thread of the guard's pool."""
+
+        async def in_thread(late: ToolCallRequest) -> ToolMessage | Command[Any]:
+            context = contextvars.copy_context()
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._pool, context.run, handler, late)
+
+        return self._portal.run(self.awrap_tool_call(request, in_thread))
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
+        """Issue an admitted call and answer it when the model is due a turn: with the result, or with a placeholder."""
+        session, handlers = self._joined(request.state, get_config())
+        drop_answered(session, request.state["messages"])
+        call_id = str(request.tool_call["id"])
+        record = next((r for r in session.ledger.of_message(session.ledger.last_message) if r.call.call_id == call_id), None)
+        if record is None:
+            text = "This call was not seen by the guard; middleware between model and guard may have made it."
+            return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
+        handlers.keep(record.key, request, handler)
+        session.wake()
+        while True:
+            step = await wait_for_turn(session, handlers, record)
+            if step is not Step.APPROVE or record.state is not CallState.HELD:
+                break
+            ask_person(session, [record])
+        message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)
+        if not record.open:
+            handlers.drop(record.key)
+        if command is None:
+            return message
+        messages = [message, *command.update.get("messages", [])]
+        return Command(update={**command.update, "messages": messages}, goto=command.goto, graph=command.graph)
+
+    # -- shared ----------------------------------------------------------------------------------------------------
+
+    def _learn(self, tools: Sequence[BaseTool]) -> None:
+        new = [tool for tool in tools if self._known_tools.get(tool.name) is not tool]
+        if not new:
+            return
+        self._known_tools |= {tool.name: tool for tool in new}
+        everything = list(self._known_tools.values())
+        specs = specs_of(everything, self._given)
+        self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
+
+    def _session(self, state: Any, config: RunnableConfig) -> Session:
+        namespace = namespace_of(config)
+        session = self._registry.session(state["asyncguard"]["session"], namespace)
+        if session.attach(state.get("ledger") or []):
+            collect_evidence(session, state["messages"])
+            squash_without_handlers(session, self._handlers.get((session.thread, namespace)), state["messages"])
+            settle_lost(session, queued=True)
+        return session
+
+    def _joined(self, state: Any, config: RunnableConfig) -> tuple[Session, HeldHandlers]:
+        session = self._session(state, config)
+        handlers = self._handlers.setdefault((session.thread, session.namespace), HeldHandlers(tools=self._known_tools))
+        handlers.state = state
+        return session, handlers
+
+    def _forget(self, session: Session) -> None:
+        self._handlers.pop((session.thread, session.namespace), None)
+        self._registry.forget(session)
+
+
+def _undone(
+    messages: Sequence[AnyMessage], place: int, answered: set[str], replacement: Sequence[AnyMessage] = ()
+) -> dict[str, Any]:
+    """The update that takes back a premature end: a structured answer goes with its ToolMessage, text is replaced."""
+    if not answered:
+        return {"messages": list(replacement)}
+    gone = [RemoveMessage(id=str(message.id)) for message in messages[place + 1 :]]
+    if not replacement:
+        gone.insert(0, RemoveMessage(id=str(messages[place].id)))
+    return {"messages": [*gone, *replacement], "structured_response": None}

@@ -1,0 +1,133 @@
+"""Tool calls inside ``create_agent``: each call's wrapper hands its handler to the engine and waits for the next turn.
+
+LangChain sends every call of a message through the middleware at once, and goes on when all wrappers have returned. A
+wrapper therefore returns when the model is due a turn: with the result if the call ended, else with a placeholder. What
+was deferred keeps its handler here, and the engine calls it later with the arguments and the state of that moment.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import interrupt
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
+from asyncguard.core.turns import Step
+from asyncguard.engine.dispatch import attempt_arguments, issue, recover, settle, take_escape
+from asyncguard.engine.executors.port import Result, Started, Success
+from asyncguard.engine.intake import answer_approval, release_ready
+from asyncguard.engine.session import Session
+from asyncguard.frontends.approvals import asked, decision
+from asyncguard.frontends.running import guarded_run, injected_arguments, is_external
+
+Handler = Callable[[ToolCallRequest], Awaitable[Any]]
+
+
+@dataclass(kw_only=True)
+class HeldHandlers:
+    """The handlers of one thread's calls, by key."""
+
+    tools: dict[str, BaseTool] = field(default_factory=dict)
+    """Tools by name, for sibling tools."""
+    _held: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
+    state: Any = None
+    """The latest state; a deferred call is run with it instead of the one its request was made with."""
+
+    def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
+        """Keep what is needed to run a call."""
+        self._held[key] = (request, handler)
+
+    def drop(self, key: str) -> None:
+        """Forget a call that ended."""
+        self._held.pop(key, None)
+
+    def runnable(self, session: Session) -> list[CallRecord]:
+        """Admitted calls whose handlers are here."""
+        return [record for record in session.ledger.in_state(CallState.QUEUED) if record.key in self._held]
+
+    def holds(self, key: str) -> bool:
+        """Whether the call can be run."""
+        return key in self._held
+
+    def runner(self, session: Session) -> Callable[[CallRecord], Callable[[], Awaitable[Result]]]:
+        """Runs calls through their handlers."""
+
+        def for_call(record: CallRecord) -> Callable[[], Awaitable[Result]]:
+            request, handler = self._held[record.key]
+            late = self._request(session, record, request)
+            foreground = session.board.in_foreground(record.call.tool)
+
+            async def run() -> Result:
+                result = await guarded_run(lambda: handler(late), foreground=foreground)
+                return Started() if is_external(session, record) and isinstance(result, Success) else result
+
+            return run
+
+        return for_call
+
+    def _request(self, session: Session, record: CallRecord, request: ToolCallRequest) -> ToolCallRequest:
+        arguments = attempt_arguments(session, record) | injected_arguments(session, record)
+        call = {**request.tool_call, "name": record.tool, "args": arguments}
+        tool = self.tools.get(record.tool, request.tool) if record.tool != record.call.tool else request.tool
+        return request.override(tool_call=call, tool=tool, state=self.state)  # type: ignore[typeddict-item]
+
+
+async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
+    """Run the engine until the model is due a turn, or a person or an external result is needed.
+
+    Args:
+        session: The thread.
+        handlers: What can be run.
+        own: The call whose wrapper waits; its interrupts are raised here.
+
+    Returns:
+        ``MODEL``, ``APPROVE`` or ``PARK``.
+    """
+    fresh = True
+    while True:
+        step = await settle(session, fresh=fresh)
+        fresh = False
+        match step:
+            case Step.RELEASE:
+                release_ready(session)
+            case Step.DISPATCH:
+                fresh = issue(session, handlers.runner(session), handlers.runnable(session)) > 0
+                if not fresh and not await _arrival(session, own):
+                    return Step.MODEL
+            case Step.RECOVER:
+                for action in (ev.RecoveryAction.RETRY, ev.RecoveryAction.FALLBACK):
+                    recover(session, action)
+            case Step.ESCAPE:
+                if own is not None and own.key in session.escapes:
+                    raise take_escape(session, own.key)
+                if own is None or not own.open or own.state is not CallState.PENDING:
+                    return Step.MODEL
+                await session.wait_changed(None)
+            case _:
+                return step
+
+
+async def _arrival(session: Session, own: CallRecord | None) -> bool:
+    """Wait for the wrapper of an admitted call that has not come yet; whether to go on waiting for the turn.
+
+    It may never come: middleware outside the guard can answer a call itself, or ask a person first. Nobody waits for it
+    longer than the grace window, except for a result of one's own.
+    """
+    if await session.wait_changed(session.engine.config.timing.grace):
+        return True
+    if own is None or not own.open or is_external(session, own):
+        return False
+    await session.wait_changed(None)
+    return True
+
+
+def ask_person(session: Session, records: list[CallRecord]) -> None:
+    """Interrupt the graph for calls that are held, and enter the answer."""
+    answer = interrupt({"type": "approval", "calls": [asked(record) for record in records]})
+    for record in records:
+        approved, reason = decision(answer, record)
+        answer_approval(session, record, approved=approved, reason=reason)

@@ -1,0 +1,68 @@
+"""The order of middleware around the guard; a list in another order would guard less than it seems to."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HumanInTheLoopMiddleware,
+    ModelFallbackMiddleware,
+    ModelRetryMiddleware,
+    ToolRetryMiddleware,
+)
+from langchain_core.messages import ToolMessage
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from asyncguard.errors import CallerError
+from asyncguard.frontends.middleware import AsyncGuardMiddleware
+
+_INSIDE = (ToolRetryMiddleware, ModelRetryMiddleware, ModelFallbackMiddleware)
+
+
+def guard_middleware(
+    middleware: Sequence[AgentMiddleware[Any, Any, Any]], *, guard: AsyncGuardMiddleware | None = None
+) -> list[AgentMiddleware[Any, Any, Any]]:
+    """Put the guard in its place in a list of middleware for ``create_agent``.
+
+    Human approval goes outside the guard, so that a person is asked about admitted calls only; retry and fallback go
+    inside, so that one admitted call stays one call. All else keeps its order, outside.
+
+    Args:
+        middleware: The list, with or without a guard.
+        guard: The guard, where the list has none; a default one otherwise.
+
+    Returns:
+        The ordered list.
+
+    Raises:
+        CallerError: There are two guards.
+    """
+    found = [item for item in middleware if isinstance(item, AsyncGuardMiddleware)]
+    if guard is not None:
+        found.append(guard)
+    if len(found) > 1:
+        raise CallerError("Two AsyncGuardMiddleware were given; one guards all tools.")
+    chosen = found[0] if found else AsyncGuardMiddleware()
+    rest = [item for item in middleware if item is not chosen]
+    approvals = [item for item in rest if isinstance(item, HumanInTheLoopMiddleware)]
+    inside = [item for item in rest if isinstance(item, _INSIDE)]
+    outside = [item for item in rest if item not in approvals and item not in inside]
+    for item in approvals:
+        _ask_about_admitted(item)
+    return [*outside, *approvals, chosen, *inside]
+
+
+def _ask_about_admitted(approval: HumanInTheLoopMiddleware) -> None:
+    for config in approval.interrupt_on.values():
+        config["when"] = _unless_answered(config.get("when"))
+
+
+def _unless_answered(when: Callable[[ToolCallRequest], bool] | None) -> Callable[[ToolCallRequest], bool]:
+    def ask(request: ToolCallRequest) -> bool:
+        """Ask unless the guard has answered the call, which it does when it rejects it."""
+        call_id = request.tool_call["id"]
+        messages = request.state["messages"] if isinstance(request.state, dict) else []
+        answered = any(isinstance(message, ToolMessage) and message.tool_call_id == call_id for message in messages)
+        return not answered and (when is None or when(request))
+
+    return ask
