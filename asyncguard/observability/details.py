@@ -16,7 +16,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from asyncguard.core import events as ev
 from asyncguard.core.ledger import Ledger
@@ -78,6 +78,14 @@ Observer = Callable[[Details], None]
 """Called once per event, in the order of events of a thread."""
 
 
+@runtime_checkable
+class TakesHead(Protocol):
+    """An observer that wants to know, before the first event, what the run is governed by."""
+
+    def write_head(self, config: Mapping[str, Any] | None = None, *, version: str = "") -> None:
+        """Take the whole configuration as JSON values, and the version of asyncguard."""
+
+
 class ObserverSet:
     """The observers of one agent; several threads may notify it at once."""
 
@@ -106,6 +114,21 @@ class ObserverSet:
         """Number of observers that are still called."""
         return len(self._observers)
 
+    def introduce(self, config: Mapping[str, Any], *, version: str = "") -> None:
+        """Tell the observers that want to know it what the coming runs are governed by; as safe as :meth:`notify`.
+
+        Args:
+            config: The whole configuration as JSON values (``GuardConfig.to_json()``).
+            version: Version of asyncguard.
+        """
+        observers: tuple[object, ...] = self._observers  # a plain callable may well be of a class that takes heads
+        for observer in observers:
+            if isinstance(observer, TakesHead):
+                try:
+                    observer.write_head(config, version=version)
+                except Exception as error:  # noqa: BLE001 - as in `notify`
+                    self._remove(observer, error)
+
     def notify(self, details: Details) -> None:
         """Call every observer; never raises an ``Exception``.
 
@@ -119,7 +142,7 @@ class ObserverSet:
             except Exception as error:  # noqa: BLE001 - whatever an observer raises, the run goes on
                 self._remove(observer, error)
 
-    def _remove(self, observer: Observer, error: Exception) -> None:
+    def _remove(self, observer: object, error: Exception) -> None:
         with self._lock:
             left = tuple(other for other in self._observers if other is not observer)
             first = len(left) < len(self._observers)

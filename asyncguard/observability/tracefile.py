@@ -51,7 +51,7 @@ class TraceFile:
         self._payloads = payloads
         self._wall = wall
         self._started = wall()
-        self._headed = False
+        self._head = b""
         self._lock = threading.Lock()
         try:
             self._file: int | None = os.open(self.path, _FLAGS, 0o600)
@@ -64,15 +64,16 @@ class TraceFile:
             self._write(b"\n")
 
     def write_head(self, config: Mapping[str, Any] | None = None, *, version: str = "") -> None:
-        """Write a head; events that are observed before get one without configuration.
+        """Write a head, unless the last one said the same; events that come before any get one without configuration.
 
         Args:
             config: The whole configuration as JSON values (``GuardConfig.to_json()``).
             version: Version of asyncguard.
         """
-        self._headed = True
-        head = {HEAD: FORMAT, "version": version, "started": self._started, "config": config}
-        self._write(_line(head))
+        head = _line({HEAD: FORMAT, "version": version, "started": self._started, "config": config})
+        if head != self._head:
+            self._write(head)
+            self._head = head
 
     def __call__(self, details: Details) -> None:
         """Append one event.
@@ -80,7 +81,7 @@ class TraceFile:
         Args:
             details: What happened.
         """
-        if not self._headed:
+        if not self._head:
             self.write_head()
         row = fields(details, payloads=self._payloads)
         row["wall"] = round(self._wall(), 6)
