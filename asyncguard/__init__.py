@@ -74,9 +74,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
-
-        return version("asyncguard")
+        return import_module("importlib.metadata").version("asyncguard")
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'asyncguard' has no attribute {name!r}")

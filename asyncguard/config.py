@@ -100,7 +100,10 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class GuardConfig:
-    """All switches of the runtime; ``GuardConfig()`` is the recommended setting, ``GuardConfig.none()`` guards nothing."""
+    """All switches of the runtime.
+
+    ``GuardConfig()`` is the recommended setting, ``GuardConfig.none()`` guards nothing.
+    """
 
     arguments: bool = True
     """Reject calls of unknown tools and arguments that break the tool's schema."""

@@ -100,7 +100,7 @@ def _as_json(trace: Trace) -> dict[str, Any]:
 def _event_lines(trace: Trace) -> Iterator[str]:
     start = trace.rows[0]["at"] if trace.rows else 0.0
     for row in trace.rows:
-        about = "/".join(row[name] for name in ("task", "label") if name in row)
+        about = "/".join(row[name] for name in ("task", "label") if row.get(name))
         yield f"{row['at'] - start:10.3f}  {row['event']:<18} {about:<28} {_rest(row)}".rstrip()
 
 

@@ -172,7 +172,7 @@ class CallRetired(CallEvent):
     kind: ClassVar[str] = "call_retired"
     outcome: Outcome
     content: Any
-    """Result or error text (text or content blocks), ``None`` where it was delivered at once and stands in the messages."""
+    """Result or error (text or content blocks); ``None`` in the state once it stands in the messages."""
     size: int
     """Size of the content in bytes."""
     error: str | None = None

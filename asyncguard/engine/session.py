@@ -112,7 +112,7 @@ class Session:
         """Tell the new ledger what the old one knows about calls that the state believes open."""
         for record in list(self.ledger.calls()):
             known = old.find(record.key)
-            if known is None or not record.open or known.attempts <= record.attempts and known.open:
+            if known is None or not record.open or (known.attempts <= record.attempts and known.open):
                 continue
             if record.state is CallState.QUEUED and known.attempts > record.attempts:
                 self.note(ev.CallStarted, key=record.key, attempt=known.attempts, tool=known.tool, epoch=known.epoch)

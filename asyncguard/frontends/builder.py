@@ -55,16 +55,16 @@ class Node(Runnable[Any, Any]):
         self._function = function
         self._portal = portal
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
         """Run on the portal's loop, with the caller's context."""
         return self._portal.run(self._function(input, config or {}))
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
         """Run on the caller's loop."""
         return await self._function(input, config or {})
 
 
-def build_agent(
+def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in create_agent
     model: BaseChatModel | str,
     tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]],
     *,
@@ -99,21 +99,25 @@ def build_agent(
         name: Name of the graph.
 
     Returns:
-        A compiled graph that takes ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or ``{"messages": [...]}`` and returns
+        A compiled graph. It takes ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or ``{"messages": [...]}``, and returns
         ``{"messages": [...], "report": {...}}``.
 
     Raises:
         DeclarationError: A declaration contradicts itself or names a missing tool.
     """
-    nodes, portal = _nodes(
+    config = config or GuardConfig()
+    own = as_tools(tools)
+    engine = Engine(config, specs_of(own, specs), ports or Ports())
+    binding = ModelBinding(
         as_model(model),
-        tools,
-        config or GuardConfig(),
-        specs,
-        _system(system_prompt),
-        bind_options or {},
-        ports or Ports(),
+        own,
+        specs=engine.specs,
+        provider_tools=[tool for tool in tools if isinstance(tool, dict)],
+        references=config.references and config.ledger,
+        options=bind_options or {},
     )
+    portal = Portal()
+    nodes = _nodes(engine, binding, own, system=_system(system_prompt), portal=portal)
     graph = StateGraph(
         state_schema, context_schema=context_schema, input_schema=GuardedInput, output_schema=GuardedOutput
     )
@@ -126,37 +130,18 @@ def build_agent(
 
 
 def _nodes(
-    model: BaseChatModel,
-    tools: Sequence[Any],
-    config: GuardConfig,
-    given: Sequence[ToolSpec],
-    system: SystemMessage | None,
-    options: Mapping[str, Any],
-    ports: Ports,
-) -> tuple[Nodes, Portal]:
-    own = as_tools(tools)
-    specs = specs_of(own, given)
-    engine = Engine(config, specs, ports)
-    pool = ThreadPoolExecutor(max_workers=config.limits.max_pending, thread_name_prefix="asyncguard-tool")
-    binding = ModelBinding(
-        model,
-        own,
-        specs=engine.specs,
-        provider_tools=[tool for tool in tools if isinstance(tool, dict)],
-        references=config.references and config.ledger,
-        options=options,
-    )
-    portal = Portal()
+    engine: Engine, binding: ModelBinding, tools: Sequence[BaseTool], *, system: SystemMessage | None, portal: Portal
+) -> Nodes:
+    pool = ThreadPoolExecutor(engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
     weakref.finalize(portal, pool.shutdown, wait=False)
-    nodes = Nodes(
+    return Nodes(
         engine=engine,
         registry=Registry(engine),
         binding=binding,
-        runner=ToolRunner(own, specs, pool),
+        runner=ToolRunner(tools, engine.specs, pool),
         system=system,
-        direct=frozenset(tool.name for tool in own if tool.return_direct),
+        direct=frozenset(tool.name for tool in tools if tool.return_direct),
     )
-    return nodes, portal
 
 
 def _system(prompt: str | SystemMessage | None) -> SystemMessage | None:

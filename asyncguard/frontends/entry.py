@@ -138,7 +138,7 @@ def _repaired(session: Session, messages: Sequence[AnyMessage], written: list[An
     }
     if not missing:
         return None
-    ordered: list[AnyMessage] = [RemoveMessage(id=REMOVE_ALL_MESSAGES)]
+    ordered: list[Any] = [RemoveMessage(id=REMOVE_ALL_MESSAGES)]
     for message in messages:
         ordered.append(message)
         if isinstance(message, AIMessage):

@@ -1,4 +1,4 @@
-"""Joining the ledger with a history that others write, too: inside ``create_agent`` a call can be answered by anybody."""
+"""Joining the ledger with a history that others write, too: in ``create_agent`` anybody may answer a call."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
     for state in (CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
         for record in session.ledger.in_state(state):
             answer = answers.get(record.call.call_id)
-            if handlers is not None and handlers.holds(record.key) or answer is None:
+            if (handlers is not None and handlers.holds(record.key)) or answer is None:
                 continue
             if state is CallState.QUEUED and not is_ours(answer):
                 _take_as_done(session, record, answer)

@@ -257,7 +257,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         session, handlers = self._joined(request.state, get_config())
         drop_answered(session, request.state["messages"])
         call_id = str(request.tool_call["id"])
-        record = next((r for r in session.ledger.of_message(session.ledger.last_message) if r.call.call_id == call_id), None)
+        record = next(
+            (r for r in session.ledger.of_message(session.ledger.last_message) if r.call.call_id == call_id), None
+        )
         if record is None:
             text = "This call was not seen by the guard; middleware between model and guard may have made it."
             return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")

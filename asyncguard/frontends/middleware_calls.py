@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.messages import ToolCall
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
@@ -71,9 +72,10 @@ class HeldHandlers:
 
     def _request(self, session: Session, record: CallRecord, request: ToolCallRequest) -> ToolCallRequest:
         arguments = attempt_arguments(session, record) | injected_arguments(session, record)
-        call = {**request.tool_call, "name": record.tool, "args": arguments}
-        tool = self.tools.get(record.tool, request.tool) if record.tool != record.call.tool else request.tool
-        return request.override(tool_call=call, tool=tool, state=self.state)  # type: ignore[typeddict-item]
+        call = ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
+        later = request.override(tool_call=call, state=self.state)
+        sibling = self.tools.get(record.tool) if record.tool != record.call.tool else None
+        return later if sibling is None else later.override(tool=sibling)
 
 
 async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:

@@ -17,7 +17,6 @@ from langgraph.types import Command, interrupt
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
-from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
 from asyncguard.engine.dispatch import issue, recover, settle, settle_lost, take_escape
 from asyncguard.engine.engine import Engine

@@ -26,7 +26,7 @@ BRIDGE = "I have noted the tool messages so far."
 
 def provider_of(model: BaseChatModel) -> str:
     """The provider's name as LangChain's tracing knows it, empty if it tells none."""
-    params = model._get_ls_params()
+    params = model._get_ls_params()  # noqa: SLF001 - the only place where every integration names its provider
     return str(params.get("ls_provider", ""))
 
 

@@ -1,4 +1,4 @@
-"""Running tools: LangGraph's ToolNode does the injection and the calling, this module turns what comes back into values."""
+"""Running tools: LangGraph's ToolNode injects and calls, this module turns what comes back into values."""
 
 import asyncio
 import contextvars
@@ -104,7 +104,7 @@ def runs_sync(tool: BaseTool) -> bool:
     """Whether a tool has no async code of its own, so that it needs a thread."""
     if isinstance(tool, StructuredTool):
         return tool.coroutine is None
-    return type(tool)._arun is BaseTool._arun
+    return type(tool)._arun is BaseTool._arun  # noqa: SLF001 - whether it is overridden is told nowhere else
 
 
 async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool) -> Result:
@@ -121,7 +121,7 @@ async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool)
             return Escape(error=error)
         text = "The tool asked a person in the background. Declare it with interrupts=True to run it in the foreground."
         return Failure(symptom=Symptom(error="undeclared_interrupt", message=text, transient=False))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything, and none of it may end another task
         return Failure(symptom=symptom_of(error))
 
 
@@ -179,7 +179,7 @@ def symptom_of(error: Exception) -> Symptom:
 
 
 def _retry_after(response: Any) -> float | None:
-    headers = getattr(response, "headers", None)
+    headers: Any = getattr(response, "headers", None)
     value = headers.get("retry-after") if hasattr(headers, "get") else None
     try:
         return float(value) if value is not None else None

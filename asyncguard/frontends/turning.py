@@ -1,4 +1,4 @@
-"""One model turn, seen from the ledger: reading the message, judging its end, ending the run. Shared by both front ends."""
+"""One model turn as the ledger sees it: reading the message, judging the end, ending the run; for both front ends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

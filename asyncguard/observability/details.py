@@ -45,7 +45,7 @@ class Details:
     label: str = ""
     """The call as people name it, ``tool#ordinal``; empty without a call."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Key to ``task/tool#ordinal`` of every other call that the event mentions."""
+    """Key to ``task/tool#ordinal`` (without the task if the call names none) of every other call that the event mentions."""
 
     @classmethod
     def of(cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "") -> Self:
@@ -192,4 +192,7 @@ def _mentioned(event: ev.Event) -> tuple[str, ...]:
 
 def _name(ledger: Ledger, key: str) -> str:
     record = ledger.find(key)
-    return "?" if record is None else f"{record.call.task}/{record.call.label}"
+    if record is None:
+        return "?"
+    # A malformed call may name no task.
+    return f"{record.call.task}/{record.call.label}" if record.call.task else record.call.label

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from asyncguard.observability.canvas import Ink, Line, fit
-from asyncguard.observability.history import Bar, Mark, Phase
+from asyncguard.observability.history import Bar, Mark, Phase, Stretch
 
 PHASES: Mapping[Phase, tuple[str, Ink]] = {
     Phase.DEFERRED: ("░", Ink.DEFERRED),
@@ -56,6 +56,14 @@ class Scale:
             return 0
         share = min(1.0, max(0.0, (at - self.start) / span))
         return round(share * (self.columns - 1))
+
+    def extent(self, piece: Stretch) -> tuple[int, int] | None:
+        """First and last column of a stretch, ``None`` if it is not to be seen."""
+        if piece.start > self.end or (piece.end is not None and piece.end < self.start):
+            return None
+        first, last = self.column(piece.start), self.column(self.end if piece.end is None else piece.end)
+        # A call that passes the queue at once has both columns from its neighbours.
+        return None if piece.phase is Phase.QUEUED and last - first <= 1 else (first, last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +119,9 @@ def _cells(bar: Bar, scale: Scale, width: int) -> tuple[dict[int, tuple[str, Ink
     room = cell_len(short_label(bar.label, LABEL_WIDTH)) + 2
     pieces: list[tuple[bool, int, int]] = []
     for piece in bar.stretches:
-        if piece.start > scale.end or (piece.end is not None and piece.end < scale.start):
+        if (extent := scale.extent(piece)) is None:
             continue
-        first, last = scale.column(piece.start), scale.column(scale.end if piece.end is None else piece.end)
-        if piece.phase is Phase.QUEUED and first == last:
-            continue
+        first, last = extent
         for column in range(first, last + 1):
             cells[column] = PHASES[piece.phase]
         # While it runs, if there is room; else where there is most room.

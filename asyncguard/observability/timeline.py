@@ -78,7 +78,7 @@ class _Chart:
     def __init__(self, run: RunHistory, width: int) -> None:
         self.run = run
         self.width = width
-        names = [cell_len(printable(task)) for task in run.tasks[:_TASKS]]
+        names = [cell_len(_task_name(task)) for task in run.tasks[:_TASKS]]
         least, most = _GUTTER
         self.gutter = min(max([least, *names]), most, width // 4)
         self.offset = self.gutter + 1
@@ -160,7 +160,7 @@ class _Chart:
     def _task(self, task: str, placed: list[Placed], limit: int) -> Iterator[Text]:
         lanes, folded = stack(placed, limit)
         for position, lane in enumerate(lanes or [[]]):
-            line = self._line("" if position else printable(task), Ink.HEADING)
+            line = self._line("" if position else _task_name(task), Ink.HEADING)
             draw(line, lane, self.offset)
             self._guides(line)
             yield line.text()
@@ -181,6 +181,11 @@ class _Chart:
             column = self.offset + self.scale.column(at)
             if line.free(column):
                 line.put(column, "┊", Ink.QUIET)
+
+
+def _task_name(task: str) -> str:
+    """The task for the margin; a malformed call may belong to none."""
+    return printable(task) or "(no task)"
 
 
 def _tick(span: float, columns: int) -> tuple[float, int]:

@@ -34,7 +34,9 @@ class LocalExecutor:
         return tuple(self._tasks)
 
     async def _run(self, job: Job, done: Callable[[Completion], None]) -> None:
-        result: Result = Failure(symptom=_symptom("cancelled", "The call was cancelled before it began.", False))
+        result: Result = Failure(
+            symptom=_symptom("cancelled", "The call was cancelled before it began.", started=False)
+        )
         begun = False
         try:
             if job.delay > 0:
@@ -43,7 +45,7 @@ class LocalExecutor:
             result = await self._timed(job)
         except asyncio.CancelledError:
             if begun:
-                result = Failure(symptom=_symptom("cancelled", "The call was cancelled while it ran.", True))
+                result = Failure(symptom=_symptom("cancelled", "The call was cancelled while it ran."))
             raise
         finally:
             self._tasks.pop(job.key, None)
@@ -56,8 +58,8 @@ class LocalExecutor:
             async with asyncio.timeout(job.timeout):
                 return await job.run()
         except TimeoutError:
-            return Failure(symptom=_symptom("timeout", f"No answer within {job.timeout:g} s.", True))
+            return Failure(symptom=_symptom("timeout", f"No answer within {job.timeout:g} s."))
 
 
-def _symptom(error: str, message: str, started: bool) -> Symptom:
+def _symptom(error: str, message: str, *, started: bool = True) -> Symptom:
     return Symptom(error=error, message=message, started=started)
