@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:,\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _SPACE = re.compile(r"\s+")
 _PROSE_WORDS = 4
 
@@ -49,6 +49,8 @@ class Evidence:
         folded = _SPACE.sub(" ", value.casefold()).strip()
         words = _WORD.findall(folded)
         if not words or any(folded in text for text in self._texts if len(words) > 1):
+            return True
+        if _NUMBER.fullmatch(folded) and self._has_number(folded):
             return True
         if len(words) >= _PROSE_WORDS and " " in folded:
             words = [word for word in words if any(char.isdigit() for char in word)]
