@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
@@ -169,5 +169,7 @@ def _branches(error: ValidationError, where: str) -> Iterator[str]:
     if all(item.validator == "type" and not item.relative_path for item in context):
         kinds = dict.fromkeys(str(item.validator_value) for item in context)
         yield f"{where}: {short(error.instance)} is not of type {' or '.join(kinds)}"
-    elif (best := best_match(context)) is not None:
+    else:
+        # The branch that got furthest, and one of the right type, is what the model had in mind.
+        best = max(context, key=lambda item: (len(item.absolute_path), item.validator != "type"))
         yield from _sentences(best)

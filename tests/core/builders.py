@@ -1,6 +1,6 @@
 """Scoreboards for tests, built event by event as a run would build them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asyncguard.config import GuardConfig
@@ -133,6 +133,14 @@ class Scene:
         """A pending call ends."""
         error = None if outcome is ev.Outcome.DONE else "OSError"
         self.apply(ev.CallRetired, key=key, outcome=outcome, content=content, size=len(str(content)), error=error)
+
+    def admit_and_finish(self, proposals: Sequence[Proposal]) -> None:
+        """Run the calls of a message to their end."""
+        for proposal in proposals:
+            self.apply(ev.CallAdmitted, key=proposal.call.key)
+            self.run(proposal.call.key)
+        for proposal in proposals:
+            self.end(proposal.call.key)
 
     def finished(self, tool: str, arguments: Mapping[str, Any] | None = None, **values: Any) -> str:
         """A call that is done and delivered; gives its key."""

@@ -1,0 +1,151 @@
+"""Grounding: guesses of pending results."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncguard.config import GuardConfig
+from asyncguard.core.admission import ADMIT
+from asyncguard.guards import enabled, grounding
+from tests.core.builders import Scene, pure, rejection
+
+TOOL = pure(
+    "find",
+    id="string",
+    limit={"type": "integer", "default": 20},
+    unit={"enum": ["km", "miles"]},
+    kind={"const": "exact"},
+    page={"anyOf": [{"$ref": "#/$defs/Page"}, {"type": "null"}]},
+    tags={"type": "array", "items": "string", "default": ["new", "hot"]},
+)
+assert TOOL.parameters is not None
+TOOL.parameters["properties"]["tags"]["items"] = {"type": "string"}
+TOOL.parameters["$defs"] = {"Page": {"type": "object", "properties": {"size": {"type": "integer", "default": 50}}}}
+
+
+def told() -> Scene:
+    """A scene in which the user named one customer."""
+    scene = Scene(TOOL)
+    scene.board.evidence.add_common("Find the orders of customer C-17.")
+    return scene
+
+
+def test_a_guess_is_rejected_while_a_call_is_open() -> None:
+    """The value, its place and the pending call are named; the model waits for it."""
+    scene = told()
+    key = scene.start("find", {"id": "C-17"})
+    verdict = rejection(scene.judge(grounding.judge, "find", {"id": "ord_4711"}), "grounding")
+    assert verdict.on == (key,)
+    assert 'id="ord_4711"' in verdict.reason
+    assert "find#1" in verdict.reason
+
+
+@pytest.mark.parametrize("state", ["none", "done", "other task", "same message"])
+def test_it_cannot_fire_without_an_earlier_open_call(state: str) -> None:
+    """Nothing pending, a finished call, another task's call, and a call of the same message."""
+    scene = told()
+    if state == "done":
+        scene.finished("find", {"id": "C-17"})
+    elif state == "other task":
+        scene.start("find", {"id": "C-17"}, task="t2")
+    elif state == "same message":
+        scene.start("find", {"id": "C-17"}, message="m")
+    assert scene.judge(grounding.judge, "find", {"id": "ord_4711"}, message="m") == ADMIT
+
+
+@pytest.mark.parametrize(
+    "given_values",
+    [
+        {"id": "C-17"},
+        {"id": "c-17"},
+        {"limit": 20},
+        {"limit": 20.0},
+        {"unit": "miles"},
+        {"kind": "exact"},
+        {"page": {"size": 50}},
+        {"tags": ["new", "hot"]},
+        {"id": {"from_call": "find#1", "pointer": "/secret"}},
+        {"page": {"size": {"from_call": "find#1", "pointer": "/secret"}}},
+        {},
+    ],
+)
+def test_grounded_values_pass(given_values: dict[str, Any]) -> None:
+    """What was said, what the schema names (also behind references and branches), and operands."""
+    scene = told()
+    scene.start("find", {"id": "C-17"})
+    assert scene.judge(grounding.judge, "find", given_values) == ADMIT
+
+
+@pytest.mark.parametrize(
+    "given_values",
+    [
+        {"limit": 21},
+        {"unit": "yards"},
+        {"page": {"size": 51}},
+        {"tags": ["new", "cold"]},
+        {"page": {"offset": 50}},
+        {"id": "C-17", "unit": "exact"},
+        {"limit": 10**400},
+    ],
+)
+def test_values_beside_the_schema_are_guesses(given_values: dict[str, Any]) -> None:
+    """One off the default, another field's constant, a list that is not the default."""
+    scene = told()
+    scene.start("find", {"id": "C-17"})
+    rejection(scene.judge(grounding.judge, "find", given_values), "grounding")
+
+
+def test_what_an_operand_became_is_not_judged() -> None:
+    """At release the substituted result stands in the arguments; it is not in the evidence yet, and is no guess."""
+    scene = told()
+    slow = scene.start("find", {"id": "C-17"})
+    source = scene.start("find", {"id": "C-17", "limit": 20})
+    key = scene.defer("find", (source,), {"id": {"from_call": "find#2", "pointer": "/id"}})
+    scene.end(source)
+    released = scene.again(key)
+    substituted = replace(released, call=replace(released.call, arguments={"id": "ord_4711"}))
+    assert scene.ledger.record(slow).open
+    assert grounding.judge(substituted, scene.board) == ADMIT
+
+
+def test_after_the_result_the_value_is_grounded() -> None:
+    """The rejected call passes when the text that holds its value was delivered, other calls still being open."""
+    scene = told()
+    scene.start("find", {"id": "C-17"})
+    scene.start("find", {"id": "C-17", "limit": 20})
+    rejection(scene.judge(grounding.judge, "find", {"id": "ord_4711"}), "grounding")
+    scene.board.evidence.add("t1", '{"id":"ord_4711"}')
+    assert scene.judge(grounding.judge, "find", {"id": "ord_4711"}) == ADMIT
+
+
+values = st.text(max_size=12) | st.integers() | st.floats() | st.lists(st.text(max_size=4), max_size=2)
+steps = st.lists(
+    st.lists(
+        st.tuples(st.sampled_from(["t1", "t2"]), st.dictionaries(st.text(max_size=4), values, max_size=2)), max_size=3
+    ),
+    max_size=5,
+)
+
+
+@given(steps)
+def test_it_never_fires_in_serial_execution(messages: list[list[tuple[str, dict[str, Any]]]]) -> None:
+    """Whatever the values: if each message's results are awaited before the next message, no call is refused."""
+    scene = Scene(TOOL)
+    for number, calls in enumerate(messages):
+        proposals = [scene.propose("find", given, task=task, message=f"m{number}") for task, given in calls]
+        assert all(grounding.judge(proposal, scene.board) == ADMIT for proposal in proposals)
+        scene.admit_and_finish(proposals)
+
+
+@pytest.mark.parametrize("switch", ["grounding", "ledger"])
+def test_the_switch(switch: str) -> None:
+    """Off, guesses pass; without the ledger nobody knows that a call is pending."""
+    for on in (True, False):
+        config = GuardConfig.none(grounding=True, ledger=True).with_switches({switch: on})
+        scene = Scene(TOOL, config=config)
+        scene.start("find", {})
+        verdict = scene.admit(scene.propose("find", {"id": "guess"}), enabled(config))
+        assert (verdict == ADMIT) is not on
