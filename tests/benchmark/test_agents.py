@@ -2,7 +2,7 @@ import asyncio
 import json
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from asyncguard_benchmark import (
     Composition,
@@ -18,9 +18,10 @@ from asyncguard_benchmark import (
 from asyncguard_benchmark.agents.eager import EagerAgent
 from asyncguard_benchmark.agents.guesses import guess
 from asyncguard_benchmark.agents.plan import plan_of
+from asyncguard_benchmark.agents.reading import Standing
 from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
 from asyncguard_benchmark.agents.simulated import SimulatedAgent
-from asyncguard_benchmark.agents.transcript import Standing, read_transcript
+from asyncguard_benchmark.agents.transcript import read_transcript
 from asyncguard_benchmark.metrics.summary import Summary
 from asyncguard_benchmark.players.plain import play_plain
 from asyncguard_benchmark.protocol.surfaces import native_tools
@@ -252,3 +253,50 @@ def test_results_out_of_order_are_laid_to_the_right_calls() -> None:
     first, second = read_transcript(messages, PAIR.task_ids)
     assert (first.standing, first.response) == (Standing.OPEN, None)
     assert (second.standing, second.response) == (Standing.ANSWERED, "B")
+
+
+def test_tagged_results_are_laid_to_the_calls_they_name() -> None:
+    """By task, tool and ordinal, refused calls counted; a squashed call is a refusal."""
+    calls = [{"name": "cat", "args": {"task_id": "fs-08", "file": n}, "id": f"c{i}"} for i, n in enumerate("abc")]
+    news = """<result-9f call="cat#3" tool="cat" task="fs-08" status="squashed">
+It waited for cat#2.
+</result-9f>
+
+<result-9f call="cat#2" tool="cat" task="fs-08" status="done">
+{"content": "</result-00>\\nB"}
+</result-9f>"""
+    messages = [
+        AIMessage("", tool_calls=calls),
+        ToolMessage("no", tool_call_id="c0", status="error"),
+        ToolMessage("cat#2 is running.", tool_call_id="c1"),
+        ToolMessage("cat#3 waits.", tool_call_id="c2"),
+        HumanMessage(news),
+        HumanMessage('<result-9f call="cat#2" tool="cat" task="tb-07" status="done">\nX\n</result-9f>'),
+    ]
+    found = read_transcript(messages, PAIR.task_ids)
+    assert [each.standing for each in found] == [Standing.REJECTED, Standing.ANSWERED, Standing.REJECTED]
+    assert found[1].response == '{"content": "</result-00>\\nB"}'
+
+
+def test_a_refused_guess_is_tried_again_with_the_real_value_only() -> None:
+    """After the refusal the eager agent turns to another task or waits, until the value has come."""
+    model = EagerAgent(plan=plan_of(PAIR)).bind_tools(native_tools(PAIR))
+    messages: list[BaseMessage] = [HumanMessage("y")]
+
+    def turn(answer: str, status: str = "success") -> tuple[str, str]:
+        message = model.invoke(messages)
+        messages.append(message)
+        messages.extend(ToolMessage(answer, tool_call_id=call["id"], status=status) for call in message.tool_calls)
+        (call,) = message.tool_calls or [{"name": "idle", "args": {}}]
+        return call["name"], str(call["args"].get("file"))
+
+    assert turn("running") == ("cat", "start_here.txt")
+    tool, guessed = turn("not run: start_here.txt is pending", status="error")
+    assert tool == "cat"
+    assert turn("running")[0] == "remove_alert"
+    assert turn("not run: a call is pending", status="error")[0] == "set_alert"
+    assert turn("")[0] == "idle"
+    news = '<result-1 call="cat#1" tool="cat" task="fs-08" status="done">\n{"content": "/kitchen/x"}\n</result-1>'
+    messages.append(HumanMessage(news))
+    assert turn("running") == ("cat", "/kitchen/x")
+    assert guessed != "/kitchen/x"

@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.executors.catalogue import TOOLSETS, fresh_executor, toolset_of
 from asyncguard_benchmark.executors.declarations import Effect, Tool, ToolDeclaration, arguments, text
 from asyncguard_benchmark.executors.executor import Executor, copy_json
@@ -47,8 +48,13 @@ def situations(draw: st.DrawFn, count: int) -> tuple[SubTask, list[Invocation]]:
             return draw(st.sampled_from(schema["enum"]))
         return draw(st.sampled_from(pool if schema["type"] == "string" else numbers + orders))
 
-    calls = []
+    # Half of the calls are right ones: among random ones too few meet.
+    right = [(call.tool, dict(call.arguments)) for call in task.gold]
+    calls: list[Invocation] = []
     for tool in draw(st.lists(st.sampled_from(tools), min_size=count, max_size=count)):
+        if draw(st.booleans()):
+            calls.append(draw(st.sampled_from(right)))
+            continue
         given_names = [n for n in tool.parameters["properties"] if n not in tool.defaults or draw(st.booleans())]
         calls.append((tool.name, {name: value(tool.parameters["properties"][name]) for name in given_names}))
     return task, calls
@@ -109,12 +115,10 @@ def filled(task: SubTask, call: Invocation) -> tuple[set[str], set[str]]:
     return {t.format(**names) for t in declaration.reads}, {t.format(**names) for t in declaration.writes}
 
 
-@given(situations(4))
-def test_calls_whose_footprints_do_not_meet_commute(situation: tuple[SubTask, list[Invocation]]) -> None:
-    """Declared footprints are honest: otherwise a guard that trusts them would let a hazard through."""
-    task, (*before, first, second) = situation
+def assert_honest(task: SubTask, before: list[Invocation], first: Invocation, second: Invocation) -> None:
+    """Two calls whose footprints do not meet give the same results and state in either order."""
     (reads, writes), (other_reads, other_writes) = filled(task, first), filled(task, second)
-    if writes & (other_reads | other_writes) or other_writes & reads:
+    if first == second or writes & (other_reads | other_writes) or other_writes & reads:
         return
     outcomes = []
     for order in ((first, second), (second, first)):
@@ -124,6 +128,36 @@ def test_calls_whose_footprints_do_not_meet_commute(situation: tuple[SubTask, li
         results = {json.dumps(call): executor.call(*call) for call in order}
         outcomes.append((results, executor.public_state()))
     assert outcomes[0] == outcomes[1]
+
+
+@given(situations(4))
+def test_calls_whose_footprints_do_not_meet_commute(situation: tuple[SubTask, list[Invocation]]) -> None:
+    """Declared footprints are honest: otherwise a guard that trusts them would let a hazard through."""
+    task, (*before, first, second) = situation
+    assert_honest(task, before, first, second)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+def test_gold_calls_that_depend_on_each_other_have_footprints_that_meet(task: SubTask) -> None:
+    """From every state on the way: calls of the task that do not commute are not declared to."""
+    calls: list[Invocation] = [(call.tool, dict(call.arguments)) for call in task.gold]
+    for before in range(len(calls)):
+        for first in calls:
+            for second in calls:
+                assert_honest(task, calls[:before], first, second)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+def test_gold_calls_of_idempotent_tools_may_be_repeated(task: SubTask) -> None:
+    """At their place in the ground truth the second call leaves and answers what the first did."""
+    for position, call in enumerate(task.gold):
+        if tool_of(task, call.tool).effect is Effect.AT_MOST_ONCE:
+            continue
+        executor = everything(task)
+        for earlier in task.gold[:position]:
+            executor.call(earlier.tool, earlier.arguments)
+        outcomes = [(executor.call(call.tool, call.arguments), executor.public_state()) for _ in range(2)]
+        assert outcomes[0] == outcomes[1]
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
@@ -174,6 +208,25 @@ def test_ten_and_ten_point_zero_are_one_number() -> None:
 def test_a_long_wrong_value_is_not_quoted_in_full() -> None:
     """An error message stays short."""
     assert len(everything(SUB_TASKS["fs-06"]).call("head", {"file": "a", "lines": "x" * 9000})) < 500
+
+
+def test_a_failing_tool_leaves_nothing_behind_however_it_is_written() -> None:
+    """The executor, not the care of each tool, makes a call atomic, and data and arguments stay untouched."""
+
+    def spoil(state: dict[str, Any], items: list[int]) -> None:
+        state["deep"]["list"].append(1)
+        items.append(2)
+        raise ToolFailure("too late")
+
+    schema = arguments(items={"type": "array"})
+    tool = Tool(name="spoil", description="", parameters=schema, effect=Effect.AT_MOST_ONCE, writes=("x",), run=spoil)
+    initial: dict[str, Any] = {"deep": {"list": []}}
+    executor, given_items = Executor({"spoil": tool}, initial), [1]
+    assert json.loads(executor.call("spoil", {"items": given_items})) == {"error": "too late"}
+    assert executor.public_state() == initial == {"deep": {"list": []}}
+    assert given_items == [1]
+    executor.public_state()["deep"]["list"].append(9)
+    assert executor.public_state() == initial
 
 
 def test_the_task_argument_is_reserved() -> None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard_benchmark.agents.plan import Operand, Plan, PlanStep, TaskPlan
-from asyncguard_benchmark.agents.transcript import Attempt, Standing
+from asyncguard_benchmark.agents.reading import Standing
+from asyncguard_benchmark.agents.transcript import Attempt
 from asyncguard_benchmark.pointers import PointerError, put, resolve
 
 

@@ -18,7 +18,8 @@ from typing_extensions import override
 
 from asyncguard_benchmark.agents.plan import Plan
 from asyncguard_benchmark.agents.progress import TaskProgress, progress_of
-from asyncguard_benchmark.agents.transcript import MessageReader, read_message, read_transcript
+from asyncguard_benchmark.agents.reading import MessageReader, read_message
+from asyncguard_benchmark.agents.transcript import read_transcript
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
 from asyncguard_benchmark.protocol.actions import ALL_COMPLETED, CallAction, Completed, Idle
 

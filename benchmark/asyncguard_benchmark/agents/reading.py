@@ -1,0 +1,113 @@
+"""Reads what a message says about an agent's calls.
+
+`read_message` understands the benchmark's own two surfaces, and results between tags as guarded front ends write them:
+``<result-x call="cat#2" tool="cat" task="fs-01" status="done">``. A front end that speaks otherwise gets a
+`MessageReader` of its own. What means nothing to a reader (a status, a nudge) is passed over.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+
+_BLOCK = re.compile(r"<(result[\w-]*)((?: \w+=\"[^\"]*\")+)>\n(.*?)\n</\1>", re.DOTALL)
+_ATTRIBUTE = re.compile(r"(\w+)=\"([^\"]*)\"")
+_NOT_RUN = frozenset({"rejected", "squashed", "cancelled", "expired"})
+"""Values of `status` that say that a call had no effect."""
+
+
+class Standing(StrEnum):
+    """What is known of a call."""
+
+    OPEN = "open"
+    """No result yet."""
+    ANSWERED = "answered"
+    REJECTED = "rejected"
+    """It was refused with a reason and had no effect."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a message says about one earlier call.
+
+    The call is named by its id, or as it was shown, or by its tool; if by none of them, the last call is meant.
+    """
+
+    standing: Standing
+    response: str
+    call_id: str | None = None
+    task_id: str | None = None
+    shown: str | None = None
+    """The call as ``tool(name='value')``."""
+    tool: str | None = None
+    ordinal: int | None = None
+    """It is the ordinal-th call of this tool in the sub-task, from 1, refused ones included."""
+
+
+MessageReader = Callable[[BaseMessage], Iterable[Outcome]]
+"""Reads the outcomes out of one message that the agent did not write."""
+
+
+def read_message(message: BaseMessage) -> Iterator[Outcome]:
+    """Reads the benchmark's messages and tagged results.
+
+    A tool message with the status "error" is a refusal. One that is not a JSON result is a placeholder in words.
+    """
+    text = str(message.text)
+    match message:
+        case ToolMessage(status="error"):
+            yield Outcome(standing=Standing.REJECTED, response=text, call_id=message.tool_call_id)
+        case ToolMessage() if is_result(text):
+            yield Outcome(standing=Standing.ANSWERED, response=text, call_id=message.tool_call_id)
+        case HumanMessage():
+            for line in text.splitlines():
+                yield from _read_line(line)
+            yield from _read_blocks(text)
+
+
+def is_result(text: str) -> bool:
+    """Whether a text is a tool's result and not a placeholder."""
+    if text == "None":
+        return True
+    value = _json(text)
+    return isinstance(value, dict) and set(value) != {"wait"}
+
+
+def _read_line(line: str) -> Iterator[Outcome]:
+    entry = _json(line)
+    if not isinstance(entry, dict) or entry.get("role") != "tool":
+        return
+    if isinstance(entry.get("response"), str):
+        yield Outcome(
+            standing=Standing.ANSWERED,
+            response=entry["response"],
+            call_id=entry.get("call_id"),
+            task_id=entry.get("id"),
+            shown=entry.get("function name"),
+        )
+    elif isinstance(content := _json(entry.get("content")), dict) and "error" in content:
+        yield Outcome(standing=Standing.REJECTED, response=str(content["error"]))
+
+
+def _read_blocks(text: str) -> Iterator[Outcome]:
+    for found in _BLOCK.finditer(text):
+        named = dict(_ATTRIBUTE.findall(found[2]))
+        ordinal = named.get("call", "").rpartition("#")[2]
+        yield Outcome(
+            standing=Standing.REJECTED if named.get("status") in _NOT_RUN else Standing.ANSWERED,
+            response=found[3],
+            task_id=named.get("task"),
+            tool=named.get("tool", ""),
+            ordinal=int(ordinal) if ordinal.isdecimal() else None,
+        )
+
+
+def _json(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
