@@ -45,7 +45,7 @@ class Details:
     label: str = ""
     """The call as people name it, ``tool#ordinal``; empty without a call."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Key to ``task/tool#ordinal`` (without the task if the call names none) of every other call that the event mentions."""
+    """Key to ``task/tool#ordinal`` of every other call that the event mentions; without the task if it names none."""
 
     @classmethod
     def of(cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "") -> Self:

@@ -83,6 +83,11 @@ class Bar:
         if phase is not None:
             self.stretches.append(Stretch(phase=phase, start=at))
 
+    def mark(self, at: float, mark: Mark) -> None:
+        """Add a mark; an event that is told twice adds one."""
+        if (at, mark) not in self.marks[-1:]:
+            self.marks.append((at, mark))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
@@ -170,7 +175,7 @@ def _follow(bars: dict[str, Bar], row: Row) -> None:
         phase, mark = _step(row)
         bar.enter(phase, row["at"])
         if mark is not None:
-            bar.marks.append((row["at"], mark))
+            bar.mark(row["at"], mark)
 
 
 def _new_bar(row: Row) -> Bar:
@@ -189,9 +194,10 @@ def _step(row: Row) -> tuple[Phase | None, Mark | None]:
 
 def _deliver(bar: Bar, at: float) -> None:
     # Rejected and squashed calls are reported as well, but have nothing to deliver.
-    if bar.stretches and bar.stretches[-1].phase is Phase.UNDELIVERED:
+    last = bar.stretches[-1] if bar.stretches else None
+    if last is not None and last.phase is Phase.UNDELIVERED and last.end is None:
         bar.enter(None, at)
-        bar.marks.append((at, Mark.DELIVERED))
+        bar.mark(at, Mark.DELIVERED)
 
 
 def _history(rows: list[Row], bars: Iterable[Bar]) -> RunHistory:

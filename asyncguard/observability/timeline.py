@@ -91,7 +91,7 @@ class _Chart:
             self._axis().text(),
             *(line.text() for line in self._model()),
             *self._tasks(),
-            *_wrapped(_legend(self.run), self.width, "   ", Ink.QUIET),
+            *_wrapped(_legend(self.run, self.scale), self.width, "   ", Ink.QUIET),
             *_wrapped(_summary(self.run.totals), self.width, " · ", Ink.HEADING),
         ]
 
@@ -200,11 +200,9 @@ def _tick(span: float, columns: int) -> tuple[float, int]:
     return power * step, max(0, digits - (step == 10))
 
 
-def _legend(run: RunHistory) -> list[str]:
+def _legend(run: RunHistory, scale: Scale) -> list[str]:
     """What stands for what, as far as it occurs."""
-    phases = {
-        piece.phase for bar in run.bars for piece in bar.stretches if piece.end is None or piece.end > piece.start
-    }
+    phases = {piece.phase for bar in run.bars for piece in bar.stretches if scale.extent(piece)}
     edges = any(bar.start < run.start or bar.end is None or bar.end > run.end for bar in run.bars)
     marks = {mark for bar in run.bars for _, mark in bar.marks} | {mark for _, mark in run.marks}
     return [

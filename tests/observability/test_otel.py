@@ -94,16 +94,19 @@ def test_threads_with_calls_of_one_name_do_not_meet() -> None:
     assert [span.attributes["asyncguard.thread"] for span in spans.exporter.get_finished_spans()] == ["a", "b"]
 
 
-def test_a_doubt_that_is_resolved_later_makes_no_second_span() -> None:
+def test_a_doubt_that_is_resolved_later_makes_no_second_span(caplog: pytest.LogCaptureFixture) -> None:
     """The span ended when the doubt began; what is found out afterwards is in the log."""
     spans = Spans()
-    story = Story(otel_spans(spans.tracer))
+    observer = otel_spans(spans.tracer)
+    story = Story(observer)
     story.begin(trip="go")
     (key,) = story.turn(("trip", "book"))
     story.start_calls(key)
     story.retire(key, ev.Outcome.IN_DOUBT)
     story.retire(key, ev.Outcome.DONE)
     assert len(spans.exporter.get_finished_spans()) == 1
+    assert vars(observer)["_open"] == {}
+    assert caplog.records == []
     assert len(story.observers) == 1
 
 

@@ -204,6 +204,18 @@ def test_long_tool_names_keep_their_number(tmp_path: Path) -> None:
     assert "a_tool_with_a_name_…#1" in render_timeline(traced(tmp_path, tell))
 
 
+def test_a_call_of_no_task_has_a_line(tmp_path: Path) -> None:
+    """A malformed call that names no task is shown as such."""
+
+    def tell(story: Story) -> None:
+        story.begin(main="go")
+        (key,) = story.turn(("", "search"))
+        story.reject(key)
+        assert list(story.told[-1].names.values()) == ["search#1"]
+
+    assert "(no task) ✗ search#1" in render_timeline(traced(tmp_path, tell))
+
+
 def test_a_run_without_duration_is_drawn(tmp_path: Path) -> None:
     """Under a virtual clock everything may happen at once."""
 
@@ -302,3 +314,27 @@ def step(story: Story, dice: random.Random, pending: list[str]) -> None:
         story.retire(done, dice.choice(list(ev.Outcome)))
         if dice.random() < 0.7:
             story.deliver(done)
+
+
+def test_events_that_are_told_twice_do_no_harm(tmp_path: Path) -> None:
+    """A run that goes on from an older state tells again what the state had forgotten."""
+    trace = trip_trace(tmp_path)
+    twice = Trace(head=trace.head, rows=tuple(row for row in trace.rows for _ in range(2)))
+    once, again = (render_timeline(item, width=80).splitlines() for item in (trace, twice))
+    assert [line for line in once if "#" in line] == [line for line in again if "#" in line]
+
+
+def test_the_legend_explains_what_is_drawn_and_nothing_else(tmp_path: Path) -> None:
+    """A call that passes the queue at once draws no queue, so the legend does not mention it."""
+
+    def tell(story: Story) -> None:
+        story.begin(main="go")
+        (key,) = story.at(0.5).turn(("main", "a"))
+        story.at(0.5001).start_calls(key)
+        story.at(1).end()
+
+    text = render_timeline(traced(tmp_path, tell))
+    assert "queued" not in text
+    assert all(mark not in text for mark in ("░", "✗", "▼", "↻"))
+    assert "━ running" in text
+    assert "▸ open before or after" in text
