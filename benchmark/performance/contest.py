@@ -30,8 +30,12 @@ class Outcome:
     """One per round."""
 
 
-def run(entries: Sequence[Entry], settings: Settings, *, steps: int) -> Mapping[str, Outcome]:
-    """Runs every installed peer of the entries `settings.repeats` times, interleaved; notes those that are missing."""
+def run(entries: Sequence[Entry], settings: Settings, *, lengths: Sequence[int]) -> list[Mapping[str, Outcome]]:
+    """Runs every installed peer of the entries at every length, all interleaved, and notes the peers that are missing.
+
+    Returns:
+        For each length the outcomes by peer, as the entries name it.
+    """
     peers: dict[str, Peer] = {}
     for entry in entries:
         try:
@@ -39,6 +43,10 @@ def run(entries: Sequence[Entry], settings: Settings, *, steps: int) -> Mapping[
         except UnavailableError as error:
             settings.note(f"not available: {error}")
     warm_up(list(peers.values()))
-    settings.note(f"{len(peers)} peers, {steps} steps, {settings.repeats} rounds")
-    samples = interleaved(list(peers.values()), lambda peer: timed_run(peer, steps=steps), repeats=settings.repeats)
-    return {name: Outcome(peer=peer, samples=taken) for (name, peer), taken in zip(peers.items(), samples, strict=True)}
+    settings.note(f"{len(peers)} peers, {', '.join(map(str, lengths))} steps, {settings.repeats} rounds")
+    heats = [(steps, name) for steps in lengths for name in peers]
+    taken = interleaved(heats, lambda heat: timed_run(peers[heat[1]], steps=heat[0]), repeats=settings.repeats)
+    samples = dict(zip(heats, taken, strict=True))
+    return [
+        {name: Outcome(peer=peer, samples=samples[steps, name]) for name, peer in peers.items()} for steps in lengths
+    ]

@@ -31,9 +31,7 @@ PEERS = (
 def measure(settings: Settings) -> list[Row]:
     """Runs every peer at three lengths and compares it with `create_agent` and with itself; nothing without that."""
     part = settings.long_steps // _PART
-    short, middle, long = (
-        contest.run(PEERS, settings, steps=steps) for steps in (settings.steps, part, settings.long_steps)
-    )
+    short, middle, long = contest.run(PEERS, settings, lengths=(settings.steps, part, settings.long_steps))
     if _BASE not in long:
         return []
     return [

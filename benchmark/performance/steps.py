@@ -39,7 +39,7 @@ def measure(settings: Settings) -> list[Row]:
 
 
 def _rows(case: str, entries: Sequence[Entry], settings: Settings) -> Iterator[Row]:
-    outcomes = contest.run(entries, settings, steps=settings.steps)
+    (outcomes,) = contest.run(entries, settings, lengths=(settings.steps,))
     times = {
         name: [sample.seconds / settings.steps * 1e6 for sample in outcome.samples]
         for name, outcome in outcomes.items()
