@@ -139,7 +139,7 @@ class Environment:
             number=len(self._records),
             task_id=task_id,
             tool=tool,
-            arguments=copy_json(arguments),
+            arguments=copy_json(dict(arguments)),
             response=executor.call(tool, arguments),
             issued=self.tick,
             due=self.tick + wait,

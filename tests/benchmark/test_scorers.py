@@ -173,6 +173,14 @@ def test_premature_calls_are_split_by_what_they_need() -> None:
     assert (mixed.premature_needed, mixed.premature_harmless) == (0, 2)
 
 
+def test_each_call_stands_for_the_next_step_with_its_tool() -> None:
+    """A chain of one tool: the second read needs the first, the third the second; a further one stands for the last."""
+    pair = compose("fs-08", "tb-07")
+    chain = gold("fs-08")
+    scored = score(played(pair, [*chain, chain[2]], Regime.FIXED1)).sub_tasks[0]
+    assert (scored.premature_needed, scored.premature_harmless) == (2, 1)
+
+
 def test_a_state_dependency_is_harmless_by_value() -> None:
     """`mkdir` then `cd` shares no value: the effect has happened at issue."""
     pair = compose("fs-02", "tb-07")

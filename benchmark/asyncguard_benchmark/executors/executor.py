@@ -18,6 +18,10 @@ _LONGEST_PROBLEM = 300
 """Characters of a validation message that are passed on: it quotes what the agent wrote."""
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+"""Made once: `json.dumps` with options makes one for every call."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Toolset:
     """All tools of one category."""
@@ -45,7 +49,7 @@ class Executor:
 
     def __init__(self, tools: Mapping[str, Tool], initial_state: Mapping[str, Any]) -> None:
         self._tools = tools
-        self._state: State = copy_json(initial_state)
+        self._state: State = copy_json(dict(initial_state))
 
     def call(self, tool_name: str, arguments: Mapping[str, Any]) -> str:
         """Makes one call and returns its result as text; never raises for what an agent wrote."""
@@ -58,7 +62,7 @@ class Executor:
         # The tool works on copies: neither the caller's arguments nor a half-changed state can leak.
         state = copy_json(self._state) if tool.writes else self._state
         try:
-            result = tool.run(state, **{**tool.defaults, **plain_numbers(arguments)})
+            result = tool.run(state, **{**tool.defaults, **plain_numbers(dict(arguments))})
         except ToolFailure as failure:
             return error(str(failure))
         self._state = state
@@ -72,7 +76,7 @@ class Executor:
 
 def serialise(result: Any) -> str:
     """A tool's result as the agent sees it; None is the text ``None``."""
-    return "None" if result is None else json.dumps(result, ensure_ascii=False)
+    return "None" if result is None else _ENCODER.encode(result)
 
 
 def error(problem: str) -> str:
@@ -82,17 +86,23 @@ def error(problem: str) -> str:
 
 def plain_numbers(value: Any) -> Any:
     """A deep copy in which 10.0 is 10: to JSON they are one number, and a result must not show which was written."""
-    if isinstance(value, Mapping):
-        return {name: plain_numbers(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [plain_numbers(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    match value:
+        case dict():
+            return {name: plain_numbers(item) for name, item in value.items()}
+        case list():
+            return [plain_numbers(item) for item in value]
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
 
 
 def copy_json(value: Any) -> Any:
     """A deep copy of a JSON value; several times faster than `copy.deepcopy`, and scoring is made of it."""
-    if isinstance(value, Mapping):
-        return {name: copy_json(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [copy_json(item) for item in value]
-    return value
+    match value:
+        case dict():
+            return {name: copy_json(item) for name, item in value.items()}
+        case list():
+            return [copy_json(item) for item in value]
+        case _:
+            return value

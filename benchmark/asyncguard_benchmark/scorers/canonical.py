@@ -38,7 +38,7 @@ def freeze(value: Any) -> Any:
             return ("number", value)
         case list():
             return ("list", tuple(freeze(item) for item in value))
-        case Mapping():
+        case dict():
             return ("object", frozenset((name, freeze(item)) for name, item in value.items()))
         case _:
             return (type(value).__name__, value)

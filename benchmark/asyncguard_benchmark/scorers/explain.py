@@ -11,7 +11,8 @@ from asyncguard_benchmark.environment import CallRecord
 from asyncguard_benchmark.executors.catalogue import tools_of
 from asyncguard_benchmark.pointers import leaves
 from asyncguard_benchmark.scenario import GoldCall
-from asyncguard_benchmark.scorers.canonical import canonical, freeze
+from asyncguard_benchmark.scorers.canonical import freeze
+from asyncguard_benchmark.scorers.checks import contained
 from asyncguard_benchmark.scorers.evidence import Evidence
 
 
@@ -50,6 +51,8 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
 
 def _calls(evidence: Evidence) -> Iterator[Finding]:
     """Lays each gold call that was not made beside the first spare call of the same tool."""
+    if contained(evidence.gold.calls, evidence.made.calls):
+        return
     tools = tools_of(evidence.task)
     wanted = Counter(evidence.gold.calls)
     spare: list[CallRecord] = []
@@ -58,8 +61,7 @@ def _calls(evidence: Evidence) -> Iterator[Finding]:
             wanted[call] -= 1
         else:
             spare.append(record)
-    for gold in evidence.task.gold:
-        key = canonical(gold.tool, gold.arguments, tools)
+    for gold, key in zip(evidence.task.gold, evidence.gold.calls, strict=True):
         if wanted[key] <= 0:
             continue
         wanted[key] -= 1
@@ -91,6 +93,8 @@ def _results(evidence: Evidence) -> Iterator[Finding]:
 def _state(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.records:
         yield Finding(kind=FindingKind.DIFFERING_STATE, place="", expected="at least one call", found=None)
+    if evidence.gold.state == evidence.made.state:
+        return
     expected, found = dict(leaves(evidence.gold.state)), dict(leaves(evidence.made.state))
     yield from _differences(FindingKind.DIFFERING_STATE, expected, found, "")
 

@@ -11,6 +11,7 @@ from asyncguard_benchmark.executors.executor import plain_numbers
 from asyncguard_benchmark.scenario import GoldCall, SubTask
 
 _MISSING = object()
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ def labels(task: SubTask, calls: Iterable[GoldCall | CallRecord]) -> tuple[CallL
 
 def _parameters(arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
-        f"{name} = {json.dumps(plain_numbers(value), sort_keys=True, ensure_ascii=False)}"
+        f"{name} = {_ENCODER.encode(plain_numbers(value))}"
         for name, value in sorted(arguments.items())
         if defaults.get(name, _MISSING) != value
     )
