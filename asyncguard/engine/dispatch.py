@@ -43,6 +43,7 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
             attempt=record.attempts,
             tool=record.tool,
             task=record.call.task,
+            call_id=record.call.call_id,
             arguments=attempt_arguments(session, record),
             run=runner(record),
             delay=delay,
@@ -63,6 +64,7 @@ def attempt_arguments(session: Session, record: CallRecord) -> dict[str, Any]:
 
 def collect(session: Session) -> None:
     """Take the completions that have arrived: results retire their calls, failures are put before the policy."""
+    session.engine.executor.poll()
     for completion in session.take_completions():
         record = session.ledger.find(completion.key)
         if record is None:
@@ -199,18 +201,21 @@ def _requeue(session: Session, record: CallRecord, recovery: Recovery) -> None:
     )
 
 
-async def settle(session: Session, *, fresh: bool) -> Step:
+async def settle(session: Session, *, fresh: bool, due: Callable[[], bool] = lambda: False) -> Step:
     """Collect completions and wait until something is to do outside the engine.
 
     Args:
         session: The thread.
         fresh: Whether calls were issued just now, so that fast ones deserve the grace window.
+        due: Whether the model's turn was decided elsewhere; asked at each change.
 
     Returns:
         Any step but ``WAIT``.
     """
     waited = False
     while True:
+        if due():
+            return Step.MODEL
         collect(session)
         step = _outward_step(session)
         if step is Step.MODEL and not waited and session.ledger.count(CallState.PENDING):

@@ -130,7 +130,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """Wait until the model is due a turn, and tell it what came in late."""
         config = get_config()
         session, handlers = self._joined(state, config)
-        if session.ledger.turns and session.ledger.ended is None:
+        decided = handlers.take_turn_after() == session.ledger.last_message
+        if session.ledger.turns and session.ledger.ended is None and not decided:
             await self._rest(session, handlers, config)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
         if reason := exhausted(session):

@@ -37,6 +37,9 @@ class HeldHandlers:
     _held: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
     state: Any = None
     """The latest state; a deferred call is run with it instead of the one its request was made with."""
+    turn_after: str = ""
+    """Id of the message after which the model is due its next turn: all wrappers of its calls answer then. The first of
+    them to answer takes the news with it, so nobody could tell from the ledger any more."""
 
     def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
         """Keep what is needed to run a call."""
@@ -45,6 +48,11 @@ class HeldHandlers:
     def drop(self, key: str) -> None:
         """Forget a call that ended."""
         self._held.pop(key, None)
+
+    def take_turn_after(self) -> str:
+        """The id of the message after which a turn is due, told once."""
+        taken, self.turn_after = self.turn_after, ""
+        return taken
 
     def runnable(self, session: Session) -> list[CallRecord]:
         """Admitted calls whose handlers are here."""
@@ -89,9 +97,15 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
     Returns:
         ``MODEL``, ``APPROVE`` or ``PARK``.
     """
-    fresh = True
+    fresh = own is not None
+    if own is not None and own.state is CallState.QUEUED:
+        handlers.turn_after = ""  # no turn is due while a call waits to be issued: this is left from another branch
+
+    def due() -> bool:
+        return own is not None and handlers.turn_after == own.call.message_id
+
     while True:
-        step = await settle(session, fresh=fresh)
+        step = await settle(session, fresh=fresh, due=due)
         fresh = False
         match step:
             case Step.RELEASE:
@@ -109,6 +123,10 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
                 if own is None or not own.open or own.state is not CallState.PENDING:
                     return Step.MODEL
                 await session.wait_changed(None)
+            case Step.MODEL if own is not None:
+                handlers.turn_after = own.call.message_id
+                session.wake()
+                return step
             case _:
                 return step
 

@@ -91,7 +91,7 @@ def _wish(tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argum
     elif board.several_tasks and task_argument in arguments:
         given = arguments[task_argument]
         arguments = {name: value for name, value in arguments.items() if name != task_argument}
-        task, problem = (given, "") if isinstance(given, str) else (task, "The task has to be given as text.")
+        task = given if isinstance(given, str) else ""
     if board.several_tasks and not problem and board.ledger.task(task) is None:
         known = ", ".join(record.task.id for record in board.ledger.open_tasks())
         problem = f"Say in {task_argument} which task the call is for: {known}."

@@ -268,6 +268,12 @@ def is_ours(message: BaseMessage) -> bool:
     return found is not None and found["source"] == SOURCE
 
 
+def is_pair(message: BaseMessage) -> bool:
+    """Whether the message is the synthetic call of the pair style."""
+    data = message.additional_kwargs.get("lc_data") if isinstance(message, AIMessage) else None
+    return isinstance(data, dict) and data.get("kind") == "pair"
+
+
 def _joined(blocks: list[Any]) -> Any:
     if all(isinstance(block, str) for block in blocks):
         return "\n\n".join(blocks)
