@@ -1,0 +1,132 @@
+"""Configuration, tool declarations, and the view of the tasks that the model is shown."""
+
+import json
+from typing import Any
+
+import pytest
+
+from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, GuardConfig, Limits, Timing
+from asyncguard.core import events as ev
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.scoreboard import task_view
+from asyncguard.core.toolspec import Fallback, Mode, ToolSpec
+from asyncguard.errors import CallerError, DeclarationError
+from tests.core.builders import Scene, footprint
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"effect": EffectClass.PURE, "writes": ("a",)},
+        {"effect": EffectClass.PURE, "destructive": True},
+        {"effect": EffectClass.KEYED},
+        {"effect": EffectClass.PROBED},
+        {"timeout": 0},
+        {"timeout": -1.0},
+        {"interrupts": True, "mode": Mode.BACKGROUND},
+        {"interrupts": True, "mode": Mode.EXTERNAL},
+    ],
+)
+def test_declarations_that_contradict_themselves(values: dict[str, Any]) -> None:
+    """Refused when made, with the tool's name."""
+    with pytest.raises(DeclarationError, match="'x'"):
+        ToolSpec(name="x", **values)
+
+
+def test_an_undeclared_tool_is_treated_with_caution() -> None:
+    """At most once, unknown resources, no operands; in the foreground of one task, in the background of several."""
+    spec = ToolSpec(name="x")
+    assert spec.effect is EffectClass.AT_MOST_ONCE
+    assert not spec.footprint({"a": 1}, "t1").known
+    assert not spec.allows_references
+    assert spec.foreground(several_tasks=False)
+    assert not spec.foreground(several_tasks=True)
+
+
+def test_a_pure_tool_writes_nothing_and_takes_operands() -> None:
+    """Also without a word about resources; a declaration against operands holds."""
+    spec = ToolSpec(name="x", effect=EffectClass.PURE)
+    assert spec.footprint({}, "t1") == footprint(None, "")
+    assert spec.allows_references
+    assert not ToolSpec(name="x", effect=EffectClass.PURE, references=False).allows_references
+
+
+def test_footprints_know_the_task() -> None:
+    """A resource may belong to a task."""
+    spec = ToolSpec(name="x", reads=("cwd:{task_id}",), writes=("file:{path}",))
+    assert spec.footprint({"path": "a"}, "t1") == footprint("cwd:t1", "file:a")
+
+
+def test_a_fallback_renames_arguments() -> None:
+    """Named arguments are renamed, others keep their names, and a swap is no loss."""
+    assert Fallback(tool="y", arguments={"q": "query"}).translate({"query": 1, "n": 2}) == {"q": 1, "n": 2}
+    assert Fallback(tool="y", arguments={"a": "b", "b": "a"}).translate({"a": 1, "b": 2}) == {"a": 2, "b": 1}
+    assert Fallback(tool="y", arguments={"q": "query"}).translate({"n": 2}) == {"n": 2}
+
+
+def test_every_switch_is_a_field() -> None:
+    """All guards and features, each on by default and off in none."""
+    for name in (*GUARD_NAMES, *FEATURE_NAMES):
+        assert getattr(GuardConfig(), name) is True
+        assert getattr(GuardConfig.none(), name) is False
+        assert getattr(GuardConfig().with_switches({name: False}), name) is False
+        assert getattr(GuardConfig.none(**{name: True}), name) is True
+
+
+def test_configurations_that_cannot_work() -> None:
+    """Unknown switches, limits below one and negative times are refused."""
+    with pytest.raises(CallerError, match="grounded"):
+        GuardConfig().with_switches({"grounded": False})
+    with pytest.raises(CallerError, match="max_pending"):
+        Limits(max_pending=0)
+    with pytest.raises(CallerError, match="linger"):
+        Timing(linger=-0.001)
+    assert Limits(max_pending=1).max_pending == 1
+    assert Timing(linger=0).linger == 0
+
+
+def test_the_configuration_is_written_into_traces() -> None:
+    """As plain JSON, with every field."""
+    data = json.loads(json.dumps(GuardConfig().to_json()))
+    assert data["grounding"] is True
+    assert data["limits"]["max_pending"] == 64
+    assert data["delivery"] == "all"
+
+
+def test_the_view_of_the_tasks() -> None:
+    """One line a task: what it waits for, how far it is, that it was not begun or has ended; no payloads."""
+    scene = Scene(ToolSpec(name="x"), tasks=("t1", "t2", "t3", "t4"))
+    first = scene.start("x", {"secret": "s3cr3t"})
+    scene.defer("x", (first,), {"n": 2})
+    scene.finished("x", task="t2")
+    scene.stop_task("t4")
+    lines = task_view(scene.board).splitlines()[1:]
+    assert lines == [
+        "- t1: waiting for x#1 (running), x#2 (held back until its turn; do not repeat it)",
+        "- t2: 1 call answered; continue, or leave it if it is finished",
+        "- t3: not started",
+        "- t4: stopped",
+    ]
+
+
+def test_the_view_of_a_busy_task_is_short() -> None:
+    """At eight open calls all are named, of nine the rest is hinted at."""
+    scene = Scene(ToolSpec(name="x"))
+    for n in range(8):
+        scene.start("x", {"n": n})
+    assert "and more" not in task_view(scene.board)
+    scene.start("x", {"n": 9})
+    assert task_view(scene.board).count("x#") == 8
+    assert "and more" in task_view(scene.board)
+
+
+def test_a_task_opened_again_keeps_its_history() -> None:
+    """A new message of the user changes the goal and opens the task; its calls are not forgotten."""
+    scene = Scene(ToolSpec(name="x"))
+    scene.finished("x")
+    scene.stop_task("t1")
+    scene.apply(ev.TaskOpened, task="t1", goal="Do more.")
+    record = scene.ledger.task("t1")
+    assert record.task.goal == "Do more."
+    assert record.issued == 1
+    assert scene.ledger.task_count == 2

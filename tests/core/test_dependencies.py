@@ -1,0 +1,130 @@
+"""Dependencies against a search through all pairs of calls."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import Call
+from asyncguard.core.dependencies import (
+    Hazard,
+    earlier_open,
+    footprint_dependencies,
+    operand_dependencies,
+    order_dependencies,
+)
+from asyncguard.core.footprints import overlap
+from asyncguard.core.ledger import Ledger
+from asyncguard.core.records import CallRecord
+from tests.core.builders import footprint, make_call
+
+sides = st.sampled_from([None, "", "a", "b", "a*", "*", "a b"])
+plans = st.lists(
+    st.tuples(sides, sides, st.sampled_from(["t1", "t2"]), st.booleans(), st.booleans(), st.integers(0, 8)), max_size=9
+)
+
+
+def build(plan: list[tuple[Any, ...]]) -> Ledger:
+    """A ledger of calls with these footprints; some are in one message with the call before, some were rejected."""
+    ledger = Ledger()
+    message = 0
+    for sequence, (reads, writes, task, together, ended, source) in enumerate(plan, start=1):
+        message += not together
+        call = make_call(
+            sequence,
+            f"x{sequence}",
+            task=task,
+            message=f"m{message}",
+            resources=footprint(reads, writes),
+            arguments={"v": {"from_call": f"x{source}#1", "pointer": ""}},
+        )
+        ledger.apply(ev.CallProposed(n=sequence, at=0.0, call=call))
+        if ended:
+            ledger.apply(ev.CallRejected(n=sequence, at=0.0, key=call.key, guard="g", reason="r"))
+    return ledger
+
+
+def found(call: Call, ledger: Ledger) -> set[tuple[str, Hazard]]:
+    """What the three sources say."""
+    sources = (operand_dependencies, footprint_dependencies, order_dependencies)
+    return {(item.on, item.hazard) for source in sources for item in source(call, ledger)}
+
+
+def expected(call: Call, ledger: Ledger) -> Iterator[tuple[str, Hazard]]:
+    """The same by looking at every earlier open call."""
+    label = call.arguments["v"]["from_call"]
+    mine = call.footprint
+    for record in ledger.calls():
+        other = record.call
+        if not record.open or other.sequence >= call.sequence:
+            continue
+        theirs = other.footprint
+        if other.task == call.task and other.label == label:
+            yield other.key, Hazard.OPERAND
+        pairs = (
+            (Hazard.RAW, theirs.writes, mine.reads),
+            (Hazard.WAR, theirs.reads, mine.writes),
+            (Hazard.WAW, theirs.writes, mine.writes),
+        )
+        for hazard, left, right in pairs:
+            if any(overlap(x, y) for x in left or () for y in right or ()):
+                yield other.key, hazard
+        if must_queue(record, call):
+            yield other.key, Hazard.ORDER
+
+
+def must_queue(record: CallRecord, call: Call) -> bool:
+    """Whether the barrier of the task stands between them."""
+    other = record.call
+    if other.task != call.task or other.message_id == call.message_id:
+        return False
+    unknown = None in (other.footprint.reads, other.footprint.writes, call.footprint.reads, call.footprint.writes)
+    return unknown and (other.footprint.writes != frozenset() or call.footprint.writes != frozenset())
+
+
+@given(plans)
+def test_the_indexes_find_what_a_full_search_finds(plan: list[tuple[Any, ...]]) -> None:
+    """Every hazard of every call, and none besides."""
+    ledger = build(plan)
+    for record in ledger.calls():
+        assert found(record.call, ledger) == set(expected(record.call, ledger))
+
+
+@given(plans)
+def test_no_call_waits_for_a_later_one(plan: list[tuple[Any, ...]]) -> None:
+    """All edges lead back in program order, so there is no cycle and somebody can always go on."""
+    ledger = build(plan)
+    for record in ledger.calls():
+        for key, _ in found(record.call, ledger):
+            assert ledger.record(key).call.sequence < record.call.sequence
+            assert ledger.record(key).open
+
+
+@given(plans)
+def test_earlier_open_calls_are_those_whose_results_the_model_lacks(plan: list[tuple[Any, ...]]) -> None:
+    """Same task, earlier message, open."""
+    ledger = build(plan)
+    for record in ledger.calls():
+        call = record.call
+        slow = [
+            other.call.key
+            for other in ledger.calls()
+            if other.open
+            and other.call.task == call.task
+            and other.call.sequence < call.sequence
+            and other.call.message_id != call.message_id
+        ]
+        assert [other.call.key for other in earlier_open(call, ledger)] == slow
+
+
+def test_a_dependency_says_what_it_is_about() -> None:
+    """The resource, label or task in question is named."""
+    ledger = Ledger()
+    for call in (make_call(1, resources=footprint("", "a")), make_call(2, "x")):
+        ledger.apply(ev.CallProposed(n=1, at=0.0, call=call))
+    reader = make_call(3, resources=footprint("a*"), arguments={"v": {"from_call": "x#1"}})
+    assert [item.resource for item in footprint_dependencies(reader, ledger)] == ["a*"]
+    assert [item.resource for item in operand_dependencies(reader, ledger)] == ["x#1"]
+    assert [item.resource for item in order_dependencies(reader, ledger)] == ["t1"]
