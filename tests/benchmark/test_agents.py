@@ -1,4 +1,5 @@
 import asyncio
+import copy
 import json
 
 import pytest
@@ -170,6 +171,18 @@ def test_parallel_calls_are_refused_where_one_is_allowed() -> None:
     assert episode.trajectory == ()
     assert episode.counters.format_errors == agent.most_refusals
     assert not score(episode).overall
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_agents_can_be_copied_between_turns(kind: type[SimulatedAgent]) -> None:
+    """A copy goes on where the messages are: an agent holds nothing else."""
+    episode = run_episode(PAIR, kind(plan=plan_of(PAIR)), Regime.FIXED1, Surface.TEXT)
+    said = [AIMessage if m["role"] == "assistant" else HumanMessage for m in episode.messages]
+    messages = [make(m["content"]) for make, m in zip(said, episode.messages, strict=True)]
+    for position, message in enumerate(messages):
+        if isinstance(message, AIMessage):
+            clone = copy.deepcopy(kind(plan=plan_of(PAIR)))
+            assert clone.invoke(messages[:position]).content == message.content
 
 
 async def test_async_generation_says_the_same() -> None:

@@ -50,10 +50,11 @@ def test_intervals_hold_the_value_and_stay_in_range() -> None:
     found = rate([True] * 8 + [False] * 2)
     assert found is not None
     assert (round(found.low, 1), found.value, round(found.high, 1)) == (49.0, 80, 94.3)
-    for verdicts in ([True] * 5, [False] * 5):
-        edge = rate(verdicts)
-        assert edge is not None
-        assert 0 <= edge.low <= edge.value <= edge.high <= 100
+    for count in range(1, 60):
+        for verdict in (True, False):
+            edge = rate([verdict] * count)
+            assert edge is not None
+            assert 0 <= edge.low <= edge.value <= edge.high <= 100
 
 
 def test_perfect_calls_have_perfect_f1() -> None:

@@ -116,5 +116,6 @@ def rate(verdicts: Iterable[bool]) -> Rate | None:
     share = sum(judged) / count
     centre = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
     spread = _Z * sqrt(share * (1 - share) / count + _Z**2 / (4 * count**2)) / (1 + _Z**2 / count)
-    low, high = max(0.0, centre - spread), min(1.0, centre + spread)
+    # At 0 and 100 per cent an end of the interval is the value itself, but for rounding.
+    low, high = max(0.0, min(share, centre - spread)), min(1.0, max(share, centre + spread))
     return Rate(value=100 * share, low=100 * low, high=100 * high, count=count)
