@@ -1,6 +1,7 @@
 """Entering a thread: input becomes tasks and messages, and what an earlier run left open is put in order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
@@ -17,16 +18,23 @@ from asyncguard.frontends.writing import Writer, is_ours, note_for_model, text_o
 _MAX_TASKS = 256
 
 
-def read_tasks(given: Sequence[Any] | None) -> list[Task]:
+def read_tasks(given: Sequence[Any] | None, known: Collection[str] = ()) -> list[Task]:
     """The tasks of an input.
 
     Args:
         given: Tasks as ``{"id": ..., "goal": ...}`` or plain text.
+        known: Ids of the thread's tasks. One that is given again is a new goal for that task; tasks without an id are
+            numbered on, so that two callers who give plain text do not take over each other's tasks.
 
     Raises:
         CallerError: A task has no goal, an id is used twice, or there are too many.
     """
-    tasks = [_read_task(position, item) for position, item in enumerate(given or (), start=1)]
+    taken = set(known)
+    tasks: list[Task] = []
+    for position, item in enumerate(given or (), start=1):
+        free = next(name for number in count(position) if (name := f"task-{number}") not in taken)
+        tasks.append(_read_task(position, item, free))
+        taken.add(tasks[-1].id)
     if len(tasks) > _MAX_TASKS:
         raise CallerError(f"{len(tasks)} tasks were given; one run takes at most {_MAX_TASKS}.")
     ids = [task.id for task in tasks]
@@ -35,12 +43,12 @@ def read_tasks(given: Sequence[Any] | None) -> list[Task]:
     return tasks
 
 
-def _read_task(position: int, item: Any) -> Task:
+def _read_task(position: int, item: Any, free: str) -> Task:
     if isinstance(item, str):
-        item = {"id": f"task-{position}", "goal": item}
+        item = {"id": free, "goal": item}
     if not isinstance(item, Mapping) or not isinstance(item.get("goal"), str) or not item["goal"].strip():
         raise CallerError(f'Task {position} has no goal; write it as {{"id": "a", "goal": "..."}} or as plain text.')
-    name = item.get("id", f"task-{position}")
+    name = item.get("id", free)
     if not isinstance(name, str) or not name.strip():
         raise CallerError(f"Task {position} has the id {name!r}; an id is a short text.")
     return Task(id=name, goal=item["goal"])
@@ -65,17 +73,19 @@ def enter(session: Session, run: str, tasks: Sequence[Task], messages: Sequence[
         for task in tasks:
             session.note(ev.TaskOpened, task=task.id, goal=task.goal)
             session.board.evidence.add(task.id, task.goal)
-        written.append(_task_message(tasks))
+        written.append(_task_message(tasks, several=session.board.several_tasks))
     else:
         _reopen(session, messages)
     return _repaired(session, messages, written) or written
 
 
-def _task_message(tasks: Sequence[Task]) -> HumanMessage:
-    if len(tasks) == 1:
+def _task_message(tasks: Sequence[Task], *, several: bool) -> HumanMessage:
+    if not several:
         return HumanMessage(content=tasks[0].goal)
     lines = "\n\n".join(f"[{task.id}] {task.goal}" for task in tasks)
-    return note_for_model(f"Work on these {len(tasks)} tasks; they are independent of each other.\n\n{lines}", "tasks")
+    what = f"these {len(tasks)} tasks; they are" if len(tasks) > 1 else "this task, too; it is"
+    others = "each other" if len(tasks) > 1 else "the others"
+    return note_for_model(f"Work on {what} independent of {others}.\n\n{lines}", "tasks")
 
 
 def _reopen(session: Session, messages: Sequence[AnyMessage]) -> None:

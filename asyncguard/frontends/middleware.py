@@ -110,7 +110,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         messages = state["messages"]
         turns = session.ledger.turns
         drop_answered(session, messages)
-        written = enter(session, new_id(), read_tasks(state.get("tasks")), messages)
+        tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
+        written = enter(session, new_id(), tasks, messages)
         add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
         return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
 

@@ -68,7 +68,7 @@ class Nodes:
         identity = state.get("asyncguard") or {"session": new_id(), "nonce": new_id()}
         session = self._session({**state, "asyncguard": identity}, config, issuing=True)
         messages = state.get("messages", [])
-        tasks = read_tasks(state.get("tasks"))
+        tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
         if not tasks and not messages:
             raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]}.')
         known = session.ledger.turns
