@@ -99,7 +99,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         name: Name of the graph.
 
     Returns:
-        A compiled graph. It takes ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or ``{"messages": [...]}``, and returns
+        A compiled graph. It takes ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or ``{"messages": [...]}`` and returns
         ``{"messages": [...], "report": {...}}``.
 
     Raises:

@@ -28,7 +28,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import settle_lost
+from asyncguard.engine.dispatch import issue, settle_lost
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
@@ -168,11 +168,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
         """Show the model its tools and the state of its tasks."""
-        return self._with_ids(handler(self._prepared(request)))
+        return self._with_ids(handler(self._prepared(request)), request.messages)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
-        return self._with_ids(await handler(self._prepared(request)))
+        return self._with_ids(await handler(self._prepared(request)), request.messages)
 
     def _prepared(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         state: Any = request.state
@@ -200,10 +200,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             )
         return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
 
-    def _with_ids(self, response: ModelResponse[Any]) -> ModelResponse[Any]:
+    def _with_ids(self, response: ModelResponse[Any], history: Sequence[AnyMessage]) -> ModelResponse[Any]:
         new_id = self.engine.ports.new_id
         response.result = [
-            with_usable_ids(message, new_id) if isinstance(message, AIMessage) else message
+            with_usable_ids(message, new_id, history) if isinstance(message, AIMessage) else message
             for message in response.result
         ]
         return response
@@ -224,6 +224,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 rejected = [record for record in session.ledger.unanswered() if record.state is CallState.REJECTED]
                 writer = Writer(session, state["asyncguard"]["nonce"])
                 update["messages"] = [writer.answer_one(record)[0] for record in rejected]
+                if not said.tool_calls:  # unreadable calls only: create_agent would take the message for an answer
+                    update["jump_to"] = "model"
             case ev.CompletionVerdict.END:
                 update["report"] = end_run(session, "complete")
             case ev.CompletionVerdict.WAIT:
@@ -266,6 +268,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             text = "This call was not seen by the guard; middleware between model and guard may have made it."
             return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
         handlers.keep(record.key, request, handler)
+        if record.state is CallState.QUEUED:
+            issue(session, handlers.runner(session), [record])
         session.wake()
         while True:
             step = await wait_for_turn(session, handlers, record)

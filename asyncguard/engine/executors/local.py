@@ -33,6 +33,9 @@ class LocalExecutor:
         """Keys of the running jobs."""
         return tuple(self._tasks)
 
+    def poll(self) -> None:
+        """Nothing to do: each task reports its own end."""
+
     async def _run(self, job: Job, done: Callable[[Completion], None]) -> None:
         result: Result = Failure(
             symptom=_symptom("cancelled", "The call was cancelled before it began.", started=False)

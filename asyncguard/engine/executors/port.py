@@ -57,6 +57,8 @@ class Job:
     """Tool of this attempt."""
     task: str
     """Task of the call."""
+    call_id: str
+    """The provider's id of the call."""
     arguments: Any
     """Arguments as issued, without injected ones."""
     run: Callable[[], Awaitable[Result]]
@@ -92,4 +94,8 @@ class Executor(Protocol):
 
     def pending(self) -> Collection[str]:
         """Keys of the jobs that were started and have not completed."""
+        ...
+
+    def poll(self) -> None:
+        """Report completions that nobody pushes; called whenever the engine looks for completions."""
         ...

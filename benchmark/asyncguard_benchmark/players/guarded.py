@@ -1,0 +1,265 @@
+"""The players that put an agent behind asyncguard: as its state machine, and as middleware of ``create_agent``.
+
+Both drive the same environment as the plain player. The agent is wrapped in a chat model that translates between the
+runtime's messages and the benchmark's protocol, so that the agent cannot tell which player it is in but by what it is
+told. With all guards off, both players are message-identical to the plain one.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import ConfigDict, SkipValidation
+from typing_extensions import override
+
+from asyncguard import AsyncGuardMiddleware, GuardConfig, Mode, Observer, Ports, ToolSpec, build_agent
+from asyncguard.core.footprints import EffectClass
+from asyncguard_benchmark.environment import Environment, most_rounds
+from asyncguard_benchmark.episode import Episode, Run, finished
+from asyncguard_benchmark.executors.catalogue import composition_tools
+from asyncguard_benchmark.executors.declarations import Tool
+from asyncguard_benchmark.players.ticks import TickClock, TickExecutor
+from asyncguard_benchmark.players.translation import IDLE_TOOL, UNKNOWN_TOOL, UNREADABLE_TOOL, Translation
+from asyncguard_benchmark.protocol.actions import Idle, Malformed
+from asyncguard_benchmark.protocol.surfaces import NativeSpeech, TextSpeech, native_tools
+from asyncguard_benchmark.scenario import Composition, Surface
+
+UNGUARDED = GuardConfig.none()
+"""All guards and features off: what the plain player does."""
+
+_OBJECT: Mapping[str, Any] = {"type": "object"}
+_TEXT: Mapping[str, Any] = {"type": "string"}
+_OWN_TOOLS: Mapping[str, Mapping[str, Any]] = {
+    IDLE_TOOL: {},
+    UNREADABLE_TOOL: {"reason": _TEXT},
+    UNKNOWN_TOOL: {"tool": _TEXT, "arguments": _OBJECT},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """How the runtime is set up for an episode."""
+
+    config: GuardConfig = field(default_factory=GuardConfig)
+    """Switches of the guards."""
+    declared: bool = True
+    """Whether the tools declare footprints, effect classes and scope, or leave everything at the cautious defaults."""
+    parallel_calls: bool = False
+    """Whether several calls in one message are allowed, native surface only."""
+    example: str | None = None
+    """One successful trajectory for the system prompt."""
+    observers: Sequence[Observer] = ()
+    """Who is told of every event."""
+
+
+class ProtocolModel(BaseChatModel):
+    """The agent as the runtime sees it: a chat model that calls tools."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    agent: SkipValidation[Runnable[LanguageModelInput, AIMessage]]
+    """The agent, with its tools bound on the native surface."""
+    translation: SkipValidation[Translation]
+    environment: SkipValidation[Environment]
+    heard: SkipValidation[list[BaseMessage]]
+    """The conversation as the agent was last sent it, and its answer."""
+
+    @property
+    @override
+    def _llm_type(self) -> str:
+        return "asyncguard-benchmark-protocol"
+
+    @override
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+        """Itself: the agent knows its tools from the protocol."""
+        return self
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        sent = self.translation.to_agent(messages)
+        return self._taken(sent, self.agent.invoke(sent))
+
+    @override
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        sent = self.translation.to_agent(messages)
+        return self._taken(sent, await self.agent.ainvoke(sent))
+
+    def _taken(self, sent: list[BaseMessage], said: AIMessage) -> ChatResult:
+        self.environment.begin_round()
+        self.heard[:] = [*sent, said]
+        for action in self.translation.speech.read(said):
+            match action:
+                case Malformed():
+                    self.environment.note_format_error()
+                case Idle():
+                    self.environment.note_idle_turn()
+        message = self.translation.to_runtime(said, self.environment.counters.rounds)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stage:
+    """Everything that one episode needs."""
+
+    environment: Environment
+    model: ProtocolModel
+    tools: Sequence[BaseTool]
+    specs: Sequence[ToolSpec]
+    config: GuardConfig
+    ports: Ports
+    tasks: Sequence[Mapping[str, str]]
+
+
+def play_graph(composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None) -> Episode:
+    """Plays an episode behind the state machine of ``build_agent``."""
+    return _play(composition, agent, run, setting or Setting(), player="graph", build=_graph)
+
+
+def play_middleware(
+    composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None
+) -> Episode:
+    """Plays an episode behind the middleware of ``create_agent``."""
+    return _play(composition, agent, run, setting or Setting(), player="middleware", build=_middleware)
+
+
+def _graph(stage: _Stage) -> Runnable[Any, Any]:
+    return build_agent(stage.model, stage.tools, config=stage.config, specs=stage.specs, ports=stage.ports)
+
+
+def _middleware(stage: _Stage) -> Runnable[Any, Any]:
+    guard = AsyncGuardMiddleware(config=stage.config, specs=stage.specs, tools=stage.tools, ports=stage.ports)
+    return create_agent(stage.model, list(stage.tools), middleware=[guard])
+
+
+def _play(
+    composition: Composition,
+    agent: BaseChatModel,
+    run: Run,
+    setting: Setting,
+    *,
+    player: str,
+    build: Callable[[_Stage], Runnable[Any, Any]],
+) -> Episode:
+    stage = _stage(composition, agent, run, setting)
+    given = {"messages": [], "tasks": list(stage.tasks)}
+    result = asyncio.run(build(stage).ainvoke(given))
+    if result["report"]["reason"] == "max_model_turns":
+        stage.environment.note_truncated()
+    settings = {
+        "config": setting.config.to_json(),
+        "declared": setting.declared,
+        "parallel_calls": setting.parallel_calls,
+        "example": setting.example,
+    }
+    name = agent.get_name()
+    return finished(stage.environment, stage.model.heard, run, agent=name, player=player, **settings)
+
+
+def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Setting) -> _Stage:
+    environment = Environment(composition, run.regime, run.seed)
+    executor = TickExecutor(environment)
+    limits = replace(setting.config.limits, max_model_turns=most_rounds(composition), max_rejections=10_000)
+    config = replace(setting.config, limits=limits)
+    numbers = iter(range(10_000))
+    ports = Ports(
+        clock=TickClock(environment, executor),
+        executor=executor,
+        observers=setting.observers,
+        new_id=lambda: f"id{next(numbers)}",
+    )
+    listed = composition_tools(composition)
+    return _Stage(
+        environment=environment,
+        model=_model(composition, agent, run, setting, environment=environment, executor=executor),
+        tools=[*(_tool(tool.name, tool.description, tool.parameters) for tool in listed.values()), *_own_tools()],
+        specs=[*(_spec(tool, composition, setting) for tool in listed.values()), *_own_specs()],
+        config=config,
+        ports=ports,
+        tasks=[{"id": task.id, "goal": task.query} for task in composition.sub_tasks],
+    )
+
+
+def _model(
+    composition: Composition,
+    agent: BaseChatModel,
+    run: Run,
+    setting: Setting,
+    *,
+    environment: Environment,
+    executor: TickExecutor,
+) -> ProtocolModel:
+    native = run.surface is Surface.NATIVE
+    config = setting.config
+    speech = (
+        NativeSpeech(composition, example=setting.example, parallel=setting.parallel_calls)
+        if native
+        else TextSpeech(composition, example=setting.example)
+    )
+    waits = config.completion and config.waiting and config.ledger
+    translation = Translation(
+        composition=composition,
+        surface=run.surface,
+        speech=speech,
+        book=executor,
+        idle_is_text=lambda: waits and bool(environment.pending()),
+        unknown_tools_pass=not config.arguments,
+    )
+    speaker = agent.bind_tools(native_tools(composition)) if native else agent
+    return ProtocolModel(agent=speaker, translation=translation, environment=environment, heard=[])
+
+
+def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseTool:
+    def unreachable(**arguments: Any) -> None:
+        """Never called: the environment's executor makes the calls."""
+        raise AssertionError(f"{name} was called past the environment")
+
+    return StructuredTool(name=name, description=description, args_schema=dict(parameters), func=unreachable)
+
+
+def _spec(tool: Tool, composition: Composition, setting: Setting) -> ToolSpec:
+    if not setting.declared:
+        return ToolSpec(name=tool.name)
+    users = frozenset(task.id for task in composition.sub_tasks if tool.name in task.tools)
+    return ToolSpec(
+        name=tool.name,
+        effect=EffectClass(tool.effect.value),
+        reads=tool.reads,
+        writes=tool.writes,
+        tasks=users,
+        trusted_output=True,
+    )
+
+
+def _own_tools() -> list[BaseTool]:
+    return [
+        _tool(name, "Part of the protocol.", {"type": "object", "properties": dict(properties)})
+        for name, properties in _OWN_TOOLS.items()
+    ]
+
+
+def _own_specs() -> list[ToolSpec]:
+    instant = [
+        ToolSpec(name=name, effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND)
+        for name in (IDLE_TOOL, UNREADABLE_TOOL)
+    ]
+    return [*instant, ToolSpec(name=UNKNOWN_TOOL)]

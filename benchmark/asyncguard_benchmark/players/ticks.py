@@ -1,0 +1,89 @@
+"""The message clock as the runtime's ports: calls go to the environment, waiting advances it tick by tick."""
+
+import asyncio
+from collections.abc import Callable, Collection
+
+from asyncguard.engine.executors.port import Completion, Job, Success
+from asyncguard_benchmark.environment import CallRecord, Environment
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.players.translation import IDLE_TOOL, UNKNOWN_TOOL, UNREADABLE_TOOL
+
+
+class StalledError(BenchmarkError):
+    """The runtime waits although nothing is pending; this is a fault of the runtime, not of the agent."""
+
+
+class TickExecutor:
+    """Issues calls into an environment: effects happen at once, completions come when the environment says so."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._done: dict[int, tuple[Job, Callable[[Completion], None]]] = {}
+        self._numbers: dict[str, int] = {}
+        self._call_ids: dict[int, str] = {}
+
+    def start(self, job: Job, done: Callable[[Completion], None]) -> None:
+        """Make the call; what stands for an idle or unreadable action completes at once and reaches no executor."""
+        if job.tool in (IDLE_TOOL, UNREADABLE_TOOL):
+            content = job.arguments.get("reason", "noted")
+            done(Completion(key=job.key, attempt=job.attempt, result=Success(content=content)))
+            return
+        tool, arguments = job.tool, job.arguments
+        if tool == UNKNOWN_TOOL:
+            tool, arguments = arguments["tool"], arguments["arguments"]
+        record = self._environment.issue(job.task, tool, arguments)
+        self._numbers[job.key] = self._numbers[job.call_id] = record.number
+        self._call_ids[record.number] = job.call_id
+        self._done[record.number] = (job, done)
+
+    def poll(self) -> None:
+        """Complete what is due in the present tick."""
+        for record in self._environment.due():
+            job, done = self._done.pop(record.number)
+            done(Completion(key=job.key, attempt=job.attempt, result=Success(content=record.response)))
+
+    def cancel(self, key: str) -> bool:
+        """An issued call cannot be taken back: its effect has happened."""
+        return False
+
+    def pending(self) -> Collection[str]:
+        """Keys of the calls without a result."""
+        return tuple(job.key for job, _ in self._done.values())
+
+    def record(self, name: str) -> CallRecord | None:
+        """The environment's record of a call, by the runtime's key or the provider's call id."""
+        number = self._numbers.get(name)
+        return None if number is None else self._environment.trajectory[number]
+
+    def call_id(self, number: int) -> str:
+        """The provider's id of a call, by its number in the environment."""
+        return self._call_ids[number]
+
+
+class TickClock:
+    """Time in ticks. Grace and linger are fractions of a tick and pass without advancing; a wait advances by one."""
+
+    def __init__(self, environment: Environment, executor: TickExecutor) -> None:
+        self._environment = environment
+        self._executor = executor
+
+    def now(self) -> float:
+        """The present tick."""
+        return float(self._environment.tick)
+
+    async def sleep(self, seconds: float) -> None:
+        """Back-offs do not occur: the environment answers faults as results."""
+        raise StalledError(f"the runtime wants to sleep {seconds:g} ticks between attempts")
+
+    async def wait(self, event: asyncio.Event, timeout: float | None) -> bool:
+        """Let ticks pass until the event is set, or not at all if a time-out is given."""
+        for _ in range(3):  # whoever is about to set the event is on the same loop
+            await asyncio.sleep(0)
+        while not event.is_set() and timeout is None:
+            if not self._executor.pending():
+                raise StalledError("the runtime waits although no call is pending")
+            self._environment.advance()
+            self._executor.poll()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        return event.is_set()
