@@ -49,6 +49,15 @@ class HeldHandlers:
         """Forget a call that ended."""
         self._held.pop(key, None)
 
+    def joined_by(self, own: CallRecord | None) -> None:
+        """A wrapper begins to wait; no turn is due while its call is not issued: the mark is from another branch."""
+        if own is not None and own.state is CallState.QUEUED:
+            self.turn_after = ""
+
+    def turn_is_due(self, own: CallRecord | None) -> bool:
+        """Whether another call of the same message found that the model is due its turn."""
+        return own is not None and self.turn_after == own.call.message_id
+
     def take_turn_after(self) -> str:
         """The id of the message after which a turn is due, told once."""
         taken, self.turn_after = self.turn_after, ""
@@ -98,14 +107,9 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
         ``MODEL``, ``APPROVE`` or ``PARK``.
     """
     fresh = own is not None
-    if own is not None and own.state is CallState.QUEUED:
-        handlers.turn_after = ""  # no turn is due while a call waits to be issued: this is left from another branch
-
-    def due() -> bool:
-        return own is not None and handlers.turn_after == own.call.message_id
-
+    handlers.joined_by(own)
     while True:
-        step = await settle(session, fresh=fresh, due=due)
+        step = await settle(session, fresh=fresh, due=lambda: handlers.turn_is_due(own))
         fresh = False
         match step:
             case Step.RELEASE:
@@ -118,17 +122,23 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
                 for action in (ev.RecoveryAction.RETRY, ev.RecoveryAction.FALLBACK):
                     recover(session, action)
             case Step.ESCAPE:
-                if own is not None and own.key in session.escapes:
-                    raise take_escape(session, own.key)
-                if own is None or not own.open or own.state is not CallState.PENDING:
+                if not await _past_escape(session, own):
                     return Step.MODEL
-                await session.wait_changed(None)
-            case Step.MODEL if own is not None:
-                handlers.turn_after = own.call.message_id
-                session.wake()
-                return step
             case _:
+                if step is Step.MODEL:
+                    handlers.turn_after = own.call.message_id if own is not None else ""
+                    session.wake()
                 return step
+
+
+async def _past_escape(session: Session, own: CallRecord | None) -> bool:
+    """Raise an interrupt of one's own tool, or wait while another wrapper raises its; whether to go on waiting."""
+    if own is not None and own.key in session.escapes:
+        raise take_escape(session, own.key)
+    if own is None or own.state is not CallState.PENDING:
+        return False
+    await session.wait_changed(None)
+    return True
 
 
 async def _arrival(session: Session, own: CallRecord | None) -> bool:

@@ -93,7 +93,7 @@ class Nodes:
         )
         tasks = [task.task.id for task in session.ledger.tasks()]
         said = await self.binding.bound(tasks).ainvoke([self.system, *sent] if self.system else sent, config)
-        message = with_usable_ids(said, self.engine.ports.new_id)
+        message = with_usable_ids(said, self.engine.ports.new_id, state["messages"])
         turn = take_turn(session, message, self.binding.task_argument)
         match turn.verdict:
             case ev.CompletionVerdict.END:

@@ -1,10 +1,10 @@
 """Reading model messages: whatever a model sends becomes calls with usable ids, or a problem to tell it about."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tasks import SOLE_TASK
@@ -14,18 +14,20 @@ _MAX_DEPTH = 64
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def with_usable_ids(message: AIMessage, new_id: Any) -> AIMessage:
+def with_usable_ids(message: AIMessage, new_id: Any, history: Sequence[AnyMessage] = ()) -> AIMessage:
     """The message with an id, and with a unique, non-empty id and a well-formed name on each call.
 
-    A call without an id cannot be answered, and two calls with one id cannot be told apart; an invented name may hold
-    characters that a provider refuses when it reads the history again.
+    A call without an id cannot be answered, and two calls with one id cannot be told apart: some servers count calls
+    from 0 in each message. An invented name may hold characters that a provider refuses when it reads the history again.
 
     Args:
         message: As the model sent it.
         new_id: Makes a fresh id.
+        history: Earlier messages, whose ids are taken.
     """
-    seen: set[str] = set()
-    changed = message.id is None
+    seen = _ids_in(history) if message.tool_calls or message.invalid_tool_calls else set()
+    known = message.id is not None and all(earlier.id != message.id for earlier in history)
+    changed = not known
     calls: dict[str, list[dict[str, Any]]] = {"tool_calls": [], "invalid_tool_calls": []}
     for field in calls:
         for call in getattr(message, field):
@@ -39,12 +41,21 @@ def with_usable_ids(message: AIMessage, new_id: Any) -> AIMessage:
             calls[field].append(fixed)
     if not changed and not _blank_beside_calls(message):
         return message
-    update: dict[str, Any] = {**calls, "id": message.id or f"run-{new_id()}"}
+    update: dict[str, Any] = {**calls, "id": message.id if known else f"run-{new_id()}"}
     if _blank_beside_calls(message):
         update["content"] = ""
     if message.additional_kwargs.get("tool_calls"):
         update["additional_kwargs"] = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
     return message.model_copy(update=update)
+
+
+def _ids_in(history: Sequence[AnyMessage]) -> set[str]:
+    return {
+        str(call["id"])
+        for message in history
+        if isinstance(message, AIMessage)
+        for call in (*message.tool_calls, *message.invalid_tool_calls)
+    }
 
 
 def _blank_beside_calls(message: AIMessage) -> bool:

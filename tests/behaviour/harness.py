@@ -1,6 +1,7 @@
 """One way to speak to a guarded agent, whichever front end it was built with."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -21,7 +22,7 @@ from asyncguard import (
 )
 from asyncguard.frontends.providers import request_view
 from asyncguard.frontends.writing import is_ours, text_of
-from asyncguard.testing import ScriptedChatModel, check_history_all, run_virtual
+from asyncguard.testing import ScriptedChatModel, Step, StepFunction, check_history_all, run_virtual
 
 NO_NONCE = "no thread has this nonce"
 
@@ -89,6 +90,12 @@ class Outcome:
 def pure(name: str, **declaration: Any) -> ToolSpec:
     """The declaration of a tool without effects."""
     return ToolSpec(name=name, effect=EffectClass.PURE, **declaration)
+
+
+def script(*steps: Step, ever: Step = "all done") -> StepFunction:
+    """The steps in order, and then the same answer for ever."""
+    left = deque(steps)
+    return lambda messages, tools: left.popleft() if left else ever
 
 
 @dataclass(kw_only=True)
