@@ -99,6 +99,12 @@ def _canonical(value: Any) -> Any:
     return value
 
 
+def content_size(content: Any) -> int:
+    """Size of a result in bytes, as UTF-8 text or canonical JSON."""
+    text = content if isinstance(content, str) else canonical_json(content)
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 def fingerprint(tool: str, arguments: Mapping[str, Any]) -> str:
     """Hash of what a call does (tool and canonical arguments), 32 hex digits."""
     return hashlib.sha256(f"{tool}\x00{canonical_json(arguments)}".encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState, canonical_json
+from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode
 from asyncguard.core.turns import Step, dispatchable, next_step
@@ -98,12 +98,6 @@ def _retire(session: Session, record: CallRecord, result: Success) -> None:
         content=result.content,
         size=content_size(result.content),
     )
-
-
-def content_size(content: Any) -> int:
-    """Size of a result in bytes, as UTF-8 text or canonical JSON."""
-    text = content if isinstance(content, str) else canonical_json(content)
-    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _consider(session: Session, record: CallRecord) -> None:

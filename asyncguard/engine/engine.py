@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.admission import Guard
@@ -13,7 +14,7 @@ from asyncguard.engine.executors.local import LocalExecutor
 from asyncguard.engine.executors.port import Executor
 from asyncguard.engine.inbox import Inbox
 from asyncguard.guards import compile_schema, enabled
-from asyncguard.observability.details import Observer
+from asyncguard.observability.details import Observer, ObserverSet
 
 
 def _new_id() -> str:
@@ -57,6 +58,8 @@ class Engine:
         self.inbox = ports.inbox
         self.guards: tuple[Guard, ...] = enabled(config)
         self.epoch = ports.new_id()
+        self.observers = ObserverSet(ports.observers)
+        self.observers.introduce(config.to_json(), version=version("asyncguard"))
         self.specs: dict[str, ToolSpec] = {}
         self.validators: dict[str, Validator] = {}
         self.add_tools(specs)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState
+from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.ledger import Ledger
@@ -21,7 +21,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Completion
-from asyncguard.observability.details import Details, ObserverSet
+from asyncguard.observability.details import Details
 from asyncguard.recovery.policy import Recovery
 
 
@@ -45,7 +45,7 @@ class Session:
         self.recoveries: dict[str, Recovery] = {}
         self.escapes: dict[str, BaseException] = {}
         self.tokens: dict[str, str] = {}
-        self._observers = ObserverSet(engine.ports.observers)
+        self._observers = engine.observers
         self._outbox: list[ev.Event] = []
         self._stored: tuple[int, str] = (0, "")
         self._completions: deque[Completion] = deque()
@@ -125,7 +125,7 @@ class Session:
             key=known.key,
             outcome=_ENDED[known.state],
             content=known.content,
-            size=len(str(known.content)),
+            size=content_size(known.content),
             error=known.error,
         )
 

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState
+from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.dispatch import content_size
 from asyncguard.engine.session import Session
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.writing import is_ours
