@@ -1,5 +1,6 @@
 """Reading model messages: whatever a model sends becomes calls with usable ids, or a problem to tell it about."""
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from asyncguard.engine.intake import Wish
 from asyncguard.frontends.plain import is_plain_text, plain_content, plain_text, problem_with
 
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_ERROR = 200
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "invalid_tool_call"})
 """Content blocks that stand for a call, in the words of the integrations."""
 
@@ -117,19 +119,28 @@ def wishes_of(message: AIMessage, board: Scoreboard, task_argument: str) -> list
         task_argument: Name of the task argument, stripped from the arguments.
     """
     wishes = [_wish(call["name"], call["args"], str(call["id"]), board, task_argument) for call in message.tool_calls]
-    for broken in message.invalid_tool_calls:
-        error = str(broken.get("error") or "").splitlines()
-        problem = error[0][:200] if error else "The arguments are not valid JSON."
-        wishes.append(
-            Wish(
-                tool=str(broken.get("name")),
-                arguments={},
-                call_id=str(broken["id"]),
-                task=_default_task(board),
-                problem=f"{problem} Send the call again with a valid JSON object.",
-            )
-        )
+    wishes += [_unreadable_wish(broken, board) for broken in message.invalid_tool_calls]
     return wishes
+
+
+def _unreadable_wish(broken: Mapping[str, Any], board: Scoreboard) -> Wish:
+    return Wish(
+        tool=str(broken["name"]),
+        arguments={},
+        call_id=str(broken["id"]),
+        task=_default_task(board),
+        problem=f"{_why_unreadable(broken)} Send the call again with a valid JSON object.",
+    )
+
+
+def _why_unreadable(broken: Mapping[str, Any]) -> str:
+    """What is wrong with the arguments, found anew: integrations wrap it in advice to their own users."""
+    try:
+        value = json.loads(str(broken.get("args")))
+    except (ValueError, RecursionError) as error:
+        return f"The arguments are not valid JSON ({error})."
+    told = str(broken.get("error") or "").splitlines()
+    return problem_with(value) or (told[0][:_MAX_ERROR] if told else "The arguments could not be read.")
 
 
 def _wish(tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argument: str) -> Wish:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from asyncguard import AsyncGuardMiddleware, GuardConfig, Limits, Ports, ToolSpec, build_agent, guard_middleware
 from asyncguard.core.footprints import EffectClass
 from asyncguard.testing import VirtualTimeLoop, scripted_tool
-from tests.fuzz.malformed import MalformedModel, Script, Tape
+from tests.fuzz.malformed import TASKS, MalformedModel, Script, Tape
 
 LIMITS = Limits(max_model_turns=7, max_rejections=6, max_pending=4, max_calls_per_message=3)
 
@@ -55,6 +55,8 @@ _SPECS = (
     ToolSpec(name="book", effect=EffectClass.AT_MOST_ONCE, reads=(), writes=("seats",)),
     ToolSpec(name="order", effect=EffectClass.IDEMPOTENT),
 )
+_GOAL = "Find x, y and z; book the seats 1, 2, 3 and 4; order 1 s."
+"""Names every value of a right call, so that none of them counts as invented."""
 _LATENCY = {"search": 1.0, "book": 0.5, "order": 0.0}
 
 
@@ -92,9 +94,9 @@ class Stand:
         thread = f"t{next(self._numbers)}"
         config = {"configurable": {"thread_id": thread}}
         if tasks > 1:
-            given: dict[str, Any] = {"tasks": [{"id": "a", "goal": "find x"}, {"id": "b", "goal": "book 4"}]}
+            given: dict[str, Any] = {"tasks": [{"id": name, "goal": _GOAL} for name in TASKS]}
         else:
-            given = {"messages": [{"role": "user", "content": "find x and book seat 4"}]}
+            given = {"messages": [{"role": "user", "content": _GOAL}]}
         given.setdefault("messages", [])
 
         async def play() -> Any:
