@@ -6,7 +6,7 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
-from asyncguard.core.toolspec import Mode
+from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import ASKED, Step, dispatchable, next_step
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Job, Result, Started, Success
 from asyncguard.engine.session import Session
@@ -29,6 +29,8 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
     """
     chosen = dispatchable(session.board) if records is None else list(records)
     for record in chosen:
+        if record.attempts == 0 and _taken_over(session, record):
+            continue
         spec = session.board.spec(record.tool)
         delay = record.delay
         session.note(
@@ -49,8 +51,25 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
             delay=delay,
             timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
         )
-        session.engine.executor.start(job, session.completed)
+        session.engine.executor.start(job, _receiver(session, record, spec))
     return len(chosen)
+
+
+def _receiver(session: Session, record: CallRecord, spec: ToolSpec) -> Callable[[Completion], None]:
+    if spec.effect.repeatable or spec.interrupts or spec.mode is Mode.EXTERNAL:
+        return session.completed
+    begun = session.engine.begun
+    return begun.start(record.key, number=record.attempts, tool=record.tool, receive=session.completed)
+
+
+def _taken_over(session: Session, record: CallRecord) -> bool:
+    """Whether another branch of the thread made the call already, so that its attempt answers for this one."""
+    found = session.engine.begun.take_over(record.key, session.completed)
+    if found is None:
+        return False
+    number, tool = found
+    session.note(ev.CallStarted, key=record.key, attempt=number, tool=tool, epoch=session.engine.epoch)
+    return True
 
 
 def attempt_arguments(session: Session, record: CallRecord) -> dict[str, Any]:
@@ -171,7 +190,8 @@ def settle_lost(session: Session, *, queued: bool) -> None:
     """Decide about calls whose process died: repeat what may be repeated, put the rest in doubt."""
     for record in session.lost(queued=queued):
         recovery = lost_outcome(session.board.spec(record.tool))
-        if recovery.action is ev.RecoveryAction.RETRY and record.state is CallState.QUEUED:
+        begun = session.engine.begun.knows(record.key)
+        if record.state is CallState.QUEUED and (begun or recovery.action is ev.RecoveryAction.RETRY):
             continue
         if record.state is CallState.QUEUED:
             _assume_started(session, record)

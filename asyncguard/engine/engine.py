@@ -9,6 +9,7 @@ from asyncguard.config import GuardConfig
 from asyncguard.core.admission import Guard
 from asyncguard.core.scoreboard import Validator
 from asyncguard.core.toolspec import ToolSpec
+from asyncguard.engine.begun import Begun
 from asyncguard.engine.clock import Clock, LoopClock
 from asyncguard.engine.executors.local import LocalExecutor
 from asyncguard.engine.executors.port import Executor
@@ -56,6 +57,7 @@ class Engine:
         self.clock = ports.clock
         self.executor: Executor = ports.executor or LocalExecutor(ports.clock)
         self.inbox = ports.inbox
+        self.begun = Begun()
         self.guards: tuple[Guard, ...] = enabled(config)
         self.epoch = ports.new_id()
         self.observers = ObserverSet(ports.observers)

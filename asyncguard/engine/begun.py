@@ -1,0 +1,95 @@
+"""What was begun in this process, so that no branch of a thread begins it a second time.
+
+A fork can bring a call back before admission whose effect has happened. It is the same call, of the same position in
+the same message, so its key is the same, and the attempt that was made answers for it. Only calls that must not be
+repeated are kept. After a restart nothing is known here, and the state alone decides (the call is in doubt).
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from asyncguard.engine.executors.port import Completion, Escape
+
+_KEPT = 512
+"""Ended calls that are remembered; running ones always are."""
+_Receiver = Callable[[Completion], None]
+
+
+@dataclass(kw_only=True)
+class _Attempt:
+    number: int
+    """From 1."""
+    tool: str
+    """Tool of the attempt."""
+    receive: _Receiver
+    """Who is waiting now."""
+    completion: Completion | None = None
+    """How it ended; ``None`` while it runs."""
+
+
+class Begun:
+    """The latest attempt of each call that must not be repeated; safe to use from any thread."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._lock = threading.Lock()
+        self._attempts: dict[str, _Attempt] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
+
+    def start(self, key: str, *, number: int, tool: str, receive: _Receiver) -> _Receiver:
+        """Note an attempt.
+
+        Args:
+            key: Key of the call.
+            number: Of the attempt, from 1.
+            tool: Tool of the attempt.
+            receive: Who waits for it.
+
+        Returns:
+            The callback for its completion, which tells whoever waits by then.
+        """
+        attempt = _Attempt(number=number, tool=tool, receive=receive)
+        with self._lock:
+            self._attempts[key] = attempt
+            self._ended.pop(key, None)
+
+        def done(completion: Completion) -> None:
+            with self._lock:
+                attempt.completion = completion
+                self._keep(key, completion)
+                receiver = attempt.receive
+            receiver(completion)
+
+        return done
+
+    def knows(self, key: str) -> bool:
+        """Whether an attempt of the call was begun here."""
+        with self._lock:
+            return key in self._attempts
+
+    def take_over(self, key: str, receive: _Receiver) -> tuple[int, str] | None:
+        """Have the attempt that was made answer to somebody else, at once if it has ended.
+
+        Returns:
+            Its number and tool; ``None`` if nothing was begun.
+        """
+        with self._lock:
+            attempt = self._attempts.get(key)
+            if attempt is None:
+                return None
+            attempt.receive = receive
+            completion = attempt.completion
+        if completion is not None:
+            receive(completion)
+        return attempt.number, attempt.tool
+
+    def _keep(self, key: str, completion: Completion) -> None:
+        if isinstance(completion.result, Escape):  # a question to a person is asked anew
+            self._attempts.pop(key, None)
+            return
+        self._ended[key] = None
+        if len(self._ended) > _KEPT:
+            oldest, _ = self._ended.popitem(last=False)
+            self._attempts.pop(oldest, None)
