@@ -1,14 +1,29 @@
 """A benchmark of asynchronous function calling over several tasks at once, after the AsyncTool paper.
 
-``run_episode`` plays one composition, ``score`` judges what came of it, ``summarise`` turns scores into figures.
+``run_episode`` plays one composition, ``score`` judges what came of it, ``summarise`` turns scores into figures. Names
+are loaded when they are used: the command line asks for this package without needing any of them.
 """
 
-from asyncguard_benchmark.episode import Episode, Run, episode_from_json, episode_to_json
-from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
-from asyncguard_benchmark.metrics.summary import Summary, summarise
-from asyncguard_benchmark.runner import Player, run_episode
-from asyncguard_benchmark.scenario import Composition, Regime, SubTask, Surface
-from asyncguard_benchmark.scorers.scoring import Score, score
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asyncguard_benchmark.episode import Episode, Run, episode_from_json, episode_to_json
+    from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
+    from asyncguard_benchmark.metrics.summary import Summary, summarise
+    from asyncguard_benchmark.runner import Player, run_episode
+    from asyncguard_benchmark.scenario import Composition, Regime, SubTask, Surface
+    from asyncguard_benchmark.scorers.scoring import Score, score
+
+_HOMES = {
+    "episode": ("Episode", "Run", "episode_from_json", "episode_to_json"),
+    "loading": ("shipped_compositions", "shipped_sub_tasks"),
+    "metrics.summary": ("Summary", "summarise"),
+    "runner": ("Player", "run_episode"),
+    "scenario": ("Composition", "Regime", "SubTask", "Surface"),
+    "scorers.scoring": ("Score", "score"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Composition",
@@ -28,3 +43,14 @@ __all__ = [
     "shipped_sub_tasks",
     "summarise",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'asyncguard_benchmark' has no attribute {name!r}")
+    return getattr(import_module(f"asyncguard_benchmark.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,11 +1,13 @@
 """An agent that runs ahead of its results."""
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
+from pydantic import Field
 from typing_extensions import override
 
-from asyncguard_benchmark.agents.guesses import guess
+from asyncguard_benchmark.agents.guesses import foreseen, guess, recalled
 from asyncguard_benchmark.agents.progress import TaskProgress
 from asyncguard_benchmark.agents.simulated import Decision, SimulatedAgent, call_of
 from asyncguard_benchmark.pointers import parts
@@ -16,11 +18,16 @@ class EagerAgent(SimulatedAgent):
     """Makes the next call of a sub-task right away and invents what has not been delivered.
 
     A guess that was executed is done for it: it does not know that it was wrong, and goes on. A refusal with a reason
-    makes it wait for the real values of that step. Guesses are invented; the plan holds no real ones.
+    makes it wait for the real values of that step. The plan holds no real values, and guesses never come from it. Both
+    rates are shares of the values guessed: a lucky draw comes first, then a distractor; what neither takes is invented.
     """
 
     seed: int = 0
     """Seed of the guesses; each draw depends on seed, composition, sub-task, step and attempt only."""
+    distractor_rate: float = Field(default=0.0, ge=0, le=1)
+    """How often a guess is a value of fitting type that the sub-task was told for something else, if there is one."""
+    lucky_rate: float = Field(default=0.0, ge=0, le=1)
+    """How often a guess is foreseen from the call that is to return it, if its arguments tell; right or wrong."""
 
     @override
     def decide(self, tasks: Sequence[TaskProgress]) -> Decision:
@@ -42,10 +49,18 @@ class EagerAgent(SimulatedAgent):
         return call_of(task, position, {**operands.known, **invented})
 
     def _guess(self, task: TaskProgress, position: int, place: str) -> Any:
-        attempt = task.refusals(position)
-        key = (self.seed, self.plan.composition_id, task.plan.task_id, position, attempt, place)
+        operand = task.step(position).operands[place]
+        key = (self.seed, self.plan.composition_id, task.plan.task_id, position, task.refusals(position), place)
         name = next((part for part in reversed(parts(place)) if not part.isdecimal()), "")
-        return guess(name, task.step(position).operands[place].schema, key)
+        source = task.made(operand.call)
+        expected = foreseen(source.arguments, operand.pointer) if source is not None else None
+        if expected is not None and Random(repr((*key, "lucky"))).random() < self.lucky_rate:
+            return expected
+        found = recalled(name, operand.schema, task.told)
+        draw = Random(repr((*key, "distractor")))
+        if found and draw.random() < self.distractor_rate:
+            return draw.choice(found)
+        return guess(name, operand.schema, key)
 
     def _finished(self, task: TaskProgress) -> bool:
         position = task.next_position

@@ -1,8 +1,18 @@
-"""Invents values as a hasty model does: of the right type and look, but not taken from anywhere."""
+"""What a hasty model fills in for a value it does not have: invented, recalled from elsewhere, or foreseen.
 
-from collections.abc import Callable, Mapping
+An invented value has the right type and look and occurs nowhere. A recalled one stands in what the sub-task was told,
+but for something else. A foreseen one follows from the arguments of the very call that is to return it. All three are
+made from schemas and messages; none looks at the ground truth, so the last two may be right or wrong.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 from random import Random
 from typing import Any
+
+from asyncguard_benchmark.pointers import parts
 
 _WORDS = ("quarter", "inbox", "template", "export", "backup", "overview", "minutes", "roster", "snapshot", "agenda")
 _NAMES = ("Whitcombe", "Adeyemi", "Sorensen", "Takahashi", "Ferreira", "Novotny", "Lindqvist", "Moreau")
@@ -26,15 +36,36 @@ def _phrase(random: Random) -> str:
     return f"{random.choice(_NAMES)} {random.choice(_WORDS)} {random.randrange(100, 1000)}"
 
 
-_BY_NAME: tuple[tuple[tuple[str, ...], Callable[[Random], str]], ...] = (
-    (("file", "folder", "path", "source", "destination", "first", "second"), _path),
-    (("symbol",), _symbol),
-    (("card",), _card),
+@dataclass(frozen=True, kw_only=True)
+class _Look:
+    """How the texts of one sort of argument look."""
+
+    names: tuple[str, ...]
+    """Parts of an argument's name that tell the sort."""
+    pattern: re.Pattern[str]
+    """Finds such texts in prose and in JSON."""
+    make: Callable[[Random], str]
+
+
+_LOOKS = (
+    _Look(
+        names=("file", "folder", "path", "source", "destination", "first", "second"),
+        pattern=re.compile(r"(?:/[\w.-]*\w)+|\b\w[\w-]*\.[a-z]{2,4}\b"),
+        make=_path,
+    ),
+    _Look(names=("symbol",), pattern=re.compile(r"\b[A-Z]{3,5}\b"), make=_symbol),
+    _Look(names=("card",), pattern=re.compile(r"\b\d{4}-\d{4}\b"), make=_card),
 )
+_ANY_TEXT = _Look(names=(), pattern=re.compile(r"\b[^\W\d_]{5,}\b"), make=_phrase)
+_NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-]|\.\d)")
+
+
+def _look(name: str) -> _Look:
+    return next((look for look in _LOOKS if any(part in name for part in look.names)), _ANY_TEXT)
 
 
 def guess(name: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
-    """A plausible value for an argument.
+    """A plausible value for an argument, which occurs nowhere.
 
     Args:
         name: The argument's name.
@@ -55,5 +86,38 @@ def guess(name: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
             return [guess(name, schema.get("items", {}), (*key, 0))]
         case "object":
             return {part: guess(part, inner, (*key, part)) for part, inner in schema.get("properties", {}).items()}
-    make = next((maker for words, maker in _BY_NAME if any(word in name for word in words)), _phrase)
-    return make(random)
+    return _look(name).make(random)
+
+
+def recalled(name: str, schema: Mapping[str, Any], told: Iterable[str]) -> tuple[Any, ...]:
+    """Every value of fitting type and look that stands in what was told, each once, in order.
+
+    Args:
+        name: The argument's name.
+        schema: Its JSON schema; of objects, arrays and truth values nothing is recalled.
+        told: The query and the results so far.
+    """
+    text = "\n".join(told)
+    match schema.get("type"):
+        case "integer":
+            found: Iterable[Any] = (int(each) for each in _NUMBER.findall(text) if "." not in each)
+        case "number":
+            found = (float(each) for each in _NUMBER.findall(text))
+        case "string" if "enum" not in schema:
+            found = _look(name).pattern.findall(text)
+        case _:
+            found = ()
+    return tuple(dict.fromkeys(found))
+
+
+def foreseen(arguments: Mapping[str, Any], pointer: str) -> Any:
+    """What a call will return at a place, as far as its own arguments tell; None where they do not.
+
+    An argument may come back under its name, and what is moved or copied ends up in the folder it is sent to.
+    """
+    field = next((part for part in reversed(parts(pointer)) if not part.isdecimal()), "")
+    source, destination = arguments.get("source"), arguments.get("destination")
+    if field.endswith("_to") and isinstance(source, str) and isinstance(destination, str):
+        target = PurePosixPath(destination)
+        return str(target if target.suffix else target / PurePosixPath(source).name)
+    return arguments.get(field)

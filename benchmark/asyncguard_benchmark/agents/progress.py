@@ -31,8 +31,11 @@ class Operands:
 class TaskProgress:
     """What has been done of one sub-task."""
 
-    def __init__(self, plan: TaskPlan, attempts: Sequence[Attempt]) -> None:
+    def __init__(self, plan: TaskPlan, attempts: Sequence[Attempt], question: str = "") -> None:
         self.plan = plan
+        results = (each.response for each in attempts if each.standing is Standing.ANSWERED)
+        self.told = (question, *(text for text in results if text is not None))
+        """What messages have said for this sub-task: its question and its results so far."""
         self._made: dict[int, Attempt] = {}
         self._refused: dict[int, int] = {}
         for attempt in attempts:
@@ -63,6 +66,10 @@ class TaskProgress:
     def waiting(self) -> bool:
         """Whether a call has no result yet."""
         return any(attempt.standing is Standing.OPEN for attempt in self._made.values())
+
+    def made(self, position: int) -> Attempt | None:
+        """The call that stands for a step, or None."""
+        return self._made.get(position)
 
     def refusals(self, position: int) -> int:
         """How often a step was refused."""
@@ -102,8 +109,18 @@ def _value(response: str, operand: Operand) -> Any:
         raise PointerError(f"the result is not JSON: {response[:80]}") from problem
 
 
-def progress_of(plan: Plan, attempts: Sequence[Attempt]) -> tuple[TaskProgress, ...]:
-    """Where every sub-task stands."""
+def progress_of(
+    plan: Plan, attempts: Sequence[Attempt], questions: Mapping[str, str] | None = None
+) -> tuple[TaskProgress, ...]:
+    """Where every sub-task stands.
+
+    Args:
+        plan: What is to be done.
+        attempts: What was done.
+        questions: Sub-task id -> its question, as far as messages tell.
+    """
+    asked = questions or {}
     return tuple(
-        TaskProgress(task, [attempt for attempt in attempts if attempt.task_id == task.task_id]) for task in plan.tasks
+        TaskProgress(task, [each for each in attempts if each.task_id == task.task_id], asked.get(task.task_id, ""))
+        for task in plan.tasks
     )

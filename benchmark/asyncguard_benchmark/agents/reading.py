@@ -7,13 +7,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
+_QUESTION = re.compile(r"^\{id:'([^']+)', question:'(.*)'\}$", re.MULTILINE)
 _BLOCK = re.compile(r"<(result[\w-]*)((?: \w+=\"[^\"]*\")+)>\n(.*?)\n</\1>", re.DOTALL)
 _ATTRIBUTE = re.compile(r"(\w+)=\"([^\"]*)\"")
 _NOT_RUN = frozenset({"rejected", "squashed", "cancelled", "expired"})
@@ -67,6 +68,12 @@ def read_message(message: BaseMessage) -> Iterator[Outcome]:
             for line in text.splitlines():
                 yield from _read_line(line)
             yield from _read_blocks(text)
+
+
+def read_questions(messages: Sequence[BaseMessage]) -> dict[str, str]:
+    """Sub-task id -> its question, from the message that gives the tasks."""
+    first = next((message for message in messages if isinstance(message, HumanMessage)), None)
+    return dict(_QUESTION.findall(str(first.text))) if first is not None else {}
 
 
 def is_result(text: str) -> bool:

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from asyncguard_benchmark.agents.plan import Plan
 from asyncguard_benchmark.agents.progress import TaskProgress, progress_of
-from asyncguard_benchmark.agents.reading import MessageReader, read_message
+from asyncguard_benchmark.agents.reading import MessageReader, read_message, read_questions
 from asyncguard_benchmark.agents.transcript import read_transcript
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
 from asyncguard_benchmark.protocol.actions import ALL_COMPLETED, CallAction, Completed, Idle
@@ -92,7 +92,7 @@ class SimulatedAgent(BaseChatModel):
     ) -> ChatResult:
         task_ids = [task.task_id for task in self.plan.tasks]
         attempts = read_transcript(messages, task_ids, self.reader, self.task_argument)
-        decision = self.decide(progress_of(self.plan, attempts))
+        decision = self.decide(progress_of(self.plan, attempts, read_questions(messages)))
         message = self._say_text(decision) if self.bound is None else self._say_native(decision, len(attempts))
         return ChatResult(generations=[ChatGeneration(message=message)])
 

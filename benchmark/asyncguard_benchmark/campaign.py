@@ -1,0 +1,180 @@
+"""Many episodes: which ones an experiment asks for, how each is named, and playing them on several processes."""
+
+import hashlib
+import json
+import multiprocessing
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from typing import Any
+
+from asyncguard_benchmark.arms import ARMS, NONE
+from asyncguard_benchmark.episode import FORMAT, Episode
+from asyncguard_benchmark.loading import composition_to_json
+from asyncguard_benchmark.names import PLAIN
+from asyncguard_benchmark.roster import AgentSpec, player_of
+from asyncguard_benchmark.runner import run_episode
+from asyncguard_benchmark.scenario import Composition, Regime, Surface
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """Everything about an episode but its composition."""
+
+    agent: AgentSpec
+    player: str
+    arm: str = NONE
+    declared: bool = True
+    """Whether tools are declared to the guards; the plain player tells nobody."""
+    regime: Regime = Regime.FIXED1
+    surface: Surface = Surface.TEXT
+    seed: int = 0
+    """Seed of the delays and of what the agent draws."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One episode to be played."""
+
+    composition: Composition
+    condition: Condition
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class EpisodeKey:
+    """What an episode is called in a file; two of one name would say the same."""
+
+    composition: str
+    agent: str
+    player: str
+    arm: str
+    regime: str
+    surface: str
+    seed: int
+    config: str
+    """Digest of everything that the names do not say: data, settings, guard configuration."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """An episode and how long it took."""
+
+    episode: Episode
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """An experiment: every combination of these."""
+
+    compositions: Sequence[Composition]
+    agents: Sequence[AgentSpec]
+    players: Sequence[str]
+    arms: Sequence[str]
+    declared: Sequence[bool] = (True,)
+    regimes: Sequence[Regime] = (Regime.FIXED1,)
+    surfaces: Sequence[Surface] = (Surface.TEXT,)
+    seeds: Sequence[int] = (0,)
+
+    def cells(self) -> list[Cell]:
+        """The episodes, each once; the plain player has no guards, so it plays the arm `none` only."""
+        axes = product(self.agents, self.players, self.arms, self.declared, self.regimes, self.surfaces, self.seeds)
+        found: list[Condition] = []
+        for agent, player, arm, declared, regime, surface, seed in axes:
+            plain = player == PLAIN
+            condition = Condition(
+                agent=agent,
+                player=player,
+                arm=NONE if plain else arm,
+                declared=declared or plain,
+                regime=regime,
+                surface=surface,
+                seed=seed,
+            )
+            if condition not in found:
+                found.append(condition)
+        return [Cell(composition=each, condition=condition) for condition in found for each in self.compositions]
+
+
+def key_of(cell: Cell) -> EpisodeKey:
+    """The name of an episode before it is played."""
+    condition = cell.condition
+    return EpisodeKey(
+        composition=cell.composition.id,
+        agent=condition.agent.label,
+        player=condition.player,
+        arm=condition.arm,
+        regime=condition.regime.value,
+        surface=condition.surface.value,
+        seed=condition.seed,
+        config=_digest(cell),
+    )
+
+
+def key_of_episode(episode: Episode) -> EpisodeKey:
+    """The name of a played episode; parts that another tool did not save are empty."""
+    return EpisodeKey(
+        composition=episode.composition.id,
+        agent=episode.agent,
+        player=episode.player,
+        arm=str(episode.settings.get("arm", "")),
+        regime=episode.run.regime.value,
+        surface=episode.run.surface.value,
+        seed=episode.run.seed,
+        config=str(episode.settings.get("digest", "")),
+    )
+
+
+def _digest(cell: Cell) -> str:
+    condition = cell.condition
+    told: dict[str, Any] = {
+        "format": FORMAT,
+        "composition": composition_to_json(cell.composition),
+        "agent": asdict(condition.agent),
+        "guards": ARMS[condition.arm].to_json(),
+        "declared": condition.declared,
+    }
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def play(cell: Cell) -> Played:
+    """Plays one episode."""
+    started = time.perf_counter()
+    condition, composition = cell.condition, cell.composition
+    episode = run_episode(
+        composition,
+        condition.agent.make(composition, condition.seed),
+        condition.regime,
+        condition.surface,
+        condition.seed,
+        player_of(condition.player, condition.arm, declared=condition.declared),
+    )
+    settings = {
+        **episode.settings,
+        "arm": condition.arm,
+        "declared": condition.declared,
+        "agent": dict(condition.agent.settings),
+        "digest": _digest(cell),
+    }
+    return Played(episode=replace(episode, settings=settings), seconds=time.perf_counter() - started)
+
+
+def play_all(cells: Iterable[Cell], jobs: int) -> Iterator[Played]:
+    """Plays episodes in the order given.
+
+    Args:
+        cells: What to play.
+        jobs: Processes; with 1 everything happens in this one.
+    """
+    cells = list(cells)
+    if jobs == 1 or len(cells) < 2:
+        yield from map(play, cells)
+        return
+    # Fresh processes: a fork would copy the locks of threads that are not there any more.
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        try:
+            yield from pool.map(play, cells, chunksize=4)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

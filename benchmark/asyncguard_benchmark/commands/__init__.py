@@ -1,0 +1,33 @@
+"""``asyncguard bench``: list and prove the data, play agents, score what they did, and show it all in one demo.
+
+Exit codes: 0 all went well, 1 it did not, 2 the command line was wrong.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from asyncguard_benchmark.commands.options import parser
+from asyncguard_benchmark.errors import BenchmarkError
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        argv: Arguments after ``bench``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SystemExit: after help, or a wrong command line.
+    """
+    options = parser().parse_args(argv)
+    # Loaded by name, so that help and mistakes cost nothing.
+    command = import_module(f"asyncguard_benchmark.commands.{options.module}")
+    try:
+        return int(command.execute(options))
+    except (BenchmarkError, OSError) as error:
+        sys.stderr.write(f"asyncguard bench: {error}\n")
+        return 1

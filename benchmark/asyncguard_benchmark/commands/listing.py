@@ -1,0 +1,88 @@
+"""``bench list``: what can be played."""
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from asyncguard_benchmark.agents.eager import EagerAgent
+from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.arms import ARMS
+from asyncguard_benchmark.commands.output import console, print_json, table
+from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
+from asyncguard_benchmark.players import guarded, plain
+
+Rows = list[dict[str, Any]]
+
+
+def execute(options: Namespace) -> int:
+    """Runs the command."""
+    found = {name: make() for name, make in _LISTS.items() if options.what in (None, name)}
+    if options.json:
+        print_json(found)
+        return 0
+    out = console()
+    for name, rows in found.items():
+        heads = tuple(rows[0])
+        lines = [[_shown(row[head]) for head in heads] for row in rows]
+        out.print(table(heads, lines, title=f"{name} ({len(rows)})" if options.what is None else None))
+        if options.what is None:
+            out.print()
+    return 0
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(value) or "-" if isinstance(value, list) else str(value)
+
+
+def _tasks() -> Rows:
+    return [
+        {
+            "id": task.id,
+            "category": task.category.value,
+            "calls": [call.tool for call in task.gold],
+            "tools": len(task.tools),
+            "narration": task.narration.value,
+        }
+        for task in shipped_sub_tasks()
+    ]
+
+
+def _compositions() -> Rows:
+    return [
+        {"id": each.id, "kind": each.kind.value, "calls": each.gold_calls, "sub_tasks": list(each.task_ids)}
+        for each in shipped_compositions()
+    ]
+
+
+def _first_line(thing: Any) -> str:
+    return (thing.__doc__ or "").strip().splitlines()[0]
+
+
+def _agents() -> Rows:
+    kinds = {"oracle": OracleAgent, "serial": SerialAgent, "eager": EagerAgent}
+    return [{"name": name, "what it does": _first_line(kind)} for name, kind in kinds.items()]
+
+
+def _players() -> Rows:
+    functions = {"plain": plain.play_plain, "graph": guarded.play_graph, "middleware": guarded.play_middleware}
+    return [{"name": name, "what it does": _first_line(function)} for name, function in functions.items()]
+
+
+def _arms() -> Rows:
+    rows = []
+    for name, config in ARMS.items():
+        off = [switch for switch, value in config.to_json().items() if value is False]
+        on = [switch for switch, value in config.to_json().items() if value is True]
+        rows.append(
+            {"name": name, "on": on if len(on) < len(off) else ["all but " + ", ".join(off)] if off else ["all"]}
+        )
+    return rows
+
+
+_LISTS: Mapping[str, Callable[[], Rows]] = {
+    "tasks": _tasks,
+    "compositions": _compositions,
+    "agents": _agents,
+    "players": _players,
+    "arms": _arms,
+}

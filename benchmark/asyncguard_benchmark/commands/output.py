@@ -1,0 +1,61 @@
+"""What the commands print: tables and progress for people, one JSON object for programs."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from asyncguard_benchmark.campaign import Played
+
+_PAUSE = 5.0
+"""Seconds between two lines of progress where they cannot overwrite each other."""
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on the standard output."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def notice(text: str) -> None:
+    """A line for people, beside the output."""
+    sys.stderr.write(f"asyncguard bench: {text}\n")
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]], title: str | None = None) -> Table:
+    """A table; columns that hold figures stand to the right."""
+    lines = list(lines)
+    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for index, head in enumerate(heads):
+        figures = bool(lines) and all(line[index][:1].isdigit() or line[index] in ("", "-") for line in lines)
+        made.add_column(head, justify="right" if figures else "left", overflow="fold")
+    for line in lines:
+        made.add_row(*line)
+    return made
+
+
+def console() -> Console:
+    """The standard output; wide enough for a table if it is no terminal."""
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=140)
+
+
+def with_progress(played: Iterable[Played], total: int) -> Iterator[Played]:
+    """Passes episodes on and says on the standard error how many are done and how long the rest will take."""
+    started = said = time.monotonic()
+    terminal = sys.stderr.isatty()
+    for done, each in enumerate(played, 1):
+        yield each
+        now = time.monotonic()
+        if now - said < (0.2 if terminal else _PAUSE) and done < total:
+            continue
+        said = now
+        left = (now - started) / done * (total - done)
+        text = f"{done}/{total} episodes, {now - started:.0f} s, about {left:.0f} s left"
+        sys.stderr.write(f"\r{text} \x1b[K" if terminal else f"{text}\n")
+        sys.stderr.flush()
+    if terminal and total:
+        sys.stderr.write("\r\x1b[K")

@@ -1,0 +1,57 @@
+"""``bench score``: judges saved episodes anew; no saved response is believed."""
+
+import sys
+from argparse import Namespace
+
+from asyncguard_benchmark.campaign import EpisodeKey, key_of_episode
+from asyncguard_benchmark.commands.output import console, notice, print_json, table
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.journal import Line, read_lines
+from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
+from asyncguard_benchmark.scorers.scoring import Score
+
+
+class UnscorableError(BenchmarkError):
+    """A file holds something else than episodes."""
+
+
+def execute(options: Namespace) -> int:
+    """Runs the command."""
+    tally, bad = Tally(), []
+    seen: dict[EpisodeKey, int] = {}
+    for line in read_lines(options.file):
+        if line.episode is None:
+            bad.append(_bad(line, partial=options.partial))
+            continue
+        key = key_of_episode(line.episode)
+        if seen.setdefault(key, line.number) != line.number:
+            notice(f"{options.file}:{line.number}: says what line {seen[key]} says; counted once")
+            continue
+        judged = tally.add(line.episode)
+        if options.explain and not judged.overall:
+            _explain(line.number, judged)
+    figures = tally.figures()
+    if not figures:
+        raise UnscorableError(f"{options.file} holds no episode")
+    if bad:
+        notice(f"this score is partial: {len(bad)} of {len(bad) + len(seen)} episodes cannot be read")
+    if options.json:
+        rows = [row.to_json() for row in figures]
+        print_json({"file": str(options.file), "partial": bool(bad), "unreadable": bad, "conditions": rows})
+    else:
+        console().print(table(COLUMNS, map(cells, figures), title="partial score" if bad else None))
+    return 0
+
+
+def _bad(line: Line, *, partial: bool) -> str:
+    problem = line.problem or ""
+    if not partial:
+        raise UnscorableError(f"{problem}\nNothing was scored; --partial leaves such lines out.")
+    notice(problem)
+    return problem
+
+
+def _explain(number: int, judged: Score) -> None:
+    for task in judged.sub_tasks:
+        for finding in task.findings:
+            sys.stderr.write(f"line {number}, {judged.composition_id}, {task.task_id}: {finding}\n")

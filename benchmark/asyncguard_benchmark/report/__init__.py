@@ -1,0 +1,1 @@
+"""Reports: figures by condition, as text, Markdown, HTML and JSON."""

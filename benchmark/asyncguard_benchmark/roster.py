@@ -1,0 +1,81 @@
+"""Agents and players by name, so that a command line and a saved episode can speak of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from asyncguard_benchmark.agents.eager import EagerAgent
+from asyncguard_benchmark.agents.plan import plan_of
+from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.agents.simulated import SimulatedAgent
+from asyncguard_benchmark.arms import ARMS, NONE
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.names import PLAIN
+from asyncguard_benchmark.players.guarded import Setting, play_graph, play_middleware
+from asyncguard_benchmark.players.plain import play_plain
+from asyncguard_benchmark.runner import Player
+from asyncguard_benchmark.scenario import Composition
+
+AGENTS: Mapping[str, type[SimulatedAgent]] = {"oracle": OracleAgent, "serial": SerialAgent, "eager": EagerAgent}
+_GUARDED: Mapping[str, Callable[..., Any]] = {"graph": play_graph, "middleware": play_middleware}
+
+_T = TypeVar("_T")
+
+
+class UnknownNameError(BenchmarkError):
+    """No agent, player or arm has this name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSpec:
+    """A simulated agent, before it is made for a composition."""
+
+    kind: str
+    """A name in `AGENTS`."""
+    settings: Mapping[str, float] = field(default_factory=dict)
+    """Fields of the agent that differ from their defaults."""
+
+    @property
+    def label(self) -> str:
+        """Kind and settings as one name."""
+        return ",".join([self.kind, *(f"{name}={value:g}" for name, value in sorted(self.settings.items()))])
+
+    def make(self, composition: Composition, seed: int) -> SimulatedAgent:
+        """The agent for one composition.
+
+        Args:
+            composition: Whose plan it is given.
+            seed: Seed of what it draws, if it draws anything.
+        """
+        maker = _named(AGENTS, self.kind, "agent")
+        fields: dict[str, Any] = {"plan": plan_of(composition), "name": self.label, **self.settings}
+        unknown = sorted(set(fields) - set(maker.model_fields))
+        if unknown:
+            raise UnknownNameError(f"the agent {self.kind} has no {', '.join(unknown)}")
+        return maker(**fields, **({"seed": seed} if "seed" in maker.model_fields else {}))
+
+
+def player_of(name: str, arm: str, *, declared: bool) -> Player:
+    """A player by name, with the guards of an arm.
+
+    Args:
+        name: `plain`, `graph` or `middleware`.
+        arm: A name in `ARMS`; the plain player has no guards and takes `none` only.
+        declared: Whether the tools declare footprints, effects and scope to the guards.
+
+    Raises:
+        UnknownNameError: one of the names is unknown, or the plain player is to have guards.
+    """
+    config = _named(ARMS, arm, "arm")
+    if name == PLAIN:
+        if arm != NONE:
+            raise UnknownNameError(f"the plain player has no guards, so it cannot play the arm {arm}")
+        return play_plain
+    return partial(_named(_GUARDED, name, "player"), setting=Setting(config=config, declared=declared))
+
+
+def _named(known: Mapping[str, _T], name: str, what: str) -> _T:
+    if name not in known:
+        raise UnknownNameError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+    return known[name]
