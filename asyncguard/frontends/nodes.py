@@ -92,7 +92,7 @@ class Nodes:
             view=view_message(session),
         )
         tasks = [task.task.id for task in session.ledger.tasks()]
-        said = await self.binding.bound(tasks).ainvoke([self.system, *sent] if self.system else sent, config)
+        said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
         message = with_usable_ids(said, self.engine.ports.new_id, state["messages"])
         turn = take_turn(session, message, self.binding.task_argument)
         match turn.verdict:
