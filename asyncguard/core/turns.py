@@ -13,6 +13,9 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.toolspec import Mode
 
+ASKED = "interrupt"
+"""The error of an attempt that ended with a question to a person."""
+
 
 class Step(StrEnum):
     """What the runtime does next."""
@@ -63,7 +66,8 @@ def next_step(board: Scoreboard) -> Step:
 def dispatchable(board: Scoreboard) -> list[CallRecord]:
     """Admitted calls that may be issued now.
 
-    Calls that ask a person go one at a time: answers are matched to questions by their order within a node.
+    Calls that ask a person go one at a time, the one whose question is out first: answers are matched to questions by
+    their order within a node.
     """
     queued = board.ledger.in_state(CallState.QUEUED)
     asking = [record for record in queued if board.asks_person(record)]
@@ -71,7 +75,7 @@ def dispatchable(board: Scoreboard) -> list[CallRecord]:
         return queued
     others = [record for record in queued if not board.asks_person(record)]
     busy = any(board.asks_person(record) for record in board.ledger.in_state(CallState.PENDING))
-    return others if busy else [*others, asking[0]]
+    return others if busy else [*others, min(asking, key=lambda record: (record.error != ASKED, record.call.sequence))]
 
 
 def has_news(board: Scoreboard) -> bool:

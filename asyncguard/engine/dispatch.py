@@ -7,7 +7,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode
-from asyncguard.core.turns import Step, dispatchable, next_step
+from asyncguard.core.turns import ASKED, Step, dispatchable, next_step
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Job, Result, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.recovery.policy import FailedAttempt, Recovery, decide, lost_outcome
@@ -108,7 +108,8 @@ def _consider(session: Session, record: CallRecord) -> None:
         attempted=board.spec(record.tool),
         record=record,
     )
-    recovery = decide(failed, session.engine.config, session.ledger.retries)
+    # Decided recoveries count before they are carried out: many calls may fail at once.
+    recovery = decide(failed, session.engine.config, session.ledger.retries + len(session.recoveries))
     if recovery.action is ev.RecoveryAction.GIVE_UP:
         give_up(session, record, recovery)
     else:
@@ -160,7 +161,7 @@ def take_escape(session: Session, key: str) -> BaseException:
         key=key,
         action=ev.RecoveryAction.RETRY,
         attempt=record.attempts,
-        error="interrupt",
+        error=ASKED,
         reason="a person was asked",
     )
     return error

@@ -122,7 +122,7 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
                 for action in (ev.RecoveryAction.RETRY, ev.RecoveryAction.FALLBACK):
                     recover(session, action)
             case Step.ESCAPE:
-                if not await _past_escape(session, own):
+                if not await _past_escape(session, handlers, own):
                     return Step.MODEL
             case _:
                 if step is Step.MODEL:
@@ -131,9 +131,10 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
                 return step
 
 
-async def _past_escape(session: Session, own: CallRecord | None) -> bool:
+async def _past_escape(session: Session, handlers: HeldHandlers, own: CallRecord | None) -> bool:
     """Raise an interrupt of one's own tool, or wait while another wrapper raises its; whether to go on waiting."""
     if own is not None and own.key in session.escapes:
+        handlers.drop(own.key)  # the answer will come with the handler of the wrapper's next run
         raise take_escape(session, own.key)
     if own is None or own.state is not CallState.PENDING:
         return False

@@ -1,10 +1,12 @@
 """The history as one provider wants it: stored messages stay as they are, only the request is adapted."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 
+from asyncguard.frontends.reading import call_id_of, names_call
 from asyncguard.frontends.writing import is_ours, is_pair, without
 
 TOLERANT_PROVIDERS = frozenset(
@@ -20,6 +22,9 @@ TOLERANT_PROVIDERS = frozenset(
     }
 )
 """Providers that accept a user message directly behind a tool message; all others are spared it."""
+
+_SENDS_UNREADABLE = frozenset({"openai", "azure", "anthropic", "mistral", "mistralai"})
+"""Providers whose integration sends unreadable calls back as they were; in content blocks not all of them do."""
 
 BRIDGE = "I have noted the tool messages so far."
 LEAD_IN = "Results of earlier calls have arrived."
@@ -62,6 +67,20 @@ def _with_pairs_led_in(messages: list[AnyMessage]) -> list[AnyMessage]:
             led.append(HumanMessage(content=LEAD_IN))
         led.append(message)
     return led
+
+
+def _with_all_calls(message: AnyMessage, provider: str) -> AnyMessage:
+    """The message with its unreadable calls where the integration would leave them out, and their answers alone."""
+    if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
+        return message
+    if provider in _SENDS_UNREADABLE and isinstance(message.content, str):
+        return message
+    blocks: list[Any] = message.content if isinstance(message.content, list) else []
+    held = {call_id_of(block) for block in blocks if names_call(block)}
+    left_out = [call for call in message.invalid_tool_calls if call["id"] not in held]
+    shown = [ToolCall(name=str(call["name"]), args={}, id=call["id"], type="tool_call") for call in left_out]
+    rest = [call for call in message.invalid_tool_calls if call["id"] in held]
+    return message.model_copy(update={"tool_calls": [*message.tool_calls, *shown], "invalid_tool_calls": rest})
 
 
 def _bridged(messages: list[AnyMessage]) -> list[AnyMessage]:

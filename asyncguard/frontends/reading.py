@@ -1,7 +1,8 @@
 """Reading model messages: whatever a model sends becomes calls with usable ids, or a problem to tell it about."""
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -9,44 +10,90 @@ from langchain_core.messages import AIMessage, AnyMessage
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tasks import SOLE_TASK
 from asyncguard.engine.intake import Wish
+from asyncguard.frontends.plain import is_plain_text, plain_content, plain_text, problem_with
 
-_MAX_DEPTH = 64
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_ERROR = 200
+_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "invalid_tool_call"})
+"""Content blocks that stand for a call, in the words of the integrations."""
 
 
-def with_usable_ids(message: AIMessage, new_id: Any, history: Sequence[AnyMessage] = ()) -> AIMessage:
-    """The message with an id, and with a unique, non-empty id and a well-formed name on each call.
+def with_usable_ids(message: AIMessage, new_id: Callable[[], str], history: Sequence[AnyMessage] = ()) -> AIMessage:
+    """The message as it can be stored, answered and sent back; itself where nothing is wrong with it.
 
     A call without an id cannot be answered, and two calls with one id cannot be told apart: some servers count calls
-    from 0 in each message. An invented name may hold characters that a provider refuses when it reads the history again.
+    from 0 in each message. An invented name may hold characters that a provider refuses in a history.
+    A call whose arguments are no plain JSON object becomes an unreadable one.
 
     Args:
         message: As the model sent it.
         new_id: Makes a fresh id.
         history: Earlier messages, whose ids are taken.
     """
-    seen = _ids_in(history) if message.tool_calls or message.invalid_tool_calls else set()
-    known = message.id is not None and all(earlier.id != message.id for earlier in history)
-    changed = not known
-    calls: dict[str, list[dict[str, Any]]] = {"tool_calls": [], "invalid_tool_calls": []}
-    for field in calls:
-        for call in getattr(message, field):
-            call_id, name = call.get("id"), call.get("name")
-            fixed = dict(call)
-            if not isinstance(call_id, str) or not call_id.strip() or call_id in seen:
-                fixed["id"] = f"call_{new_id()}"
-            fixed["name"] = _usable_name(name)
-            seen.add(fixed["id"])
-            changed = changed or fixed != call
-            calls[field].append(fixed)
-    if not changed and not _blank_beside_calls(message):
+    calling: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    seen = _ids_in(history) if calling else set()
+    known = bool(message.id) and all(earlier.id != message.id for earlier in history)
+    readable: list[dict[str, Any]] = []
+    unreadable: list[dict[str, Any]] = []
+    for call in message.tool_calls:
+        fixed = {**call, **_identity(call, seen, new_id)}
+        if problem := problem_with(fixed["args"]):
+            fixed |= {"type": "invalid_tool_call", "args": "{}", "error": problem}
+        (unreadable if problem else readable).append(fixed)
+    for broken in message.invalid_tool_calls:
+        texts = {name: _text_or_none(broken.get(name)) for name in ("args", "error")}
+        unreadable.append({**broken, **texts, **_identity(broken, seen, new_id)})
+    made = [*readable, *unreadable]
+    update: dict[str, Any] = {
+        "id": message.id if known else f"run-{new_id()}",
+        "tool_calls": readable,
+        "invalid_tool_calls": unreadable,
+        "content": _usable_content(message, {call["id"] for call in made if call in calling}, calling=bool(made)),
+    }
+    if all(getattr(message, name) == value for name, value in update.items()):
         return message
-    update: dict[str, Any] = {**calls, "id": message.id if known else f"run-{new_id()}"}
-    if _blank_beside_calls(message):
-        update["content"] = ""
-    if message.additional_kwargs.get("tool_calls"):
+    if "tool_calls" in message.additional_kwargs:  # the provider's own form of the calls, outdated now
         update["additional_kwargs"] = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
     return message.model_copy(update=update)
+
+
+def _identity(call: Mapping[str, Any], seen: set[str], new_id: Callable[[], str]) -> dict[str, str]:
+    """Id and name of a call as they can be answered; the id is noted as seen."""
+    call_id = call.get("id")
+    if not isinstance(call_id, str) or not call_id.strip() or call_id in seen or not is_plain_text(call_id):
+        call_id = f"call_{new_id()}"
+    seen.add(call_id)
+    return {"id": call_id, "name": _usable_name(call.get("name"))}
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else plain_text(str(value))
+
+
+def _usable_content(message: AIMessage, kept_ids: Collection[str], *, calling: bool) -> Any:
+    """The content as a provider takes it back.
+
+    Some integrations keep calls in the content, too, and send those blocks again: one of a call that is none, or was
+    changed here, is taken out, and made anew from the call by the integration. White space beside calls says
+    nothing, and one provider refuses it.
+    """
+    content: Any = message.content
+    if isinstance(content, list):
+        kept = [block for block in content if not names_call(block) or call_id_of(block) in kept_ids]
+        return plain_content(content if len(kept) == len(content) else kept)
+    if not isinstance(content, str) or (calling and not content.strip()):
+        return ""
+    return plain_text(content)
+
+
+def names_call(block: Any) -> bool:
+    """Whether a content block stands for a call."""
+    return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
+
+
+def call_id_of(block: Mapping[str, Any]) -> Any:
+    """The id of the call for which a content block stands."""
+    return block.get("call_id") or block.get("id")
 
 
 def _ids_in(history: Sequence[AnyMessage]) -> set[str]:
@@ -56,12 +103,6 @@ def _ids_in(history: Sequence[AnyMessage]) -> set[str]:
         if isinstance(message, AIMessage)
         for call in (*message.tool_calls, *message.invalid_tool_calls)
     }
-
-
-def _blank_beside_calls(message: AIMessage) -> bool:
-    """White space beside calls says nothing, and one provider refuses it."""
-    text = message.content
-    return isinstance(text, str) and text != "" and not text.strip() and bool(message.tool_calls)
 
 
 def _usable_name(name: Any) -> str:
@@ -78,27 +119,34 @@ def wishes_of(message: AIMessage, board: Scoreboard, task_argument: str) -> list
         task_argument: Name of the task argument, stripped from the arguments.
     """
     wishes = [_wish(call["name"], call["args"], str(call["id"]), board, task_argument) for call in message.tool_calls]
-    for broken in message.invalid_tool_calls:
-        text = str(broken.get("error") or "").splitlines()
-        problem = "The arguments are not valid JSON" + (f" ({text[0][:160]})" if text else "")
-        wishes.append(
-            Wish(
-                tool=str(broken.get("name")),
-                arguments={},
-                call_id=str(broken["id"]),
-                task=_default_task(board),
-                problem=problem + "; send the call again with a JSON object.",
-            )
-        )
+    wishes += [_unreadable_wish(broken, board) for broken in message.invalid_tool_calls]
     return wishes
 
 
+def _unreadable_wish(broken: Mapping[str, Any], board: Scoreboard) -> Wish:
+    return Wish(
+        tool=str(broken["name"]),
+        arguments={},
+        call_id=str(broken["id"]),
+        task=_default_task(board),
+        problem=f"{_why_unreadable(broken)} Send the call again with a valid JSON object.",
+    )
+
+
+def _why_unreadable(broken: Mapping[str, Any]) -> str:
+    """What is wrong with the arguments, found anew: integrations wrap it in advice to their own users."""
+    try:
+        value = json.loads(str(broken.get("args")))
+    except (ValueError, RecursionError) as error:
+        return f"The arguments are not valid JSON ({error})."
+    told = str(broken.get("error") or "").splitlines()
+    return problem_with(value) or (told[0][:_MAX_ERROR] if told else "The arguments could not be read.")
+
+
 def _wish(tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argument: str) -> Wish:
-    problem, task = "", _default_task(board)
-    if not isinstance(arguments, Mapping) or not all(isinstance(name, str) for name in arguments):
-        arguments, problem = {}, "The arguments have to be a JSON object."
-    elif _depth_above(arguments, _MAX_DEPTH):
-        arguments, problem = {}, f"The arguments are nested more than {_MAX_DEPTH} levels deep; send a flatter object."
+    task = _default_task(board)
+    if problem := problem_with(arguments):
+        arguments = {}
     elif board.several_tasks and task_argument in arguments:
         given = arguments[task_argument]
         arguments = {name: value for name, value in arguments.items() if name != task_argument}
@@ -114,16 +162,3 @@ def _default_task(board: Scoreboard) -> str:
     if len(tasks) == 1:
         return tasks[0].task.id
     return SOLE_TASK if not tasks else ""
-
-
-def _depth_above(value: Any, limit: int) -> bool:
-    level: list[Any] = [value]
-    for _ in range(limit):
-        level = [
-            item
-            for holder in level
-            for item in (holder.values() if isinstance(holder, Mapping) else holder if isinstance(holder, list) else ())
-        ]
-        if not level:
-            return False
-    return True

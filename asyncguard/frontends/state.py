@@ -2,11 +2,14 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, cast
 
 from langchain_core.messages import AnyMessage, RemoveMessage, convert_to_messages
 from langgraph.channels import DeltaChannel, EphemeralValue
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+# Before Python 3.12, Pydantic makes schemas of no other TypedDict, and servers ask for the schemas of the state.
+from typing_extensions import TypedDict
 
 SNAPSHOT_EVERY = 500
 """Writes between full copies of a channel. Storage grows with what is written, and with one copy per so many steps."""

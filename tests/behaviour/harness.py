@@ -130,6 +130,12 @@ class Agent:
         """Answer an interrupt."""
         return await self.go(Command(resume=value), thread)
 
+    async def answer(self, value: Any, thread: str) -> Outcome:
+        """Answer all that the latest run asked, each question alike or by a function of the question."""
+        asked = self.outcomes[-1].state["__interrupt__"]
+        answers = {item.id: value(item.value) if callable(value) else value for item in asked}
+        return await self.resume(answers if len(answers) > 1 else answers[asked[0].id], thread)
+
     def run(self, said: str | None = None, *, tasks: Sequence[Any] | None = None, thread: str | None = None) -> Outcome:
         """A whole run on a loop with virtual time."""
         return run_virtual(self.say(said, tasks=tasks, thread=thread)).result

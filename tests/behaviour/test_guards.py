@@ -122,7 +122,7 @@ def test_capacity_cuts_an_oversized_result_and_says_so(agent_of: AgentOf) -> Non
 
 @ON_OFF
 def test_completion(on: bool, agent_of: AgentOf) -> None:
-    """ "All done" with an untouched task is questioned once."""
+    """A last word with an untouched task is questioned once."""
     model = ScriptedChatModel(
         script(
             calls(("find", {"city": "Rome", "task_id": "a"})),

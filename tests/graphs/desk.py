@@ -1,0 +1,139 @@
+"""Loading the travel desk as LangGraph's server does, and starting that server."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from langchain_core.messages import HumanMessage, convert_to_messages
+
+from asyncguard.frontends.providers import request_view
+from asyncguard.testing import check_history_all
+
+ROOT = Path(__file__).resolve().parents[2]
+DESK = ROOT / "graphs" / "travel_desk.py"
+
+
+def load_desk() -> ModuleType:
+    """A fresh module with fresh agents, made from the environment of now."""
+    spec = importlib.util.spec_from_file_location("travel_desk_under_test", DESK)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check_next_request(messages: Sequence[Any]) -> None:
+    """The next request of this conversation is one that every provider takes."""
+    following = [*convert_to_messages(messages), HumanMessage(content="And now?")]
+    check_history_all(request_view(following, provider="unknown", nonce="no thread has this nonce"))
+
+
+def effects_in(path: Path) -> list[Mapping[str, Any]]:
+    """What was done to the world, in order."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A running development server."""
+
+    url: str
+    """Its address."""
+    log: Path
+    """What it printed."""
+    effects: Path
+    """What its tools did."""
+    trace: Path
+    """The structured log of its agents."""
+
+    def bookings(self, traveller: str) -> list[str]:
+        """The offers that were booked for a traveller, in order."""
+        return [e["offer"] for e in effects_in(self.effects) if e["effect"] == "booked" and e["traveller"] == traveller]
+
+
+@contextlib.contextmanager
+def running_server(folder: Path) -> Iterator[Server]:
+    """Start ``langgraph dev`` on the repository's langgraph.json, and stop it with all it started.
+
+    Args:
+        folder: For its files.
+    """
+    server = Server(
+        url=f"http://127.0.0.1:{_free_port()}",
+        log=folder / "server.log",
+        effects=folder / "effects.jsonl",
+        trace=folder / "trace.jsonl",
+    )
+    with server.log.open("wb") as log:
+        process = subprocess.Popen(
+            _command(server), cwd=ROOT, env=_environment(server), stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        _wait_until_up(server, process)
+        yield server
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=5)
+
+
+def _command(server: Server) -> list[str]:
+    # By the interpreter of the tests: its environment holds the library and the server.
+    start = "from langgraph_cli.cli import cli; cli()"
+    port = server.url.rpartition(":")[2]
+    return [sys.executable, "-c", start, "dev", "--no-browser", "--no-reload", "--port", port]
+
+
+def _environment(server: Server) -> dict[str, str]:
+    return {
+        **os.environ,
+        "ASYNCGUARD_DESK_EFFECTS": str(server.effects),
+        "ASYNCGUARD_DESK_TRACE": str(server.trace),
+        "ASYNCGUARD_MODEL": "",
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+        "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
+        "LANGSMITH_TRACING": "false",
+        "NO_COLOR": "1",
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_until_up(server: Server, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + 45
+    while time.monotonic() < end:
+        assert process.poll() is None, f"The server ended with code {process.returncode}:\n{server.log.read_text()}"
+        if _answers(f"{server.url}/ok"):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"The server did not come up:\n{server.log.read_text()}")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
