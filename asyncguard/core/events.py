@@ -320,7 +320,8 @@ def _converter(kind: str, name: str) -> Callable[[Any], Any] | None:
         return str
     if name in _TUPLES:
         return list
-    return {"call": _call_to_json, "arguments": _optional_dict}.get(name)
+    special: dict[str, Callable[[Any], Any]] = {"call": _call_to_json, "arguments": _optional_dict}
+    return special.get(name)
 
 
 # Looked up once: an event is written for every move of every call.

@@ -26,7 +26,6 @@ from asyncguard.engine.session import Session
 from asyncguard.errors import ToolFault
 from asyncguard.frontends.writing import text_of
 
-
 _FROM_LANGCHAIN = frozenset({"config", "callbacks", "run_manager"})
 """Parameters that LangChain fills in by itself whenever a tool is called."""
 
@@ -138,7 +137,7 @@ def _refused_input(tool: BaseTool, call: ToolCall, error: ValidationError) -> To
 
 def needs_injection(tool: BaseTool) -> bool:
     """Whether a tool takes something from the graph: state, store, runtime, or an argument hidden from the model."""
-    schema = tool.tool_call_schema
+    schema: Any = tool.tool_call_schema
     shown = set(schema.get("properties", {})) if isinstance(schema, dict) else set(schema.model_fields)
     code = getattr(tool, "coroutine", None) or getattr(tool, "func", None) or tool._run  # noqa: SLF001 - its signature
     parameters = inspect.signature(code).parameters.values()
