@@ -44,6 +44,21 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
                 session.note(ev.CallSquashed, key=record.key, reason="the process that held it ended")
 
 
+def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
+    """Report open calls that nobody here can run, once all wrappers have returned and none will bring a handler.
+
+    Such calls are left by a process that ended; kept open, they would be waited for in vain.
+    """
+    reason = "the process that held it ended"
+    for record in session.ledger.in_state(CallState.QUEUED):
+        if not handlers.holds(record.key):
+            session.note(ev.CallCancelled, key=record.key, reason=reason)
+    for state in (CallState.DEFERRED, CallState.HELD):
+        for record in session.ledger.in_state(state):
+            if not handlers.holds(record.key):
+                session.note(ev.CallSquashed, key=record.key, reason=reason)
+
+
 def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:
     session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
     session.note(

@@ -33,9 +33,9 @@ from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
 from asyncguard.frontends.conversation import Conversation
-from asyncguard.frontends.declarations import specs_of
+from asyncguard.frontends.declarations import declared, specs_of
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
-from asyncguard.frontends.joining import drop_answered, squash_without_handlers
+from asyncguard.frontends.joining import drop_answered, squash_without_handlers, withdraw_unrunnable
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, wait_for_turn
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.providers import provider_of
@@ -90,7 +90,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """
         super().__init__()
         self._given = tuple(specs)
-        self.engine = Engine(config or GuardConfig(), {}, ports or Ports())
+        # Known before the tools are: a resumed run may have to decide about calls before the model is asked.
+        self.engine = Engine(config or GuardConfig(), {spec.name: spec for spec in specs}, ports or Ports())
         self._registry = Registry(self.engine)
         self._handlers: dict[tuple[str, str], HeldHandlers] = {}
         self._known_tools: dict[str, BaseTool] = {}
@@ -132,6 +133,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """Wait until the model is due a turn, and tell it what came in late."""
         config = get_config()
         session, handlers = self._joined(state, config)
+        drop_answered(session, state["messages"])
+        withdraw_unrunnable(session, handlers)
         decided = handlers.take_turn_after() == session.ledger.last_message
         if session.ledger.turns and session.ledger.ended is None and not decided:
             await self._rest(session, handlers, config)
@@ -259,6 +262,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
         """Issue an admitted call and answer it when the model is due a turn: with the result, or with a placeholder."""
+        self._meet(request.tool)
         session, handlers = self._joined(request.state, get_config())
         drop_answered(session, request.state["messages"])
         call_id = str(request.tool_call["id"])
@@ -295,6 +299,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         everything = list(self._known_tools.values())
         specs = specs_of(everything, self._given)
         self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
+
+    def _meet(self, tool: BaseTool | None) -> None:
+        """Learn how a tool is declared where its call is run again before the model was asked in this process."""
+        if tool is not None and tool.name not in self.engine.specs:
+            self.engine.specs[tool.name] = declared(tool)
 
     def _session(self, state: Any, config: RunnableConfig) -> Session:
         namespace = namespace_of(config)
