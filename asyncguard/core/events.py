@@ -7,7 +7,7 @@ prints them and the timeline is drawn from them. Each has a stable ``kind``, tur
 ``at`` is the engine's clock in seconds (monotonic within a process), ``n`` the logical counter that breaks ties.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -302,20 +302,43 @@ _NAMES = {event: tuple(item.name for item in fields(event)) for event in EVENT_T
 _CALL_NAMES = tuple(item.name for item in fields(Call))
 
 
+def _call_to_json(call: Call) -> dict[str, Any]:
+    data = {name: getattr(call, name) for name in _CALL_NAMES}
+    data["arguments"] = dict(call.arguments)
+    reads, writes = call.footprint.reads, call.footprint.writes
+    data["footprint"] = [None if side is None else sorted(side) for side in (reads, writes)]
+    return data
+
+
+def _optional_dict(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if value is None else dict(value)
+
+
+def _converter(kind: str, name: str) -> Callable[[Any], Any] | None:
+    """How a field becomes JSON, ``None`` if it is JSON already."""
+    if (kind, name) in _ENUMS:
+        return str
+    if name in _TUPLES:
+        return list
+    special: dict[str, Callable[[Any], Any]] = {"call": _call_to_json, "arguments": _optional_dict}
+    return special.get(name)
+
+
+# Looked up once: an event is written for every move of every call.
+_CONVERTED = {
+    event: tuple((name, convert) for name in names if (convert := _converter(event.kind, name)) is not None)
+    for event, names in _NAMES.items()
+}
+
+
 def to_json(event: Event) -> dict[str, Any]:
     """The event as plain JSON values (str, int, float, bool, None, list, dict)."""
+    cls = type(event)
     data: dict[str, Any] = {"kind": event.kind}
-    for name in _NAMES[type(event)]:
-        value = getattr(event, name)
-        if isinstance(value, StrEnum):
-            value = value.value
-        elif isinstance(value, tuple):
-            value = list(value)
-        elif isinstance(value, Call):
-            value = _call_to_json(value)
-        elif isinstance(value, Mapping):
-            value = dict(value)
-        data[name] = value
+    for name in _NAMES[cls]:
+        data[name] = getattr(event, name)
+    for name, convert in _CONVERTED[cls]:
+        data[name] = convert(data[name])
     return data
 
 
@@ -342,14 +365,6 @@ def _value(kind: str, name: str, value: Any) -> Any:
     if name in _TUPLES:
         return tuple(value)
     return _call_from_json(value) if name == "call" else value
-
-
-def _call_to_json(call: Call) -> dict[str, Any]:
-    data = {name: getattr(call, name) for name in _CALL_NAMES}
-    data["arguments"] = dict(call.arguments)
-    reads, writes = call.footprint.reads, call.footprint.writes
-    data["footprint"] = [None if side is None else sorted(side) for side in (reads, writes)]
-    return data
 
 
 def _call_from_json(data: Mapping[str, Any]) -> Call:

@@ -21,3 +21,5 @@ class Symptom:
     """What the tool itself says; ``None`` if it says nothing."""
     started: bool = True
     """Whether the effect may have begun."""
+    answered: bool = False
+    """Whether the tool itself answered, and said that it failed: its outcome is known."""

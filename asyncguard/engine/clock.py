@@ -39,7 +39,9 @@ class LoopClock:
         """Wait on the running loop."""
         if event.is_set():
             return True
-        if timeout is not None and timeout <= 0:
+        if timeout is None:
+            return await event.wait()
+        if timeout <= 0:
             return False
         try:
             async with asyncio.timeout(timeout):

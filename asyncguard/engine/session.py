@@ -165,10 +165,15 @@ class Session:
 
     def wake(self) -> None:
         """Wake everybody who waits for a change."""
+        if not self._waiters:
+            return
         with self._lock:
             waiters, self._waiters = self._waiters, []
+        here = _running_loop()
         for loop, event in waiters:
-            if not loop.is_closed():
+            if loop is here:
+                event.set()
+            elif not loop.is_closed():
                 loop.call_soon_threadsafe(event.set)
 
     async def wait_changed(self, timeout: float | None) -> bool:
@@ -190,6 +195,13 @@ class Session:
     def idle(self) -> bool:
         """Whether nothing of this session is alive, so that it can be folded anew from the state at any time."""
         return not (self.ledger.any_open() or self._outbox or self._completions or self._waiters)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 _ENDED = {

@@ -1,12 +1,12 @@
 """The model with its tools bound, once per set of tasks: binding converts every schema and costs more than a turn."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage
-from langchain_core.runnables import Runnable
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.core.toolspec import ToolSpec
@@ -52,12 +52,21 @@ class ModelBinding:
         self.provider = provider_of(model)
         self.task_argument = task_argument(specs)
 
-    def bound(self, tasks: Sequence[str]) -> Runnable[LanguageModelInput, AIMessage]:
-        """The model with the tools as they are shown for these tasks.
+    async def ask(self, messages: list[AnyMessage], tasks: Sequence[str], config: RunnableConfig) -> AIMessage:
+        """Ask the model, with the tools as they are shown for these tasks.
 
         Args:
+            messages: What to send.
             tasks: Ids of the tasks of the thread.
+            config: Of the node: callbacks and tags.
         """
+        bound = self._bound_for(tasks)
+        if type(bound) is RunnableBinding and not bound.config and not bound.config_factories:
+            # The binding only adds its arguments; calling through it would merge the configs once more a turn.
+            return cast(AIMessage, await bound.bound.ainvoke(messages, config, **bound.kwargs))
+        return await bound.ainvoke(messages, config)
+
+    def _bound_for(self, tasks: Sequence[str]) -> Runnable[LanguageModelInput, AIMessage]:
         name = tuple(tasks) if len(tasks) > 1 else ()
         if name not in self._bound:
             if len(self._bound) > 64:

@@ -32,12 +32,13 @@ from asyncguard.engine.dispatch import issue, settle_lost
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
+from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import declared, specs_of
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
 from asyncguard.frontends.joining import drop_answered, squash_without_handlers, withdraw_unrunnable
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, wait_for_turn
 from asyncguard.frontends.namespaces import namespace_of
-from asyncguard.frontends.providers import provider_of, request_view
+from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.reading import with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.schemas import shown_tools, task_argument
@@ -171,26 +172,26 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
         """Show the model its tools and the state of its tasks."""
-        return self._with_ids(handler(self._prepared(request)), request.messages)
+        prepared, conversation = self._prepared(request)
+        return self._with_ids(handler(prepared), conversation)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
-        return self._with_ids(await handler(self._prepared(request)), request.messages)
+        prepared, conversation = self._prepared(request)
+        return self._with_ids(await handler(prepared), conversation)
 
-    def _prepared(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Conversation]:
         state: Any = request.state
         session = self._session(state, get_config())
         own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
         self._learn(own)
-        messages = request_view(
-            request.messages,
-            provider=provider_of(request.model),
-            nonce=state["asyncguard"]["nonce"],
-            view=view_message(session),
-        )
+        conversation = self._registry.conversation(session, state["asyncguard"]["nonce"])
+        conversation.read(request.messages, provider_of(request.model))
+        messages = conversation.request(view_message(session))
         tasks = tuple(task.task.id for task in session.ledger.tasks())
         strict = request.model_settings.get("strict")
-        return request.override(messages=messages, tools=self._tools_for(own, request.tools, tasks, strict))
+        tools = self._tools_for(own, request.tools, tasks, strict)
+        return request.override(messages=messages, tools=tools), conversation
 
     def _tools_for(
         self, own: list[BaseTool], tools: list[BaseTool | dict[str, Any]], tasks: tuple[str, ...], strict: bool | None
@@ -203,10 +204,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             )
         return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
 
-    def _with_ids(self, response: ModelResponse[Any], history: Sequence[AnyMessage]) -> ModelResponse[Any]:
+    def _with_ids(self, response: ModelResponse[Any], conversation: Conversation) -> ModelResponse[Any]:
         new_id = self.engine.ports.new_id
         response.result = [
-            with_usable_ids(message, new_id, history) if isinstance(message, AIMessage) else message
+            with_usable_ids(message, new_id, conversation.ids) if isinstance(message, AIMessage) else message
             for message in response.result
         ]
         return response

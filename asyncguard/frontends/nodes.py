@@ -27,7 +27,6 @@ from asyncguard.frontends.approvals import asked, decision
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
 from asyncguard.frontends.namespaces import namespace_of
-from asyncguard.frontends.providers import request_view
 from asyncguard.frontends.reading import with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.running import ToolRunner
@@ -85,15 +84,12 @@ class Nodes:
         session = self._session(state, config)
         if reason := exhausted(session):
             return self._ended(session, reason, [closing_message(session, reason)])
-        sent = request_view(
-            state["messages"],
-            provider=self.binding.provider,
-            nonce=state["asyncguard"]["nonce"],
-            view=view_message(session),
-        )
+        conversation = self.registry.conversation(session, state["asyncguard"]["nonce"])
+        conversation.read(state["messages"], self.binding.provider)
+        sent = conversation.request(view_message(session))
         tasks = [task.task.id for task in session.ledger.tasks()]
-        said = await self.binding.bound(tasks).ainvoke([self.system, *sent] if self.system else sent, config)
-        message = with_usable_ids(said, self.engine.ports.new_id, state["messages"])
+        said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
+        message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)
         turn = take_turn(session, message, self.binding.task_argument)
         match turn.verdict:
             case ev.CompletionVerdict.END:

@@ -47,26 +47,31 @@ def request_view(
         nonce: Taken out of what the user wrote, so that nobody but the runtime can use it.
         view: The task-state view, added at the end, so that the prefix stays the same from turn to turn.
     """
-    sent = _with_pairs_led_in([_without_nonce(message, nonce) for message in messages])
-    if view is not None:
-        sent.append(view)
-    return sent if provider in TOLERANT_PROVIDERS else _bridged(sent)
+    sent: list[AnyMessage] = []
+    for message in [*messages, *([view] if view is not None else [])]:
+        append_adapted(sent, message, provider=provider, nonce=nonce)
+    return sent
+
+
+def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str, nonce: str) -> None:
+    """Append one stored message to the messages to send, as the provider wants it; what was appended stays."""
+    before = sent[-1] if sent else None
+    if isinstance(message, AIMessage):
+        if is_pair(message) and isinstance(before, AIMessage):
+            # A synthetic call directly behind a model's text would be a second model turn, which Gemini refuses.
+            sent.append(HumanMessage(content=LEAD_IN))
+        message = _with_all_calls(message, provider)
+    elif isinstance(message, HumanMessage | SystemMessage):
+        message = _without_nonce(message, nonce)
+        if isinstance(before, ToolMessage) and isinstance(message, HumanMessage) and provider not in TOLERANT_PROVIDERS:
+            sent.append(AIMessage(content=BRIDGE))
+    sent.append(message)
 
 
 def _without_nonce(message: AnyMessage, nonce: str) -> AnyMessage:
-    if isinstance(message, HumanMessage | SystemMessage) and not is_ours(message) and nonce in str(message.content):
+    if not is_ours(message) and nonce in str(message.content):
         return message.model_copy(update={"content": without(nonce, message.content)})
     return message
-
-
-def _with_pairs_led_in(messages: list[AnyMessage]) -> list[AnyMessage]:
-    """A synthetic call directly behind a model's text would be a second model turn in a row, which Gemini refuses."""
-    led: list[AnyMessage] = []
-    for message in messages:
-        if is_pair(message) and led and isinstance(led[-1], AIMessage):
-            led.append(HumanMessage(content=LEAD_IN))
-        led.append(message)
-    return led
 
 
 def _with_all_calls(message: AnyMessage, provider: str) -> AnyMessage:
@@ -81,12 +86,3 @@ def _with_all_calls(message: AnyMessage, provider: str) -> AnyMessage:
     shown = [ToolCall(name=str(call["name"]), args={}, id=call["id"], type="tool_call") for call in left_out]
     rest = [call for call in message.invalid_tool_calls if call["id"] in held]
     return message.model_copy(update={"tool_calls": [*message.tool_calls, *shown], "invalid_tool_calls": rest})
-
-
-def _bridged(messages: list[AnyMessage]) -> list[AnyMessage]:
-    bridged: list[AnyMessage] = []
-    for message in messages:
-        if isinstance(message, HumanMessage) and bridged and isinstance(bridged[-1], ToolMessage):
-            bridged.append(AIMessage(content=BRIDGE))
-        bridged.append(message)
-    return bridged

@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage
 
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tasks import SOLE_TASK
@@ -18,7 +18,7 @@ _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "invalid_too
 """Content blocks that stand for a call, in the words of the integrations."""
 
 
-def with_usable_ids(message: AIMessage, new_id: Callable[[], str], history: Sequence[AnyMessage] = ()) -> AIMessage:
+def with_usable_ids(message: AIMessage, new_id: Callable[[], str], taken: Collection[str] = ()) -> AIMessage:
     """The message as it can be stored, answered and sent back; itself where nothing is wrong with it.
 
     A call without an id cannot be answered, and two calls with one id cannot be told apart: some servers count calls
@@ -28,21 +28,21 @@ def with_usable_ids(message: AIMessage, new_id: Callable[[], str], history: Sequ
     Args:
         message: As the model sent it.
         new_id: Makes a fresh id.
-        history: Earlier messages, whose ids are taken.
+        taken: Ids of the messages and calls of the history.
     """
     calling: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
-    seen = _ids_in(history) if calling else set()
-    known = bool(message.id) and all(earlier.id != message.id for earlier in history)
+    seen: set[str] = set()
+    known = bool(message.id) and message.id not in taken
     readable: list[dict[str, Any]] = []
     unreadable: list[dict[str, Any]] = []
     for call in message.tool_calls:
-        fixed = {**call, **_identity(call, seen, new_id)}
+        fixed = {**call, **_identity(call, seen, taken, new_id)}
         if problem := problem_with(fixed["args"]):
             fixed |= {"type": "invalid_tool_call", "args": "{}", "error": problem}
         (unreadable if problem else readable).append(fixed)
     for broken in message.invalid_tool_calls:
         texts = {name: _text_or_none(broken.get(name)) for name in ("args", "error")}
-        unreadable.append({**broken, **texts, **_identity(broken, seen, new_id)})
+        unreadable.append({**broken, **texts, **_identity(broken, seen, taken, new_id)})
     made = [*readable, *unreadable]
     update: dict[str, Any] = {
         "id": message.id if known else f"run-{new_id()}",
@@ -57,10 +57,13 @@ def with_usable_ids(message: AIMessage, new_id: Callable[[], str], history: Sequ
     return message.model_copy(update=update)
 
 
-def _identity(call: Mapping[str, Any], seen: set[str], new_id: Callable[[], str]) -> dict[str, str]:
+def _identity(
+    call: Mapping[str, Any], seen: set[str], taken: Collection[str], new_id: Callable[[], str]
+) -> dict[str, str]:
     """Id and name of a call as they can be answered; the id is noted as seen."""
     call_id = call.get("id")
-    if not isinstance(call_id, str) or not call_id.strip() or call_id in seen or not is_plain_text(call_id):
+    usable = isinstance(call_id, str) and call_id.strip() and is_plain_text(call_id)
+    if not isinstance(call_id, str) or not usable or call_id in seen or call_id in taken:
         call_id = f"call_{new_id()}"
     seen.add(call_id)
     return {"id": call_id, "name": _usable_name(call.get("name"))}
@@ -94,15 +97,6 @@ def names_call(block: Any) -> bool:
 def call_id_of(block: Mapping[str, Any]) -> Any:
     """The id of the call for which a content block stands."""
     return block.get("call_id") or block.get("id")
-
-
-def _ids_in(history: Sequence[AnyMessage]) -> set[str]:
-    return {
-        str(call["id"])
-        for message in history
-        if isinstance(message, AIMessage)
-        for call in (*message.tool_calls, *message.invalid_tool_calls)
-    }
 
 
 def _usable_name(name: Any) -> str:

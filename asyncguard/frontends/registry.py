@@ -1,9 +1,11 @@
 """Sessions by thread: the live ones, and only those; an idle session is folded anew from the state when needed."""
 
 from collections import OrderedDict
+from weakref import WeakKeyDictionary
 
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.session import Session
+from asyncguard.frontends.conversation import Conversation
 
 _KEPT_IDLE = 256
 
@@ -19,6 +21,7 @@ class Registry:
         """
         self._engine = engine
         self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._conversations: WeakKeyDictionary[Session, Conversation] = WeakKeyDictionary()
 
     def session(self, thread: str, namespace: str) -> Session:
         """The session of a thread.
@@ -33,6 +36,18 @@ class Registry:
             found = self._sessions[name] = Session(self._engine, thread, namespace)
             self._shrink()
         self._sessions.move_to_end(name)
+        return found
+
+    def conversation(self, session: Session, nonce: str) -> Conversation:
+        """What is known of the history of a session's thread.
+
+        Args:
+            session: The thread.
+            nonce: Its secret part of the delimiters.
+        """
+        found = self._conversations.get(session)
+        if found is None:
+            found = self._conversations[session] = Conversation(nonce)
         return found
 
     def forget(self, session: Session) -> None:

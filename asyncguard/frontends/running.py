@@ -2,16 +2,20 @@
 
 import asyncio
 import contextvars
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
+from functools import partial
 from typing import Any
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.types import Command
+from pydantic import ValidationError
 
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
@@ -21,6 +25,9 @@ from asyncguard.engine.executors.port import Completion, Escape, Failure, Result
 from asyncguard.engine.session import Session
 from asyncguard.errors import ToolFault
 from asyncguard.frontends.writing import text_of
+
+_FROM_LANGCHAIN = frozenset({"config", "callbacks", "run_manager"})
+"""Parameters that LangChain fills in by itself whenever a tool is called."""
 
 
 class ToolRunner:
@@ -35,6 +42,7 @@ class ToolRunner:
             pool: Where sync tools run; LangChain's own pool is too small for many slow tools.
         """
         self._node = ToolNode(list(tools))
+        self._direct = {tool.name: tool for tool in tools if not needs_injection(tool)}
         self._specs = specs
         self._pool = pool
         self._sync = {tool.name for tool in tools if runs_sync(tool)}
@@ -59,16 +67,23 @@ class ToolRunner:
 
         return for_call
 
-    async def _invoke(self, tool: str, call: dict[str, Any], config: RunnableConfig) -> Any:
+    async def _invoke(self, tool: str, call: ToolCall, config: RunnableConfig) -> Any:
+        """Call a tool: through ToolNode where something of the graph has to be injected, directly where not."""
+        direct = self._direct.get(tool)
         if tool not in self._sync:
-            return await self._node.ainvoke([call], config)
+            if direct is None:
+                return await self._node.ainvoke([call], config)
+            try:
+                return await direct.ainvoke(call, config)
+            except ValidationError as error:
+                return _refused_input(direct, call, error)
+        invoke = partial(self._node.invoke, [call], config) if direct is None else partial(_run, direct, call, config)
         context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, context.run, self._node.invoke, [call], config)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, invoke)
 
-    def _call(self, session: Session, record: CallRecord) -> dict[str, Any]:
+    def _call(self, session: Session, record: CallRecord) -> ToolCall:
         arguments = attempt_arguments(session, record) | injected_arguments(session, record)
-        return {"name": record.tool, "args": arguments, "id": record.call.call_id, "type": "tool_call"}
+        return ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
 
 
 def injected_arguments(session: Session, record: CallRecord) -> dict[str, str]:
@@ -98,6 +113,36 @@ def _token(session: Session, record: CallRecord) -> str:
     token = session.engine.inbox.issue(receive)
     session.tokens[key] = token
     return token
+
+
+def _run(tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
+    try:
+        return tool.invoke(call, config)
+    except ValidationError as error:
+        return _refused_input(tool, call, error)
+
+
+def _refused_input(tool: BaseTool, call: ToolCall, error: ValidationError) -> ToolMessage:
+    """What ToolNode tells the model about input that the tool's schema refuses; the tool has not begun.
+
+    Raises:
+        ValidationError: It comes from the tool's own code, which had begun.
+    """
+    schema = tool.args_schema
+    if not (isinstance(schema, type) and error.title == schema.__name__):
+        raise error
+    refused = ToolInvocationError(call["name"], error, call["args"], filtered_errors=error.errors())
+    return ToolMessage(content=refused.message, tool_call_id=str(call["id"]), name=call["name"], status="error")
+
+
+def needs_injection(tool: BaseTool) -> bool:
+    """Whether a tool takes something from the graph: state, store, runtime, or an argument hidden from the model."""
+    schema: Any = tool.tool_call_schema
+    shown = set(schema.get("properties", {})) if isinstance(schema, dict) else set(schema.model_fields)
+    code = getattr(tool, "coroutine", None) or getattr(tool, "func", None) or tool._run  # noqa: SLF001 - its signature
+    parameters = inspect.signature(code).parameters.values()
+    taken = {item.name for item in parameters if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)}
+    return not taken - {"self"} <= shown | _FROM_LANGCHAIN
 
 
 def runs_sync(tool: BaseTool) -> bool:
@@ -149,8 +194,8 @@ def _parts(raw: Any) -> list[Any]:
 def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
     if message.status != "error":
         return Success(content=message.content, raw=parts)
-    # The tool refused its input or handled its own error: it says so itself, and repeating it will not help.
-    symptom = Symptom(error="tool_error", message=text_of(message.content), transient=False, started=False)
+    # The tool handled its own error and says so: its outcome is known, and repeating it will not help.
+    symptom = Symptom(error="tool_error", message=text_of(message.content), transient=False, answered=True)
     return Failure(symptom=symptom)
 
 

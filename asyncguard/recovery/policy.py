@@ -7,7 +7,7 @@ repetition; *left* that the stop rule and the budgets of call and run allow anot
 |---|---|---|---|---|
 | yes | yes | yes | any | retry |
 | any | yes | any | yes | fall back |
-| any | no  | any | any | give up, in doubt |
+| any | no  | any | any | give up, in doubt; failed if the tool itself answered that it failed |
 | any | yes | any | no  | give up, failed |
 """
 
@@ -72,7 +72,7 @@ def decide(failed: FailedAttempt, config: GuardConfig, run_retries: int) -> Reco
             return Recovery(action=RecoveryAction.RETRY, reason="transient", delay=back_off(symptom, record, config))
     if safe and (sibling := next_fallback(spec, record)) is not None:
         return Recovery(action=RecoveryAction.FALLBACK, reason="sibling declared", tool=sibling)
-    if not safe:
+    if not safe and not symptom.answered:
         return Recovery(action=RecoveryAction.GIVE_UP, reason="effect may have begun", outcome=Outcome.IN_DOUBT)
     reason = "attempts exhausted" if transient else "not transient"
     return Recovery(action=RecoveryAction.GIVE_UP, reason=reason)
