@@ -21,7 +21,11 @@ def fold_messages(state: Any, writes: Sequence[Any]) -> list[AnyMessage]:
     Any split of the writes gives the same list, and a replay gives the same ids: a message that was written without an
     id gets one that follows from its place and content.
     """
-    messages: list[AnyMessage] = list(state or [])
+    known: list[Any] = list(state or [])
+    if known and isinstance(known[0], dict):
+        # A server that only shows a thread unpacks its messages, those of a snapshot included, as plain values.
+        known = convert_to_messages(known)
+    messages: list[AnyMessage] = known
     places = {message.id: place for place, message in enumerate(messages)}
     for write in writes:
         for message in convert_to_messages(write if isinstance(write, list) else [write]):
