@@ -6,7 +6,7 @@ was deferred keeps its handler here, and the engine calls it later with the argu
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import ToolCall
@@ -90,7 +90,8 @@ class HeldHandlers:
     def _request(self, session: Session, record: CallRecord, request: ToolCallRequest) -> ToolCallRequest:
         arguments = attempt_arguments(session, record) | injected_arguments(session, record)
         call = ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
-        later = request.override(tool_call=call, state=self.state)
+        runtime = replace(request.runtime, state=self.state)  # injected state is read from here, not from the request
+        later = request.override(tool_call=call, state=self.state, runtime=runtime)
         sibling = self.tools.get(record.tool) if record.tool != record.call.tool else None
         return later if sibling is None else later.override(tool=sibling)
 

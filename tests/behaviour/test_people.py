@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import interrupt
+from langgraph.types import Command, interrupt
 
 from asyncguard import GuardConfig, ToolSpec, guarded
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
@@ -203,8 +203,6 @@ def test_an_undeclared_question_in_the_background_is_a_reported_error(agent_of: 
 
 def test_approval_works_through_the_sync_entry(agent_of: AgentOf) -> None:
     """``invoke``, then ``invoke`` with the answer."""
-    from langgraph.types import Command
-
     tool_ = pay()
     model = ScriptedChatModel([calls(("pay", {"q": "x", "n": 5})), "done"])
     agent = agent_of(model, [tool_], specs=[PAY], checkpointer=InMemorySaver())

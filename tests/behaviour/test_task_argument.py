@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from asyncguard import CallerError
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.behaviour.harness import AgentOf, pure
 
@@ -97,8 +98,6 @@ def test_tasks_may_be_plain_text(agent_of: AgentOf) -> None:
 )
 def test_unusable_tasks_are_refused_before_the_model_is_asked(tasks: Any, agent_of: AgentOf) -> None:
     """The caller is told what is wrong; nothing runs."""
-    from asyncguard import CallerError
-
     model = ScriptedChatModel(["never"])
     with pytest.raises(CallerError):
         agent_of(model, [look()]).run(tasks=tasks)
