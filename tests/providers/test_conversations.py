@@ -1,6 +1,7 @@
 """Whole runs through a real client and a strict server: one task, several tasks, late results, both entries."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -79,7 +80,7 @@ def _check_three_tasks(final: dict[str, Any], tools: Tools) -> None:
 async def test_late_results_of_three_tasks(
     serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools, style: NewsStyle
 ) -> None:
-    """The first tools are slow and end in the other order: every history is accepted, and its beginning never changes."""
+    """Slow tools end in another order than they began: each history is accepted, and its beginning never changes."""
     server = serve(ThreeTasks(tools))
     agent = agent_of(front_end, chat_model(server, surface), tools.all(), config=GuardConfig(news_style=style))
     final = await agent.ainvoke(tasks("ants", "bees", "cats"))
@@ -97,12 +98,12 @@ def test_late_results_by_the_sync_entry(serve: Serve, surface: Surface, front_en
 
 
 def _check_prefixes(requests: list[list[str]]) -> None:
-    """What was sent once is sent again unchanged, so that prompt caches hold; the view of the tasks at the end is not."""
+    """What was sent once is sent again unchanged, so that prompt caches hold; the view at the end is not."""
     stored = [[item for item in request if "State of your tasks" not in item] for request in requests]
     for request, kept in zip(requests, stored, strict=True):
         assert request[: len(kept)] == kept
         assert len(request) - len(kept) <= 1
-    for earlier, later in zip(stored, stored[1:], strict=False):
+    for earlier, later in pairwise(stored):
         assert later[: len(earlier)] == earlier
         assert len(later) > len(earlier)
 
