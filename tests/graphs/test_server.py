@@ -214,6 +214,51 @@ async def test_a_parked_run_takes_the_external_result_when_it_is_resumed(client:
     assert "FORGED" not in said
 
 
+async def test_a_step_that_is_run_again_has_no_second_effect(client: LangGraphClient, server: Server) -> None:
+    """Time travel to a checkpoint between intent and execution: same calls, same keys, same bookings."""
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "guarded_agent", input={"tasks": [book("Lisbon", "Ken"), book("Rome", "Kim")]})
+    last: Any = next(
+        state
+        for state in await client.threads.get_history(thread, limit=100)
+        if state["next"] == ["execute"] and "book_flight" in str(state["values"]["messages"][-1].get("tool_calls"))
+    )
+    place = last["checkpoint"]["checkpoint_id"]
+    await client.runs.wait(thread, "guarded_agent", input=None, checkpoint_id=place)
+    values = await values_of(client, thread)
+    assert values["report"]["reason"] == "complete"
+    assert values["messages"][-1]["content"].count("booking BK-") == 2
+    assert [len(server.bookings(name)) for name in ("Ken", "Kim")] == [1, 1]
+
+
+async def test_a_run_that_is_rolled_back_leaves_a_thread_that_works(client: LangGraphClient, server: Server) -> None:
+    """The second caller has the first one's run deleted; its own is not disturbed by what was under way."""
+    thread = await new_thread(client)
+    await client.runs.create(thread, "guarded_agent", input={"tasks": [book("Lisbon", "Lea"), book("Vienna", "Lea")]})
+    await reached(client, thread, "quote_fare")
+    async with get_client(url=client.http.client.base_url) as other:
+        await other.runs.wait(
+            thread, "guarded_agent", input={"tasks": [book("Rome", "Leo")]}, multitask_strategy="rollback"
+        )
+    values = await values_of(client, thread)
+    assert "Lisbon" not in str(values["messages"])
+    assert len(server.bookings("Leo")) == 1
+
+
+async def test_news_for_a_parked_thread_does_not_hide_the_external_result(client: LangGraphClient) -> None:
+    """A user who writes while the embassy works gets an answer, and the visa is told when it is there."""
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "guarded_agent", input={"tasks": ["Request a visa for Peru for Mia"]})
+    asked = {"messages": [{"role": "user", "content": book("Rome", "Mia")}]}
+    state: Any = await client.runs.wait(thread, "guarded_agent", input=asked)
+    async with asyncio.timeout(SECONDS):
+        while state.get("__interrupt__"):
+            state = await client.runs.wait(thread, "guarded_agent", command={"resume": True})
+    said = "".join(str(message["content"]) for message in (await values_of(client, thread))["messages"])
+    assert "Booked ROM-" in said
+    assert said.count('"visa": "V-') == 1
+
+
 async def test_threads_side_by_side_do_not_meet(client: LangGraphClient, server: Server) -> None:
     """Two threads of one agent at once: each knows its own tasks only."""
     threads = [await new_thread(client), await new_thread(client)]
