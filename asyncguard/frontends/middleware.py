@@ -95,6 +95,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._registry = Registry(self.engine)
         self._handlers: dict[tuple[str, str], HeldHandlers] = {}
         self._known_tools: dict[str, BaseTool] = {}
+        self._task_argument = task_argument({})
         self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
         self._portal = Portal()
         self._pool = ThreadPoolExecutor(self.engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
@@ -124,13 +125,16 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     # -- waiting and late results ----------------------------------------------------------------------------------
 
     @hook_config(can_jump_to=["end"])
-    def before_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+    def before_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """See :meth:`abefore_model`."""
         return self._portal.run(self.abefore_model(state, runtime))
 
     @hook_config(can_jump_to=["end"])
-    async def abefore_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Wait until the model is due a turn, and tell it what came in late."""
+    async def abefore_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Wait until the model is due a turn, and tell it what came in late.
+
+        With nothing to tell, nothing is written: the events of the calls go with the next write of ``after_model``.
+        """
         config = get_config()
         session, handlers = self._joined(state, config)
         drop_answered(session, state["messages"])
@@ -143,6 +147,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             messages = [*delivery.messages, closing_message(session, reason)]
             report = end_run(session, reason)
             return {"messages": messages, "ledger": session.take_events(), "report": report, "jump_to": "end"}
+        if not delivery.messages:
+            return None
         update: dict[str, Any] = {"messages": delivery.messages, "ledger": session.take_events()}
         for command in delivery.updates:
             extra = dict(command.update)
@@ -217,17 +223,22 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """Put the calls before admission, or judge the end."""
         session, _ = self._joined(state, get_config())
         messages = state["messages"]
-        place = max(index for index, message in enumerate(messages) if isinstance(message, AIMessage))
+        place = len(messages) - 1
+        while not isinstance(messages[place], AIMessage):
+            place -= 1
         answered = {message.tool_call_id for message in messages[place + 1 :] if isinstance(message, ToolMessage)}
         said: AIMessage = messages[place]  # type: ignore[assignment]
-        open_calls = [call for call in said.tool_calls if call["id"] not in answered]
-        turn = take_turn(session, said.model_copy(update={"tool_calls": open_calls}), task_argument(self.engine.specs))
+        if answered:
+            open_calls = [call for call in said.tool_calls if call["id"] not in answered]
+            said = said.model_copy(update={"tool_calls": open_calls})
+        turn = take_turn(session, said, self._task_argument)
         update: dict[str, Any] = {}
         match turn.verdict:
             case None:
                 rejected = [record for record in session.ledger.unanswered() if record.state is CallState.REJECTED]
                 writer = Writer(session, state["asyncguard"]["nonce"])
-                update["messages"] = [writer.answer_one(record)[0] for record in rejected]
+                if rejected:
+                    update["messages"] = [writer.answer_one(record)[0] for record in rejected]
                 if not said.tool_calls:  # unreadable calls only: create_agent would take the message for an answer
                     update["jump_to"] = "model"
             case ev.CompletionVerdict.END:
@@ -299,6 +310,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         everything = list(self._known_tools.values())
         specs = specs_of(everything, self._given)
         self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
+        self._task_argument = task_argument(self.engine.specs)
 
     def _meet(self, tool: BaseTool | None) -> None:
         """Learn how a tool is declared where its call is run again before the model was asked in this process."""
