@@ -22,6 +22,7 @@ from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
+from pydantic import ValidationError
 
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
@@ -39,7 +40,7 @@ from asyncguard.frontends.joining import drop_answered, squash_without_handlers,
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, wait_for_turn
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.providers import provider_of
-from asyncguard.frontends.reading import with_usable_ids
+from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events
@@ -179,12 +180,20 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
         """Show the model its tools and the state of its tasks."""
         prepared, conversation = self._prepared(request)
-        return self._with_ids(handler(prepared), conversation)
+        try:
+            response = handler(prepared)
+        except ValidationError as error:
+            response = ModelResponse(result=[unreadable_message(error)])
+        return self._with_ids(response, conversation)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
         prepared, conversation = self._prepared(request)
-        return self._with_ids(await handler(prepared), conversation)
+        try:
+            response = await handler(prepared)
+        except ValidationError as error:
+            response = ModelResponse(result=[unreadable_message(error)])
+        return self._with_ids(response, conversation)
 
     def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Conversation]:
         state: Any = request.state
