@@ -36,10 +36,12 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
             answer = answers.get(record.call.call_id)
             if (handlers is not None and handlers.holds(record.key)) or answer is None:
                 continue
-            if state is CallState.QUEUED and not is_ours(answer):
+            if is_ours(answer) and not record.placeholder:
+                session.note(ev.CallsDelivered, keys=(), placeholders=(record.key,))  # the event was lost, the text not
+            if state is CallState.QUEUED and is_ours(answer):
+                continue  # announced as running, so it may have begun: its effect class decides
+            if state is CallState.QUEUED:
                 _take_as_done(session, record, answer)
-            elif state is CallState.QUEUED:
-                session.note(ev.CallCancelled, key=record.key, reason="the process that held it ended")
             else:
                 session.note(ev.CallSquashed, key=record.key, reason="the process that held it ended")
 
