@@ -115,7 +115,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         turns = session.ledger.turns
         drop_answered(session, messages)
         tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
-        written = enter(session, new_id(), tasks, messages)
+        written = enter(session, new_id(), tasks, messages, nonce=identity["nonce"])
         add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
         return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
 

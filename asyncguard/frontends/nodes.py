@@ -72,7 +72,7 @@ class Nodes:
         if not tasks and not messages:
             raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]}.')
         known = session.ledger.turns
-        written = enter(session, new_id(), tasks, messages)
+        written = enter(session, new_id(), tasks, messages, nonce=identity["nonce"])
         if not known:
             add_user_evidence(session, [*messages, *([self.system] if self.system is not None else [])])
         else:
