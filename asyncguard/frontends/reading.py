@@ -146,7 +146,7 @@ def _unreadable_wish(broken: Mapping[str, Any], board: Scoreboard) -> Wish:
         arguments={},
         call_id=str(broken["id"]),
         task=_default_task(board),
-        problem=f"{_why_unreadable(broken)} Send the call again with a valid JSON object.",
+        problem=_why_unreadable(broken),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -70,13 +70,21 @@ def check_effects(outcome: Outcome, ledger: Ledger) -> None:
     assert set(admitted.values()) <= {1}
     wanted: Counter[str] = Counter()
     for record in (record for record in ledger.calls() if record.attempts):
-        try:
-            fitting = SCHEMAS[record.call.tool].model_validate(dict(record.effective_arguments))
-        except ValidationError:  # JSON Schema knows no largest integer; the tool does, and refuses by itself
-            assert record.error == "tool_error"
+        schema, arguments = SCHEMAS[record.call.tool], dict(record.effective_arguments)
+        if refusals := _refusals(schema, arguments):
+            # JSON Schema knows no largest integer; the tool does, and refuses by itself.
+            assert (refusals, record.error) == ({"int_parsing_size"}, "tool_error")
         else:
-            wanted[repr((record.call.tool, fitting.model_dump()))] += 1
+            wanted[repr((record.call.tool, schema.model_validate(arguments).model_dump()))] += 1
     assert wanted == Counter(map(repr, outcome.executed))
+
+
+def _refusals(schema: type[BaseModel], arguments: dict[str, Any]) -> set[str]:
+    try:
+        schema.model_validate(arguments)
+    except ValidationError as error:
+        return {problem["type"] for problem in error.errors(include_url=False, include_input=False)}
+    return set()
 
 
 def check_calls(outcome: Outcome, ledger: Ledger, *, tasks: int) -> None:
@@ -109,11 +117,7 @@ def may_run(call: Mapping[str, Any], *, tasks: int) -> bool:
         return False
     if name == "search":  # its operands may be references, which become text
         own = {key: _resolved(value) for key, value in own.items()}
-    try:
-        SCHEMAS[name].model_validate(own)
-    except ValidationError:
-        return False
-    return True
+    return not _refusals(SCHEMAS[name], own)
 
 
 def _resolved(value: Any) -> Any:

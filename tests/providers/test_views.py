@@ -101,6 +101,13 @@ def test_an_unnamed_provider_is_sent_what_all_of_them_take(front_end: FrontEnd) 
         check_history_all(sent)
 
 
+@pytest.mark.parametrize("provider", ["google_genai", "somebody"])
+def test_unreadable_calls_are_shown_where_they_would_be_left_out(front_end: FrontEnd, provider: str) -> None:
+    """An integration that may send readable calls only is given no others, or their answers would stand alone."""
+    for sent in _requests(front_end, provider, NewsStyle.NOTIFICATION):
+        assert not [message for message in sent if isinstance(message, AIMessage) and message.invalid_tool_calls]
+
+
 @pytest.mark.parametrize("style", list(NewsStyle))
 def test_anthropics_integration_pairs_every_call(front_end: FrontEnd, style: NewsStyle) -> None:
     """Formatted by langchain-anthropic, each ``tool_use`` is answered in the very next message, and nothing else is."""
