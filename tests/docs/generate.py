@@ -1,0 +1,132 @@
+"""Writes what the documents show of the code: ``python -m tests.docs.generate``; a test compares the two.
+
+A block stands between ``<!-- generated: name -->`` and ``<!-- end -->``; everything else in a document is written by
+hand.
+"""
+
+import ast
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from types import ModuleType
+from typing import Any
+
+import asyncguard.config
+from asyncguard import Limits, Timing, build_agent
+from asyncguard.core import events
+from asyncguard.core.lifecycle import mermaid
+from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit, describe_fields
+from asyncguard.testing import ScriptedChatModel
+from tests.docs.markdown import ROOT, generated_names, regenerated
+from tests.docs.story import timeline
+
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "EVENTS.md")
+
+
+def five_lines() -> str:
+    """The first example, without its docstring."""
+    source = (ROOT / "examples" / "01_five_lines.py").read_text(encoding="utf-8")
+    body = source.split('"""\n', 1)[1].strip()
+    return f"```python\n{body}\n```"
+
+
+def attribute_docs(module: ModuleType, name: str) -> dict[str, str]:
+    """The text below each field of a class."""
+    tree = ast.parse(open_source(module))
+    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    found = {}
+    for item, text in zip(body, body[1:], strict=False):
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and isinstance(text, ast.Expr):
+            found[item.target.id] = str(ast.literal_eval(text.value))
+    return found
+
+
+def open_source(module: ModuleType) -> str:
+    """The source of a module."""
+    return (ROOT / str(module.__file__)).read_text(encoding="utf-8")
+
+
+def limits() -> str:
+    """Bounds and durations with their defaults."""
+    lines = ["| setting | default | meaning |", "|---|---|---|"]
+    for kind in (Limits, Timing):
+        meanings = attribute_docs(asyncguard.config, kind.__name__)
+        for item in fields(kind):
+            lines.append(f"| `{kind.__name__}.{item.name}` | {_number(item.default)} | {meanings[item.name]} |")
+    return "\n".join(lines)
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def event_table() -> str:
+    """One row per event: when it is written and what it says beyond the common fields."""
+    lines = ["| event | when | own fields (_payloads_ only if asked for) |", "|---|---|---|"]
+    common = {field.name for field in (*ENVELOPE, *CALL)}
+    for event in events.EVENT_TYPES:
+        own = [field for field in FIELDS[event.kind] if field.name not in common or _about_a_task(event, field.name)]
+        names = ", ".join(f"_`{f.name}`_" if f.unit is Unit.PAYLOAD else f"`{f.name}`" for f in own)
+        when = (event.__doc__ or "").strip().splitlines()[0]
+        lines.append(f"| `{event.kind}` | {when} | {names} |")
+    return "\n".join(lines)
+
+
+def _about_a_task(event: type[events.Event], name: str) -> bool:
+    return name == "task" and not issubclass(event, events.CallEvent | events.CallProposed)
+
+
+def drawn_timeline() -> str:
+    """A run as the terminal shows it."""
+    return f"```text\n{timeline().rstrip()}\n```"
+
+
+def graph() -> str:
+    """The compiled state machine."""
+
+    def tool(value: str) -> str:
+        """Do nothing."""
+        return value
+
+    drawn = build_agent(ScriptedChatModel([]), [tool]).get_graph().draw_mermaid()
+    return f"```mermaid\n{drawn.strip()}\n```"
+
+
+def call_lifecycle() -> str:
+    """The states of a call."""
+    return f"```mermaid\n{_lifecycles()[0]}\n```"
+
+
+def task_lifecycle() -> str:
+    """The states of a task."""
+    return f"```mermaid\n{_lifecycles()[1]}\n```"
+
+
+def _lifecycles() -> list[str]:
+    return [part.strip() for part in mermaid().split("\n\n")]
+
+
+MAKERS: Mapping[str, Callable[[], str]] = {
+    "five-lines": five_lines,
+    "limits": limits,
+    "timeline": drawn_timeline,
+    "events": event_table,
+    "fields": describe_fields,
+    "graph": graph,
+    "call-lifecycle": call_lifecycle,
+    "task-lifecycle": task_lifecycle,
+}
+"""Name of a block to what makes it, with its fence where it needs one."""
+
+
+def main() -> None:
+    """Rewrites the documents."""
+    for name in DOCUMENTS:
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8")
+        path.write_text(regenerated(text, MAKERS), encoding="utf-8")
+        sys.stdout.write(f"{name}: {', '.join(generated_names(text))}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Whatever a document points to is there: files, commands, options and names."""
+
+import importlib
+import re
+import shlex
+import tomllib
+
+import pytest
+
+import asyncguard
+import asyncguard.testing
+from asyncguard.cli.trace import _parser as trace_parser
+from asyncguard_benchmark.commands.options import parser as bench_parser
+from tests.docs.markdown import ROOT, code_spans, fences, links, read, rows
+
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "EVENTS.md")
+_PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*")
+_DOTTED = re.compile(r"asyncguard(?:\.\w+)+(?:\(\))?")
+_NAME = re.compile(r"[A-Z][a-z]+[A-Za-z]*(?=$|[.(])")
+_NOT_HERE = ("demo-report/", "graphs/chat")
+_FOREIGN = {
+    "BaseChatModel": "langchain_core.language_models",
+    "ToolMessage": "langchain_core.messages",
+    "HumanMessage": "langchain_core.messages",
+    "RemoveMessage": "langchain_core.messages",
+    "ToolNode": "langgraph.prebuilt",
+    "StateGraph": "langgraph.graph",
+    "DeltaChannel": "langgraph.channels",
+    "Command": "langgraph.types",
+}
+"""Names of other libraries, with their homes."""
+
+
+def _commands(document: str) -> list[str]:
+    """Commands in code blocks and in the text."""
+    text = read(document)
+    lines = [line for block in fences(text) if block.language == "sh" for line in block.text.splitlines()]
+    starts = ("asyncguard ", "make ", "python ", "langgraph ", "pip ")
+    return [*lines, *(span for span in code_spans(text) if span.startswith(starts))]
+
+
+ALL_COMMANDS = sorted({command for document in DOCUMENTS for command in _commands(document)})
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_lead_somewhere(document: str) -> None:
+    """Every relative link is a file or folder of the project."""
+    targets = [target for target in links(read(document)) if not target.startswith("https://")]
+    assert [target for target in targets if not (ROOT / target.split("#")[0]).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_paths_exist(document: str) -> None:
+    """Every path set as code is there, from the root or from the package."""
+    spans = {span for span in code_spans(read(document)) if _PATH.fullmatch(span)} - set(_NOT_HERE)
+    assert [span for span in sorted(spans) if not _exists(span)] == []
+
+
+def _exists(path: str) -> bool:
+    return any((folder / path).exists() for folder in (ROOT, ROOT / "asyncguard"))
+
+
+@pytest.mark.parametrize("command", ALL_COMMANDS)
+def test_commands_work_as_written(command: str) -> None:
+    """Their targets, scripts and options exist."""
+    words = shlex.split(command)
+    match words:
+        case ["make", *targets]:
+            known = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+            assert set(targets) <= set(known)
+        case ["python", "-m", module, *_]:
+            assert (ROOT / f"{module.replace('.', '/')}.py").exists()
+        case ["python", script, *_]:
+            assert (ROOT / script).exists()
+        case ["asyncguard", "trace", *rest]:
+            trace_parser().parse_args(rest)
+        case ["asyncguard", "bench", *rest]:
+            assert not rest or bench_parser().parse_args(rest)
+        case ["langgraph", "dev"]:
+            assert (ROOT / "langgraph.json").exists()
+        case ["pip", "install", *_]:
+            assert words[2] in (".", "langgraph-cli[inmem]")
+        case _:
+            pytest.fail(f"nobody knows {command!r}")
+
+
+def test_options_of_the_trace_command_exist() -> None:
+    """Options that the README names without the command stand in its help."""
+    text = trace_parser().format_help()
+    named = {span for span in code_spans(read("README.md")) if span.startswith("--")} - {"--help"}
+    assert named
+    assert [option for option in sorted(named) if option not in text] == []
+
+
+def test_every_subcommand_of_the_benchmark_is_named() -> None:
+    """The README lists what `asyncguard bench` can do, and no more."""
+    helped = re.findall(r"^    (\w+) {2,}", bench_parser().format_help(), re.MULTILINE)
+    listed = re.search(r"`asyncguard bench` \(((?:`\w+`, )*`\w+`);", read("README.md"))
+    assert listed is not None
+    assert re.findall(r"`(\w+)`", listed[1]) == helped
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_dotted_names_can_be_imported(document: str) -> None:
+    """A module or attribute of the package that is named is there."""
+    for span in code_spans(read(document)):
+        if _DOTTED.fullmatch(span):
+            _resolve(span.removesuffix("()"))
+
+
+def _resolve(dotted: str) -> object:
+    try:
+        return importlib.import_module(dotted)
+    except ModuleNotFoundError:
+        home, _, name = dotted.rpartition(".")
+        return getattr(importlib.import_module(home), name)
+
+
+def test_names_in_the_readme_are_public() -> None:
+    """A class that the README names can be imported from the package, or from where another library keeps it."""
+    public = {*asyncguard.__all__, *asyncguard.testing.__all__}
+    named = {found[0] for span in code_spans(read("README.md")) if (found := _NAME.match(span))}
+    foreign = named - public - {"None", "True", "False"}
+    assert [name for name in sorted(foreign) if name not in _FOREIGN] == []
+    for name in foreign:
+        assert hasattr(importlib.import_module(_FOREIGN[name]), name)
+
+
+def test_extras_are_the_ones_that_the_package_has() -> None:
+    """The README names every extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    line = next(line for line in read("README.md").splitlines() if line.startswith("Extras:"))
+    paragraph = read("README.md").split(line)[0] + line
+    assert [name for name in project["optional-dependencies"] if f"`{name}`" not in paragraph] == []
+
+
+def test_the_changelog_has_the_version() -> None:
+    """The version of the package has a section."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert re.search(rf"^## \[?{re.escape(version)}\]?", read("CHANGELOG.md"), re.MULTILINE)
+
+
+def test_the_folder_map_has_every_package() -> None:
+    """ARCHITECTURE.md says of every folder of the package what it is for, and of no other."""
+    folders = {path.name for path in (ROOT / "asyncguard").iterdir() if (path / "__init__.py").exists()}
+    listed = {row[0].strip("`/") for row in rows(read("ARCHITECTURE.md"), "folder")}
+    assert folders == {name for name in listed if (ROOT / "asyncguard" / name).is_dir()}
+
+
+def test_layers_are_the_ones_that_are_enforced() -> None:
+    """The layers stand in ARCHITECTURE.md in the order in which the import contract has them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
+    expected = " > ".join(layer.replace(" : ", ", ").replace(" | ", ", ") for layer in layers)
+    assert expected in read("ARCHITECTURE.md")

@@ -1,0 +1,96 @@
+"""Tables written by hand name what the code has, with the defaults that it has."""
+
+import inspect
+from dataclasses import MISSING, fields
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+from asyncguard import Delivery, EffectClass, GuardConfig, Mode, NewsStyle, ToolSpec
+from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
+from asyncguard.frontends.declarations import Declaration
+from asyncguard.guards import GUARDS
+from asyncguard.guards.completion import judge_completion
+from asyncguard.recovery.diagnosis import TRANSIENT_STATUSES
+from tests.docs.markdown import code_spans, read, rows
+
+README = read("README.md")
+_EVIDENCE = {"reject": ("Reject(",), "defer": ("defer(", "Defer("), "hold": ("approval=",)}
+"""Verdict to what the source of a guard holds that gives it."""
+
+
+def _shown(default: Any) -> str:
+    if default is MISSING:
+        return "required"
+    return f"`{default.value if isinstance(default, StrEnum) else default}`"
+
+
+def test_the_guards_stand_in_the_order_in_which_they_are_asked() -> None:
+    """One row a guard."""
+    assert [row[0] for row in rows(README, "guard")] == [f"`{name}`" for name in GUARD_NAMES]
+
+
+@pytest.mark.parametrize(("name", "verdict"), [(row[0].strip("`"), row[1]) for row in rows(README, "guard")])
+def test_each_guard_gives_the_verdict_of_its_row(name: str, verdict: str) -> None:
+    """Its module makes this verdict and no other."""
+    if name == "completion":
+        assert verdict == "wait or nudge"
+        source = inspect.getsource(judge_completion)
+        assert "CompletionVerdict.WAIT" in source
+        assert "CompletionVerdict.NUDGE" in source
+        return
+    source = inspect.getsource(inspect.getmodule(dict(GUARDS)[name]))  # type: ignore[arg-type]
+    body = "\n".join(line for line in source.splitlines() if "import" not in line and "def " not in line)
+    given = {kind for kind, marks in _EVIDENCE.items() if any(mark in body for mark in marks)}
+    assert given - ({"reject", "defer", "hold"} - {verdict}) == given == {verdict}
+
+
+def test_the_features_are_named() -> None:
+    """Every switch that is no guard is explained, and every switch is on by default."""
+    spans = code_spans(README)
+    assert set(FEATURE_NAMES) <= set(spans)
+    assert all(getattr(GuardConfig(), name) for name in (*GUARD_NAMES, *FEATURE_NAMES))
+
+
+def test_tool_declarations_have_these_fields_and_defaults() -> None:
+    """The table has every field of ToolSpec, in its order, with its default."""
+    table = [(row[0], row[1]) for row in rows(README, "field")]
+    assert table == [(f"`{item.name}`", _shown(item.default)) for item in fields(ToolSpec)]
+
+
+def test_the_decorator_takes_all_fields_but_two() -> None:
+    """Name and parameters are read from the tool, as the table says."""
+    assert {item.name for item in fields(ToolSpec)} - set(Declaration.__annotations__) == {"name", "parameters"}
+    of_spec_only = [row[0] for row in rows(README, "field") if "`ToolSpec`" in row[2]]
+    assert of_spec_only == ["`name`", "`parameters`"]
+
+
+@pytest.mark.parametrize("kind", [EffectClass, Mode])
+def test_every_class_of_tools_is_explained(kind: type[StrEnum]) -> None:
+    """A value that may be declared is named."""
+    assert {member.value for member in kind} <= set(code_spans(README))
+
+
+@pytest.mark.parametrize("effect", EffectClass)
+def test_the_readme_says_truly_what_may_be_repeated(effect: EffectClass) -> None:
+    """The paragraph on effects puts each class on the right side."""
+    paragraph = next(line for line in README.splitlines() if line.startswith("**Effects.**"))
+    may, _ = paragraph.split("may be repeated.", 1)
+    assert (f"`{effect.value}`" in may) is effect.repeatable
+
+
+def test_options_of_delivery_are_named() -> None:
+    """Every way of delivery and of writing news is named, and the default said truly."""
+    spans = set(code_spans(README))
+    assert {f"Delivery.{member.name}" for member in Delivery} <= {span.split("=")[-1] for span in spans}
+    assert "`delivery=Delivery.ALL` (default)" in README
+    assert GuardConfig().delivery is Delivery.ALL
+    assert "news_style=NewsStyle.PAIR" in spans
+    assert GuardConfig().news_style is NewsStyle.NOTIFICATION
+
+
+def test_transient_statuses_are_listed() -> None:
+    """The HTTP statuses after which a call is made again."""
+    listed = ", ".join(map(str, sorted(TRANSIENT_STATUSES)[:-1]))
+    assert f"HTTP {listed} and {max(TRANSIENT_STATUSES)}" in " ".join(README.split())
