@@ -91,7 +91,7 @@ class HeldHandlers:
         arguments = attempt_arguments(session, record) | injected_arguments(session, record)
         call = ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
         runtime = replace(request.runtime, state=self.state)  # injected state is read from here, not from the request
-        later = request.override(tool_call=call, state=self.state, runtime=runtime)
+        later = replace(request, tool_call=call, state=self.state, runtime=runtime)
         sibling = self.tools.get(record.tool) if record.tool != record.call.tool else None
         return later if sibling is None else later.override(tool=sibling)
 

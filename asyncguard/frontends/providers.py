@@ -1,6 +1,6 @@
 """The history as one provider wants it: stored messages stay as they are, only the request is adapted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -57,6 +57,8 @@ def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str
     """Append one stored message to the messages to send, as the provider wants it; what was appended stays."""
     before = sent[-1] if sent else None
     if isinstance(message, AIMessage):
+        if _silent(message):
+            return
         if is_pair(message) and isinstance(before, AIMessage):
             # A synthetic call directly behind a model's text would be a second model turn, which Gemini refuses.
             sent.append(HumanMessage(content=LEAD_IN))
@@ -72,6 +74,19 @@ def _without_nonce(message: AnyMessage, nonce: str) -> AnyMessage:
     if not is_ours(message) and nonce in str(message.content):
         return message.model_copy(update={"content": without(nonce, message.content)})
     return message
+
+
+def _silent(message: AIMessage) -> bool:
+    """Whether the model neither says nor does anything; three of four providers refuse such a turn in a history."""
+    if message.tool_calls or message.invalid_tool_calls:
+        return False
+    content: Any = message.content
+    blocks = [content] if isinstance(content, str) else content
+    return not any(block.strip() if isinstance(block, str) else _says_something(block) for block in blocks)
+
+
+def _says_something(block: Mapping[str, Any]) -> bool:
+    return block.get("type") != "text" or bool(str(block.get("text") or "").strip())
 
 
 def _with_all_calls(message: AnyMessage, provider: str) -> AnyMessage:

@@ -81,7 +81,9 @@ class Writer:
     def answer_one(self, record: CallRecord) -> tuple[ToolMessage, Any]:
         """The answer to one call, as :meth:`deliver` would write it, and the rest of its tool's command or ``None``."""
         delivery = Delivery()
-        final = not record.open and not self._held_together(record)
+        # The model gets no turn before every foreground call is answered: its siblings need not be there already.
+        alone = self._session.board.in_foreground(record.call.tool) or not self._held_together(record)
+        final = alone and not record.open
         message = self._answer(record, delivery) if final else self._placeholder(record)
         keys, placeholders = ((record.key,), ()) if final else ((), (record.key,))
         self._session.note(ev.CallsDelivered, keys=keys, placeholders=placeholders)

@@ -1,4 +1,7 @@
-"""Runs that end badly: cancelled, the model fails, the process dies. The thread stays usable and no effect runs twice."""
+"""Runs that end badly: cancelled, the model fails, the process dies. The thread stays usable.
+
+No effect runs twice in one process, whatever happens to the thread; after a restart it is in doubt.
+"""
 
 import asyncio
 from typing import Any
@@ -166,7 +169,7 @@ def test_a_fork_before_the_message_asks_the_model_again(agent_of: AgentOf) -> No
         await agent.go(agent.input(None, TASKS), "t")
         config = {"configurable": {"thread_id": "t"}}
         history = [snapshot async for snapshot in agent.graph.aget_state_history(config)]
-        before = [s for s in history if len(s.values.get("messages", [])) == 1][0]
+        before = next(s for s in history if len(s.values.get("messages", [])) == 1)
         state = await agent.graph.ainvoke(None, before.config)
         assert state["messages"][-1].content == "all done"
         assert NO_NONCE not in str(state)

@@ -10,6 +10,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langchain_core.tools import ToolException, tool
 
+from asyncguard import GuardConfig, Timing
 from asyncguard.testing import Script, ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.behaviour.harness import AgentOf, Outcome, shape
 
@@ -156,3 +157,12 @@ def test_results_of_one_message_stand_in_the_order_of_its_calls(agent_of: AgentO
 async def _wait_as_told(arguments: Any) -> str:
     await asyncio.sleep(arguments["s"])
     return str(arguments["s"])
+
+
+def test_a_fast_result_is_no_placeholder_because_a_sibling_starts_late(agent_of: AgentOf) -> None:
+    """Through the sync entry the calls of a message start in threads, at any distance; without a grace window, too."""
+    config = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
+    made = calls(*(("fast", {"q": str(n)}) for n in range(12)))
+    for _ in range(5):
+        outcome = agent_of(ScriptedChatModel([made, "done"]), quick_tools(), config=config).run_sync("Go.")
+        assert [m.content for m in outcome.messages if m.type == "tool"] == [f"fast {n}" for n in range(12)]

@@ -63,6 +63,10 @@ class Server:
         """The offers that were booked for a traveller, in order."""
         return [e["offer"] for e in effects_in(self.effects) if e["effect"] == "booked" and e["traveller"] == traveller]
 
+    def forms(self, traveller: str) -> int:
+        """How many forms for a visa were handed in for a traveller."""
+        return sum(e["effect"] == "requested" and e["traveller"] == traveller for e in effects_in(self.effects))
+
 
 @contextlib.contextmanager
 def running_server(folder: Path) -> Iterator[Server]:

@@ -170,6 +170,25 @@ async def test_a_second_client_interrupts(client: LangGraphClient, server: Serve
     assert len(server.bookings(second)) == 1
 
 
+async def test_an_interrupted_run_does_not_repeat_what_may_happen_once(client: LangGraphClient, server: Server) -> None:
+    """A form that was handed in is not handed in again by the next run, and its answer is not lost."""
+    thread = await new_thread(client)
+    tasks = ["Request a visa for Peru for Nia", book("Vienna", "Nia")]
+    await client.runs.create(thread, "guarded_agent", input={"tasks": tasks})
+    await eventually(lambda: server.forms("Nia") > 0)
+    async with get_client(url=client.http.client.base_url) as other:
+        state: Any = await other.runs.wait(
+            thread, "guarded_agent", input={"tasks": [book("Rome", "Noa")]}, multitask_strategy="interrupt"
+        )
+    async with asyncio.timeout(SECONDS):
+        while state.get("__interrupt__"):
+            state = await client.runs.wait(thread, "guarded_agent", command={"resume": True})
+    said = (await values_of(client, thread))["messages"][-1]["content"]
+    assert "visa of Nia for Peru is V-" in said
+    assert server.forms("Nia") == 1
+    assert [len(server.bookings(name)) for name in ("Nia", "Noa")] == [1, 1]
+
+
 async def test_a_second_client_is_refused(client: LangGraphClient, server: Server) -> None:
     """Rejected: the second caller is told, the first caller's run is not touched."""
     thread = await new_thread(client)
