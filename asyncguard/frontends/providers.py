@@ -7,7 +7,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 
 from asyncguard.frontends.reading import call_id_of, names_call
-from asyncguard.frontends.writing import is_ours, is_pair, without
+from asyncguard.frontends.writing import is_pair, is_results, without
 
 TOLERANT_PROVIDERS = frozenset(
     {
@@ -71,7 +71,8 @@ def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str
 
 
 def _without_nonce(message: AnyMessage, nonce: str) -> AnyMessage:
-    if not is_ours(message) and nonce in str(message.content):
+    """The message without the nonce, unless it tells results: the user's tasks are in messages of the runtime, too."""
+    if nonce in str(message.content) and not is_results(message):
         return message.model_copy(update={"content": without(nonce, message.content)})
     return message
 

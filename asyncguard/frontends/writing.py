@@ -270,6 +270,12 @@ def is_ours(message: BaseMessage) -> bool:
     return found is not None and found["source"] == SOURCE
 
 
+def is_results(message: BaseMessage) -> bool:
+    """Whether the runtime wrote the message to tell late results between delimiters; see :func:`is_ours`."""
+    data = message.additional_kwargs.get("lc_data")
+    return is_ours(message) and isinstance(data, dict) and data.get("kind") == "results"
+
+
 def is_pair(message: BaseMessage) -> bool:
     """Whether the message is the synthetic call of the pair style."""
     data = message.additional_kwargs.get("lc_data") if isinstance(message, AIMessage) else None

@@ -1,8 +1,9 @@
-"""The test kit: virtual time, ordered turns, scripted models and tools, and a strict check of message histories.
+"""The test kit: virtual time, ordered turns, scripted models and tools, strict checks of histories and of ports.
 
 Made for asyncguard's own tests and for those of agents built on it. It needs langchain-core and nothing else.
 """
 
+from asyncguard.testing.conformance import check_clock, check_executor, check_observer
 from asyncguard.testing.history import (
     HistoryError,
     Provider,
@@ -52,8 +53,11 @@ __all__ = [
     "VirtualTimeLoop",
     "after",
     "calls",
+    "check_clock",
+    "check_executor",
     "check_history",
     "check_history_all",
+    "check_observer",
     "history_violations",
     "run_virtual",
     "scripted_tool",

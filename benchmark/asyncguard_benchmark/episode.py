@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -173,7 +174,7 @@ def episode_from_json(value: Any) -> Episode:
     """
     try:
         check(value, _EPISODE, "episode")
-        composition = composition_from_json(value["composition"], "episode.composition")
+        composition = _composition(json.dumps(value["composition"]))
     except DataError as problem:
         raise EpisodeFormatError(problem.where, problem.problem) from problem
     records = tuple(CallRecord(**{**r, "pending_before": tuple(r["pending_before"])}) for r in value["trajectory"])
@@ -189,6 +190,12 @@ def episode_from_json(value: Any) -> Episode:
         trajectory=records,
         counters=Counters(**value["counters"]),
     )
+
+
+@lru_cache(maxsize=1024)
+def _composition(text: str) -> Composition:
+    """A file of episodes says the same compositions again and again, and checking one is most of the work of reading."""
+    return composition_from_json(json.loads(text), "episode.composition")
 
 
 def _check_records(records: Sequence[CallRecord], composition: Composition) -> None:

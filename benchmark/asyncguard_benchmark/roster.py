@@ -50,10 +50,12 @@ class AgentSpec:
         """
         maker = _named(AGENTS, self.kind, "agent")
         fields: dict[str, Any] = {"plan": plan_of(composition), "name": self.label, **self.settings}
+        if "seed" in maker.model_fields:
+            fields["seed"] = seed
         unknown = sorted(set(fields) - set(maker.model_fields))
         if unknown:
             raise UnknownNameError(f"the agent {self.kind} has no {', '.join(unknown)}")
-        return maker(**fields, **({"seed": seed} if "seed" in maker.model_fields else {}))
+        return maker(**fields)
 
 
 def player_of(name: str, arm: str, *, declared: bool) -> Player:

@@ -15,6 +15,7 @@ from langgraph_sdk.errors import ConflictError
 from asyncguard.observability.trace import read_trace
 from tests.graphs.desk import Server, check_next_request, running_server
 
+pytest.importorskip("langgraph_cli", reason="the development server (langgraph-cli[inmem]) is not installed")
 pytest.importorskip("langgraph_api", reason="the development server (langgraph-cli[inmem]) is not installed")
 pytestmark = pytest.mark.server
 SECONDS = 20.0

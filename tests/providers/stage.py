@@ -13,7 +13,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool
 
-from asyncguard import GuardConfig, build_agent, guard_middleware, guarded
+from asyncguard import GuardConfig, Ports, build_agent, guard_middleware, guarded
 from asyncguard.frontends.middleware import AsyncGuardMiddleware
 from tests.support.openai_server import ModelRequest, OpenAIServer, Role, Surface
 
@@ -74,13 +74,14 @@ def agent_of(
     *,
     config: GuardConfig | None = None,
     options: dict[str, Any] | None = None,
+    ports: Ports | None = None,
     **more: Any,
 ) -> Any:
     """An agent of a front end; ``options`` go to the binding of the tools."""
     if front_end is FrontEnd.GRAPH:
-        return build_agent(model, tools, config=config, bind_options=options, **more)
+        return build_agent(model, tools, config=config, bind_options=options, ports=ports, **more)
     outside: list[AgentMiddleware[Any, Any, Any]] = [_Settings(options)] if options else []
-    guard = AsyncGuardMiddleware(config=config)
+    guard = AsyncGuardMiddleware(config=config, ports=ports)
     agent = create_agent(model, list(tools), middleware=guard_middleware(outside, guard=guard), **more)
     return agent.with_config({"recursion_limit": 1_000})
 

@@ -7,6 +7,8 @@ from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import Clock
 from asyncguard.engine.executors.port import Completion, Failure, Job, Result
 
+_NOT_BEGUN = "The call was cancelled before it began."
+
 
 class LocalExecutor:
     """Runs each job as an asyncio task; back-off and timeout are kept here, so that no graph node ever sleeps."""
@@ -22,7 +24,18 @@ class LocalExecutor:
 
     def start(self, job: Job, done: Callable[[Completion], None]) -> None:
         """Begin a job on the running loop."""
-        self._tasks[job.key] = asyncio.get_running_loop().create_task(self._run(job, done), name=f"call {job.key}")
+        box: list[Result] = []
+        task = asyncio.get_running_loop().create_task(self._run(job, box), name=f"call {job.key}")
+        self._tasks[job.key] = task
+
+        def ended(_: asyncio.Task[None]) -> None:
+            # Told here and not in the task: one that is cancelled before its first step never enters its own code.
+            if self._tasks.get(job.key) is task:
+                del self._tasks[job.key]
+            result = box[0] if box else Failure(symptom=_symptom("cancelled", _NOT_BEGUN, started=False))
+            done(Completion(key=job.key, attempt=job.attempt, result=result))
+
+        task.add_done_callback(ended)
 
     def cancel(self, key: str) -> bool:
         """Cancel the job's task; an effect that had begun is in doubt."""
@@ -36,23 +49,16 @@ class LocalExecutor:
     def poll(self) -> None:
         """Nothing to do: each task reports its own end."""
 
-    async def _run(self, job: Job, done: Callable[[Completion], None]) -> None:
-        result: Result = Failure(
-            symptom=_symptom("cancelled", "The call was cancelled before it began.", started=False)
-        )
-        begun = False
+    async def _run(self, job: Job, box: list[Result]) -> None:
+        if job.delay > 0:
+            await self._clock.sleep(job.delay)
         try:
-            if job.delay > 0:
-                await self._clock.sleep(job.delay)
-            begun = True
-            result = await self._timed(job)
+            box.append(await self._timed(job))
         except asyncio.CancelledError:
-            if begun:
-                result = Failure(symptom=_symptom("cancelled", "The call was cancelled while it ran."))
+            box.append(Failure(symptom=_symptom("cancelled", "The call was cancelled while it ran.")))
             raise
-        finally:
-            self._tasks.pop(job.key, None)
-            done(Completion(key=job.key, attempt=job.attempt, result=result))
+        except Exception as error:  # noqa: BLE001 - a job that breaks its promise not to raise is a failure like any
+            box.append(Failure(symptom=_symptom(type(error).__name__, f"{type(error).__name__}: {error}")))
 
     async def _timed(self, job: Job) -> Result:
         if job.timeout is None:

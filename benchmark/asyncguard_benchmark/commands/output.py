@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from asyncguard_benchmark.campaign import Played
+from asyncguard_benchmark.report.section import is_figure
 
 _PAUSE = 5.0
 """Seconds between two lines of progress where they cannot overwrite each other."""
@@ -30,7 +31,7 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[str]], title: str | Non
     lines = list(lines)
     made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
     for index, head in enumerate(heads):
-        figures = bool(lines) and all(line[index][:1].isdigit() or line[index] in ("", "-") for line in lines)
+        figures = bool(lines) and all(is_figure(line[index]) for line in lines)
         made.add_column(head, justify="right" if figures else "left", overflow="fold")
     for line in lines:
         made.add_row(*line)

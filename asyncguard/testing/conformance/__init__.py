@@ -1,0 +1,7 @@
+"""What every implementation of a port has to do; a check raises an ``AssertionError`` that says what was not done."""
+
+from asyncguard.testing.conformance.clock import check_clock
+from asyncguard.testing.conformance.executor import check_executor
+from asyncguard.testing.conformance.observer import check_observer
+
+__all__ = ["check_clock", "check_executor", "check_observer"]
