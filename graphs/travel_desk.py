@@ -104,7 +104,7 @@ class TravelDesk:
             """Request a visa; the embassy answers later."""
             await self._note({"effect": "requested", "country": country, "traveller": traveller})
             # A real embassy would be given the token with the form and would deliver through a webhook.
-            answer = json.dumps({"visa": f"V-{zlib.crc32(token.encode()) % 10**6:06}"})
+            answer = {"visa": f"V-{zlib.crc32(token.encode()) % 10**6:06}"}
             asyncio.get_running_loop().call_later(0.5, self._inbox.deliver, token, answer)
             return "The form was handed in."
 

@@ -4,13 +4,14 @@ A delivery names a token that only the external tool was given. Nothing else set
 tool prints nor the value with which a parked run is resumed.
 """
 
+import json
 import secrets
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from asyncguard.engine.executors.port import Success
-from asyncguard.errors import UnknownTokenError
+from asyncguard.errors import CallerError, UnknownTokenError
 
 
 class Inbox:
@@ -45,13 +46,29 @@ class Inbox:
 
         Args:
             token: The token that the tool received.
-            content: The result: text or content blocks.
+            content: The result: text, content blocks, or any JSON value, which the model is shown as JSON text.
 
         Raises:
             UnknownTokenError: The token was never issued, or was used before.
+            CallerError: The content is no JSON; nothing was delivered.
         """
+        told = _as_content(content)
         with self._lock:
             receive = self._waiting.pop(token, None)
         if receive is None:
             raise UnknownTokenError
-        receive(Success(content=content))
+        receive(Success(content=told))
+
+
+def _as_content(content: Any) -> str | list[Any]:
+    """What a message may hold, made of what was delivered: one bad delivery must not end a run."""
+    if isinstance(content, str) or (isinstance(content, list) and content and all(map(_is_block, content))):
+        return content
+    try:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CallerError(f"A result is delivered as text or JSON; this one is neither ({error}).") from error
+
+
+def _is_block(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("type"), str)

@@ -54,7 +54,9 @@ def _read_task(position: int, item: Any, free: str) -> Task:
     return Task(id=name, goal=item["goal"])
 
 
-def enter(session: Session, run: str, tasks: Sequence[Task], messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+def enter(
+    session: Session, run: str, tasks: Sequence[Task], messages: Sequence[AnyMessage], *, nonce: str
+) -> list[AnyMessage]:
     """Begin a run on a thread.
 
     Args:
@@ -62,6 +64,7 @@ def enter(session: Session, run: str, tasks: Sequence[Task], messages: Sequence[
         run: Id of the run.
         tasks: New tasks; without any, the user's messages are the task.
         messages: The history, the user's new messages included.
+        nonce: The thread's secret part of the delimiters.
 
     Returns:
         Messages to write: the tasks, or the whole history put in order where calls were left unanswered.
@@ -76,7 +79,7 @@ def enter(session: Session, run: str, tasks: Sequence[Task], messages: Sequence[
         written.append(_task_message(tasks, several=session.board.several_tasks))
     else:
         _reopen(session, messages)
-    return _repaired(session, messages, written) or written
+    return _repaired(session, messages, written, Writer(session, nonce)) or written
 
 
 def _task_message(tasks: Sequence[Task], *, several: bool) -> HumanMessage:
@@ -132,7 +135,9 @@ def add_user_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
             session.board.evidence.add_common(text_of(message.content))
 
 
-def _repaired(session: Session, messages: Sequence[AnyMessage], written: list[AnyMessage]) -> list[AnyMessage] | None:
+def _repaired(
+    session: Session, messages: Sequence[AnyMessage], written: list[AnyMessage], writer: Writer
+) -> list[AnyMessage] | None:
     """The whole history with every call answered behind its message, or ``None`` if it is in order already.
 
     A run that was killed or cancelled leaves its last message without answers, and the user's next message stands
@@ -152,26 +157,22 @@ def _repaired(session: Session, messages: Sequence[AnyMessage], written: list[An
     for message in messages:
         ordered.append(message)
         if isinstance(message, AIMessage):
-            ordered += _answers(session, message, missing)
+            ordered += _answers(session, message, missing, writer)
     return ordered + written
 
 
-def _answers(session: Session, message: AIMessage, missing: set[str]) -> list[AnyMessage]:
+def _answers(session: Session, message: AIMessage, missing: set[str], writer: Writer) -> list[AnyMessage]:
     records = {record.call.call_id: record for record in session.ledger.of_message(message.id or "")}
     answers: list[AnyMessage] = []
     for call in (*message.tool_calls, *message.invalid_tool_calls):
         call_id = str(call["id"])
         if call_id in missing:
-            answers.append(_answer(session, records.get(call_id), call_id, str(call["name"])))
+            answers.append(_answer(writer, records.get(call_id), call_id, str(call["name"])))
     return answers
 
 
-def _answer(session: Session, record: CallRecord | None, call_id: str, name: str) -> AnyMessage:
+def _answer(writer: Writer, record: CallRecord | None, call_id: str, name: str) -> AnyMessage:
     if record is None:
         text = "The run ended before this call was run."
         return ToolMessage(content=text, tool_call_id=call_id, name=name, status="error")
-    if record.open:
-        session.note(ev.CallsDelivered, keys=(), placeholders=(record.key,))
-    else:
-        session.note(ev.CallsDelivered, keys=(record.key,))
-    return Writer(session, "").answers([record])[0]
+    return writer.answer_one(record)[0]

@@ -28,7 +28,8 @@ def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
 def squash_without_handlers(session: Session, handlers: HeldHandlers | None, messages: Sequence[AnyMessage]) -> None:
     """After a restart: take results that stand in the history as ended, and report what can no longer be run.
 
-    A deferred call's handler lives in memory only. It is squashed and the model is told, never dropped silently.
+    A deferred call's handler lives in memory only. It is squashed and the model is told, never dropped silently. The
+    state does not say whether it was released before; an effect that must not happen twice is in doubt.
     """
     answers = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
     for state in (CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
@@ -36,12 +37,16 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
             answer = answers.get(record.call.call_id)
             if (handlers is not None and handlers.holds(record.key)) or answer is None:
                 continue
-            if state is CallState.QUEUED and not is_ours(answer):
+            if is_ours(answer) and not record.placeholder:
+                session.note(ev.CallsDelivered, keys=(), placeholders=(record.key,))  # the event was lost, the text not
+            if state is CallState.QUEUED and is_ours(answer):
+                continue  # announced as running, so it may have begun: its effect class decides
+            if state is CallState.QUEUED:
                 _take_as_done(session, record, answer)
-            elif state is CallState.QUEUED:
-                session.note(ev.CallCancelled, key=record.key, reason="the process that held it ended")
-            else:
+            elif session.board.spec(record.tool).effect.repeatable:
                 session.note(ev.CallSquashed, key=record.key, reason="the process that held it ended")
+            else:
+                _put_in_doubt(session, record)
 
 
 def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
@@ -57,6 +62,20 @@ def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
         for record in session.ledger.in_state(state):
             if not handlers.holds(record.key):
                 session.note(ev.CallSquashed, key=record.key, reason=reason)
+
+
+def _put_in_doubt(session: Session, record: CallRecord) -> None:
+    text = "The process that held the call ended; the call may have been released before."
+    session.note(ev.CallAdmitted, key=record.key, released=True)
+    session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
+    session.note(
+        ev.CallRetired,
+        key=record.key,
+        outcome=ev.Outcome.IN_DOUBT,
+        content=text,
+        size=content_size(text),
+        error="process_lost",
+    )
 
 
 def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:

@@ -22,6 +22,7 @@ from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
+from pydantic import ValidationError
 
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
@@ -39,7 +40,7 @@ from asyncguard.frontends.joining import drop_answered, squash_without_handlers,
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, wait_for_turn
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.providers import provider_of
-from asyncguard.frontends.reading import with_usable_ids
+from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events
@@ -114,7 +115,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         turns = session.ledger.turns
         drop_answered(session, messages)
         tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
-        written = enter(session, new_id(), tasks, messages)
+        written = enter(session, new_id(), tasks, messages, nonce=identity["nonce"])
         add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
         return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
 
@@ -173,14 +174,22 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if (closing := self._closing(request)) is not None:
             return closing
         prepared, conversation = self._prepared(request)
-        return self._with_ids(handler(prepared), conversation)
+        try:
+            response = handler(prepared)
+        except ValidationError as error:
+            response = ModelResponse(result=[unreadable_message(error)])
+        return self._with_ids(response, conversation)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
         if (closing := self._closing(request)) is not None:
             return closing
         prepared, conversation = self._prepared(request)
-        return self._with_ids(await handler(prepared), conversation)
+        try:
+            response = await handler(prepared)
+        except ValidationError as error:
+            response = ModelResponse(result=[unreadable_message(error)])
+        return self._with_ids(response, conversation)
 
     def _closing(self, request: ModelRequest[Any]) -> ModelResponse[Any] | None:
         session = self._session(request.state, get_config())

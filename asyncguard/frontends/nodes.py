@@ -14,6 +14,7 @@ from langchain_core.messages import AnyMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END
 from langgraph.types import Command, interrupt
+from pydantic import ValidationError
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
@@ -27,7 +28,7 @@ from asyncguard.frontends.approvals import asked, decision
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
 from asyncguard.frontends.namespaces import namespace_of
-from asyncguard.frontends.reading import with_usable_ids
+from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
@@ -71,7 +72,7 @@ class Nodes:
         if not tasks and not messages:
             raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]}.')
         known = session.ledger.turns
-        written = enter(session, new_id(), tasks, messages)
+        written = enter(session, new_id(), tasks, messages, nonce=identity["nonce"])
         if not known:
             add_user_evidence(session, [*messages, *([self.system] if self.system is not None else [])])
         else:
@@ -88,7 +89,10 @@ class Nodes:
         conversation.read(state["messages"], self.binding.provider)
         sent = conversation.request(view_message(session))
         tasks = [task.task.id for task in session.ledger.tasks()]
-        said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
+        try:
+            said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
+        except ValidationError as error:
+            said = unreadable_message(error)
         message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)
         turn = take_turn(session, message, self.binding.task_argument)
         match turn.verdict:

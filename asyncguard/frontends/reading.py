@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import invalid_tool_call
+from pydantic import ValidationError
 
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tasks import SOLE_TASK
@@ -55,6 +57,27 @@ def with_usable_ids(message: AIMessage, new_id: Callable[[], str], taken: Collec
     if "tool_calls" in message.additional_kwargs:  # the provider's own form of the calls, outdated now
         update["additional_kwargs"] = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
     return message.model_copy(update=update)
+
+
+def unreadable_message(error: ValidationError) -> AIMessage:
+    """A message of one unreadable call, in place of one that the integration could not build.
+
+    Some integrations parse arguments such as ``[1]`` and then fail, because LangChain's messages hold objects only. No
+    call of such a message is left to be answered to its id: one that stands for all of them tells what is wrong.
+
+    Args:
+        error: What the integration raised.
+
+    Raises:
+        ValidationError: The same, where it is about anything but a model's message.
+    """
+    if error.title not in ("AIMessage", "AIMessageChunk"):
+        raise error
+    found = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in found["loc"])
+    problem = f"The message could not be read, and none of its calls was run ({place}: {found['msg']})."
+    call = invalid_tool_call(name="unreadable_call", args="{}", id=None, error=problem)
+    return AIMessage(content="", invalid_tool_calls=[call])
 
 
 def _identity(

@@ -101,10 +101,6 @@ class Writer:
                 self._remember(record)
         return delivery
 
-    def answers(self, records: Sequence[CallRecord]) -> list[ToolMessage]:
-        """Answers for calls whose message was left without them, whatever state they are in."""
-        return [self._placeholder(record) if record.open else self._answer(record, Delivery()) for record in records]
-
     def _held_together(self, record: CallRecord) -> bool:
         if record.state is CallState.REJECTED:
             return False

@@ -23,7 +23,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
 def unreadable(proposal: Proposal, board: Scoreboard) -> str:
     """Why the call cannot be run, for the model; empty if it can."""
     if proposal.spec is None:
-        return _unknown_tool(proposal, board)
+        return f"{_unknown_tool(proposal, board)} {clipped(proposal.problem, _MAX_PROBLEM)}".rstrip()
     if proposal.problem:
         label = clipped(proposal.call.label)
         return f"{label} could not be read: {clipped(proposal.problem, _MAX_PROBLEM)} Correct it and call again."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import GuardConfig, Timing
+from asyncguard import GuardConfig, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.behaviour.harness import NO_NONCE, Agent, AgentOf, pure, script
 
@@ -59,6 +59,21 @@ def test_a_cancelled_thread_can_be_used_again(back_after: float, agent_of: Agent
 
     run_virtual(main())
     assert [len(tool.calls) for tool in made] == [1, 1]
+
+
+def test_results_that_were_in_when_the_run_was_cancelled_are_told_word_for_word(agent_of: AgentOf) -> None:
+    """One call of the message had ended, another had not; the first one's result is its answer, unchanged."""
+    pay, look = tools(10.0)[0], tools(1.0)[1]
+    agent = agent_on(agent_of, InMemorySaver(), (pay, look), calls(("look", {"q": "y"}), ("pay", {"q": "x"})))
+
+    async def main() -> None:
+        await cancelled(agent, agent.input("Look up y and pay x.", None), 3.0)
+        outcome = await agent.say("Are you still there?", thread="t")
+        assert outcome.answer("call_1_1") == "found y"
+        assert outcome.text.count("paid x") == 1
+
+    run_virtual(main())
+    assert [len(tool.calls) for tool in (pay, look)] == [1, 1]
 
 
 def test_a_run_cancelled_while_the_model_speaks_can_be_asked_again(agent_of: AgentOf) -> None:
@@ -127,7 +142,7 @@ def test_after_a_restart_reads_are_repeated_and_effects_are_in_doubt(said: str |
 
 
 def test_after_a_restart_a_deferred_effect_is_not_lost_in_silence(agent_of: AgentOf) -> None:
-    """It is run, or it is reported; here its predecessor is in doubt, so it is reported."""
+    """Here its predecessor is in doubt, so it is not run. The middleware cannot tell whether it was released before."""
     saver = InMemorySaver()
     two = calls(("pay", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
     next_ = calls(("pay", {"q": "z", "task_id": "a"}), ("look", {"q": "w", "task_id": "b"}))
@@ -138,8 +153,29 @@ def test_after_a_restart_a_deferred_effect_is_not_lost_in_silence(agent_of: Agen
     new = agent_on(agent_of, saver, later, prefix="later")
     outcome = run_virtual(new.say("Go on.", thread="t")).result
     assert later[0].calls == []
-    assert "pay#2 was not run" in outcome.text
-    assert "pay#1" in outcome.text
+    assert "pay#2 was not run" in outcome.text or "not known whether pay#2 took effect" in outcome.text
+    assert "not known whether pay#1 took effect" in outcome.text
+
+
+def test_after_a_restart_an_effect_that_was_released_meanwhile_is_in_doubt(agent_of: AgentOf) -> None:
+    """A deferred payment had begun when the process ended: nobody is told that it was not run."""
+    saver = InMemorySaver()
+    specs = [pure("look", reads=("x",)), ToolSpec(name="pay", reads=(), writes=("x",))]
+    made = calls(("look", {"q": "y", "task_id": "b"}), ("pay", {"q": "x", "task_id": "a"}))
+
+    def process(prefix: str, *steps: Any) -> tuple[Agent, Any]:
+        pay, look = tools(2.0)
+        model = ScriptedChatModel(script(*steps), id_prefix=prefix)
+        return agent_of(model, [pay, look], specs=specs, config=CONFIG, checkpointer=saver), pay
+
+    old, begun = process("old", made)
+    run_virtual(cancelled(old, old.input(None, TASKS), 3.0))
+    assert len(begun.calls) == 1
+    new, again = process("new")
+    outcome = run_virtual(new.say("Go on.", thread="t")).result
+    assert again.calls == []
+    assert "pay#1 was not run" not in outcome.text
+    assert outcome.report["in_doubt"] == ["pay#1"]
 
 
 def test_a_fork_after_the_message_does_not_pay_again(agent_of: AgentOf) -> None:

@@ -50,6 +50,30 @@ async def test_malformed_arguments_are_answered(
     assert _answer_to(server.views[2], 1) == "sent hello"
 
 
+@pytest.mark.parametrize("arguments", ['["hello"]', '"hello"', "5", "true"])
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_arguments_that_are_no_object_are_told(
+    serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools, arguments: str, *, streaming: bool
+) -> None:
+    """The client cannot even build such a message; the model is told all the same, and goes on."""
+    server = serve(Corrected(Call(name="send", arguments=arguments)))
+    agent = agent_of(front_end, chat_model(server, surface, streaming=streaming), tools.all())
+    final = await agent.ainvoke(one("Send hello."))
+    assert tools.executed == {"send hello": 1}
+    assert final["messages"][-1].text == "Sent."
+    assert "was not run" in _answer_to(server.views[1], 0)
+
+
+def test_arguments_that_are_no_object_are_told_sync(
+    serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools
+) -> None:
+    """The same holds for ``invoke``."""
+    server = serve(Corrected(Call(name="send", arguments="[1]")))
+    agent_of(front_end, chat_model(server, surface), tools.all()).invoke(one("Send hello."))
+    assert tools.executed == {"send hello": 1}
+    assert "none of its calls was run" in _answer_to(server.views[1], 0)
+
+
 @pytest.mark.parametrize("name", _NAMES)
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_unknown_names_are_answered(

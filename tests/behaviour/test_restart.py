@@ -1,0 +1,110 @@
+"""A thread that outlives its process, and one that is edited from outside."""
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from asyncguard import GuardConfig, Inbox, Mode, Ports, Timing, ToolSpec, UnknownTokenError
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from tests.behaviour.harness import Agent, AgentOf, pure, script
+
+CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
+PLACE: Any = {"configurable": {"thread_id": "t"}}
+
+
+def look() -> Any:
+    """A lookup."""
+    return scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str}, latency=1.0)
+
+
+def test_a_conversation_goes_on_in_another_process(agent_of: AgentOf) -> None:
+    """A finished run leaves nothing behind that the next process would stumble over."""
+    saver = InMemorySaver()
+    for number in range(3):
+        model = ScriptedChatModel(script(calls(("look", {"q": f"q{number}"}))), id_prefix=f"p{number}")
+        outcome = agent_of(model, [look()], specs=[pure("look")], checkpointer=saver).run(
+            f"Look up q{number}.", thread="t"
+        )
+        assert outcome.text.count(f"found q{number}") == 1
+        assert outcome.last == "all done"
+    assert [message.type for message in outcome.messages] == ["human", "ai", "tool", "ai"] * 3
+
+
+def test_a_restart_while_parked_puts_the_external_call_in_doubt(agent_of: AgentOf) -> None:
+    """Its token died with its process: a delivery is refused, and the model is told that the outcome is unknown."""
+    saver, tokens = InMemorySaver(), list[str]()
+
+    def start(arguments: Any) -> str:
+        tokens.append(arguments["token"])
+        return "accepted"
+
+    def process(prefix: str, *steps: Any) -> tuple[Agent, Inbox, Any]:
+        inbox = Inbox()
+        bank = scripted_tool("bank", start, args={"q": str, "token": str})
+        spec = ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token")
+        model = ScriptedChatModel(script(*steps), id_prefix=prefix)
+        options = {"config": CONFIG, "checkpointer": saver, "ports": Ports(inbox=inbox)}
+        return agent_of(model, [bank], specs=[spec], **options), inbox, bank
+
+    old, _, _ = process("old", calls(("bank", {"q": "x"})))
+    assert old.run("Have x approved.", thread="t").interrupts
+    new, inbox, bank = process("new")
+    with pytest.raises(UnknownTokenError):
+        inbox.deliver(tokens[0], "approved")
+    outcome = run_virtual(new.resume("", "t")).result
+    assert bank.calls == []
+    assert outcome.report["in_doubt"] == ["bank#1"]
+    assert "not known whether bank#1 took effect" in outcome.text
+
+
+def test_a_restart_while_a_person_is_asked_loses_nothing(agent_of: AgentOf) -> None:
+    """The answer is given to another process, which runs the call."""
+    saver = InMemorySaver()
+
+    def process(*steps: Any) -> tuple[Agent, Any]:
+        pay = scripted_tool("pay", lambda a: f"paid {a['q']}", args={"q": str})
+        model = ScriptedChatModel(script(*steps))
+        return agent_of(model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=saver), pay
+
+    old, _ = process(calls(("pay", {"q": "x"})))
+    assert old.run("Pay x.", thread="t").interrupts
+    new, pay = process()
+    outcome = new.go_sync(Command(resume=True), "t")
+    assert len(pay.calls) == 1
+    assert outcome.answer("call_1_1") == "paid x"
+
+
+def test_a_history_that_was_edited_is_taken_as_it_is(agent_of: AgentOf) -> None:
+    """A message added by ``update_state`` between runs is part of the conversation."""
+    model = ScriptedChatModel(script(calls(("look", {"q": "x"})), "first", ever="second"))
+    agent = agent_of(model, [look()], specs=[pure("look")], checkpointer=InMemorySaver())
+
+    async def main() -> None:
+        await agent.say("Look up x.", thread="t")
+        await agent.graph.aupdate_state(PLACE, {"messages": [HumanMessage(content="By the way, I am Kim.")]})
+        outcome = await agent.say("Who am I?", thread="t")
+        assert "I am Kim" in str(model.requests[-1].messages)
+        assert outcome.last == "second"
+
+    run_virtual(main())
+
+
+def test_an_earlier_checkpoint_can_be_taken_up_with_another_message(agent_of: AgentOf) -> None:
+    """The branch knows its own past only."""
+    model = ScriptedChatModel(script(calls(("look", {"q": "x"})), "first", "second", ever="third"))
+    agent = agent_of(model, [look()], specs=[pure("look")], checkpointer=InMemorySaver())
+
+    async def main() -> None:
+        await agent.say("Look up x.", thread="t")
+        first = await agent.graph.aget_state(PLACE)
+        await agent.say("And something that will be forgotten.", thread="t")
+        state = await agent.graph.ainvoke(agent.input("Something else.", None), first.config)
+        assert "forgotten" not in str(state["messages"])
+        assert "forgotten" not in str(model.requests[-1].messages)
+        assert "found x" in str(state["messages"])
+        assert state["messages"][-1].content == "third"
+
+    run_virtual(main())
