@@ -139,6 +139,8 @@ class CallHeld(CallEvent):
     kind: ClassVar[str] = "call_held"
     guard: str
     reason: str
+    arguments: Mapping[str, Any] | None = None
+    """The arguments with operands substituted, where they differ from the call's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

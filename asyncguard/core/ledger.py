@@ -264,6 +264,7 @@ class Ledger:
             case ev.CallHeld():
                 self._move(record, Move.HOLD)
                 record.guard, record.reason = event.guard, event.reason
+                record.arguments = event.arguments if event.arguments is not None else record.arguments
             case ev.CallRejected():
                 self._move(record, Move.REJECT)
                 record.guard, record.reason, record.on = event.guard, event.reason, event.on

@@ -16,6 +16,7 @@ from asyncguard.errors import CallerError
 # RFC 6901 allows no leading zeros; no list is so long that its index has more digits.
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _KEYS = ({"from_call"}, {"from_call", "pointer"})
+_HOLDERS = (Mapping, list)
 Path = tuple[str | int, ...]
 
 REFERENCE_SCHEMA: Mapping[str, Any] = {
@@ -58,6 +59,8 @@ def as_reference(value: Any, path: Path = ()) -> Reference | None:
 
 def references(arguments: Any, path: Path = ()) -> Iterator[Reference]:
     """All references in the arguments, depth first."""
+    if not path and isinstance(arguments, Mapping) and not any(isinstance(v, _HOLDERS) for v in arguments.values()):
+        return  # the common case: every argument is a plain value
     if (found := as_reference(arguments, path)) is not None:
         yield found
     elif isinstance(arguments, Mapping):

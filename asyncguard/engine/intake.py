@@ -6,7 +6,7 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit
-from asyncguard.core.calls import Call, CallState, call_key, fingerprint
+from asyncguard.core.calls import Call, CallState, call_key, content_size, fingerprint
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.operands import OperandError, Path, references, resolve, substitute
 from asyncguard.core.records import CallRecord
@@ -75,13 +75,12 @@ def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> N
             session.note(ev.CallRejected, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
         case Defer():
             session.note(ev.CallDeferred, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
-        case Admit() if verdict.approval and not proposal.approved:
-            session.note(ev.CallHeld, key=key, guard=verdict.guard, reason=verdict.approval)
         case Admit():
-            _let_pass(session, proposal, released=released)
+            _let_pass(session, proposal, verdict, released=released)
 
 
-def _let_pass(session: Session, proposal: Proposal, *, released: bool) -> None:
+def _let_pass(session: Session, proposal: Proposal, verdict: Admit, *, released: bool) -> None:
+    """Fill the operands in, then queue the call, or hold it for a person, who is shown what would be issued."""
     key = proposal.call.key
     try:
         arguments = _substituted(session, proposal.call)
@@ -92,13 +91,34 @@ def _let_pass(session: Session, proposal: Proposal, *, released: bool) -> None:
         reason = "With the referenced values filled in, the arguments do not fit: " + "; ".join(problems)
         session.note(ev.CallRejected, key=key, guard="operands", reason=reason)
         return
+    approval = verdict.approval or _approval_of_operands(session, proposal, arguments)
+    if approval and not proposal.approved:
+        guard = verdict.guard or "trust"
+        session.note(ev.CallHeld, key=key, guard=guard, reason=approval, arguments=arguments)
+        return
     session.note(ev.CallAdmitted, key=key, released=released, approved=proposal.approved, arguments=arguments)
     issued = session.ledger.record(key).effective_arguments
     for name, value in issued.items():
         session.board.evidence.add(proposal.call.task, f"{name} {value}")
 
 
+def _approval_of_operands(session: Session, proposal: Proposal, arguments: Mapping[str, Any] | None) -> str:
+    """Why a person has to see a destructive call whose operands are tool output; empty if nobody has to.
+
+    The model may not have seen these values, so the context may still be clean when they are used.
+    """
+    spec = proposal.spec
+    if arguments is None or spec is None or not spec.destructive or not session.engine.config.trust:
+        return ""
+    sources = (session.ledger.labelled(proposal.call.task, item.label) for item in references(proposal.call.arguments))
+    untrusted = [item.call.label for item in sources if item and not session.board.spec(item.tool).trusted_output]
+    return f"its arguments hold output of {', '.join(untrusted)}, which is not trusted" if untrusted else ""
+
+
 def _check(session: Session, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    limit, size = session.engine.config.limits.max_argument_bytes, content_size(arguments)
+    if session.engine.config.capacity and size > limit:
+        return (f"they take {size} bytes, and at most {limit} are allowed",)
     validator = session.engine.validators.get(tool)
     return validator(arguments) if validator is not None else ()
 

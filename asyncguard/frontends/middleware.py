@@ -10,7 +10,7 @@ import contextvars
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
 from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
@@ -44,7 +44,7 @@ from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events
-from asyncguard.frontends.turning import closing_message, end_run, exhausted, take_turn, view_message
+from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
 from asyncguard.frontends.writing import Writer
 
 ModelHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -125,12 +125,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     # -- waiting and late results ----------------------------------------------------------------------------------
 
-    @hook_config(can_jump_to=["end"])
     def before_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """See :meth:`abefore_model`."""
         return self._portal.run(self.abefore_model(state, runtime))
 
-    @hook_config(can_jump_to=["end"])
     async def abefore_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Wait until the model is due a turn, and tell it what came in late.
 
@@ -144,10 +142,6 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if session.ledger.turns and session.ledger.ended is None and not decided:
             await self._rest(session, handlers, config)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
-        if reason := exhausted(session):
-            messages = [*delivery.messages, closing_message(session, reason)]
-            report = end_run(session, reason)
-            return {"messages": messages, "ledger": session.take_events(), "report": report, "jump_to": "end"}
         if not delivery.messages:
             return None
         update: dict[str, Any] = {"messages": delivery.messages, "ledger": session.take_events()}
@@ -165,9 +159,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 case Step.PARK if config.get("configurable", {}).get("thread_id") is None:
                     await session.wait_changed(None)
                 case Step.PARK if not session.has_completions:
-                    pending = session.ledger.in_state(CallState.PENDING)
-                    calls = [{"task": record.call.task, "call": record.call.label} for record in pending]
-                    interrupt({"type": "parked", "calls": calls})
+                    interrupt(parked(session))
                     if not session.has_completions:
                         return
                 case Step.PARK:
@@ -178,7 +170,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     # -- the model's turn ------------------------------------------------------------------------------------------
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
-        """Show the model its tools and the state of its tasks."""
+        """Show the model its tools and the state of its tasks; a run at its limit gets its last message instead."""
+        if (closing := self._closing(request)) is not None:
+            return closing
         prepared, conversation = self._prepared(request)
         try:
             response = handler(prepared)
@@ -188,12 +182,19 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
+        if (closing := self._closing(request)) is not None:
+            return closing
         prepared, conversation = self._prepared(request)
         try:
             response = await handler(prepared)
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation)
+
+    def _closing(self, request: ModelRequest[Any]) -> ModelResponse[Any] | None:
+        session = self._session(request.state, get_config())
+        reason = exhausted(session)
+        return ModelResponse(result=[closing_message(session, reason)]) if reason else None
 
     def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Conversation]:
         state: Any = request.state
@@ -231,34 +232,35 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     def after_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Put the calls before admission, or judge the end."""
         session, _ = self._joined(state, get_config())
-        messages = state["messages"]
-        place = len(messages) - 1
-        while not isinstance(messages[place], AIMessage):
-            place -= 1
-        answered = {message.tool_call_id for message in messages[place + 1 :] if isinstance(message, ToolMessage)}
-        said: AIMessage = messages[place]  # type: ignore[assignment]
-        if answered:
-            open_calls = [call for call in said.tool_calls if call["id"] not in answered]
-            said = said.model_copy(update={"tool_calls": open_calls})
+        if reason := exhausted(session):
+            report = end_run(session, reason)
+            return {"report": report, "ledger": session.take_events()}
+        said, place, answered = _last_said(state["messages"])
         turn = take_turn(session, said, self._task_argument)
         update: dict[str, Any] = {}
         match turn.verdict:
             case None:
-                rejected = [record for record in session.ledger.unanswered() if record.state is CallState.REJECTED]
-                writer = Writer(session, state["asyncguard"]["nonce"])
-                if rejected:
-                    update["messages"] = [writer.answer_one(record)[0] for record in rejected]
-                if not said.tool_calls:  # unreadable calls only: create_agent would take the message for an answer
-                    update["jump_to"] = "model"
+                update = self._refusals(session, state, said)
             case ev.CompletionVerdict.END:
                 update["report"] = end_run(session, "complete")
             case ev.CompletionVerdict.WAIT:
-                update |= _undone(messages, place, answered) | {"jump_to": "model"}
+                update = _undone(state["messages"], place, answered) | {"jump_to": "model"}
             case ev.CompletionVerdict.NUDGE:
-                update |= _undone(messages, place, answered, [*turn.messages]) | {"jump_to": "model"}
+                update = _undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
         update["ledger"] = session.take_events()
         if turn.verdict is ev.CompletionVerdict.END:
             self._forget(session)
+        return update
+
+    def _refusals(self, session: Session, state: GuardState, said: AIMessage) -> dict[str, Any]:
+        """The answers to rejected calls; the others go to their wrappers."""
+        rejected = [record for record in session.ledger.unanswered() if record.state is CallState.REJECTED]
+        writer = Writer(session, state["asyncguard"]["nonce"])
+        update: dict[str, Any] = {}
+        if rejected:
+            update["messages"] = [writer.answer_one(record)[0] for record in rejected]
+        if not said.tool_calls:  # unreadable calls only: create_agent would take the message for an answer
+            update["jump_to"] = "model"
         return update
 
     @hook_config(can_jump_to=["model"])
@@ -344,6 +346,16 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     def _forget(self, session: Session) -> None:
         self._handlers.pop((session.thread, session.namespace), None)
         self._registry.forget(session)
+
+
+def _last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]:
+    """The model's last message with the calls that nobody has answered, its place, and the ids of the answered ones."""
+    place = next(index for index in range(len(messages) - 1, -1, -1) if isinstance(messages[index], AIMessage))
+    answered = {message.tool_call_id for message in messages[place + 1 :] if isinstance(message, ToolMessage)}
+    said = cast(AIMessage, messages[place])
+    if answered:
+        said = said.model_copy(update={"tool_calls": [call for call in said.tool_calls if call["id"] not in answered]})
+    return said, place, answered
 
 
 def _undone(

@@ -31,7 +31,7 @@ from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.running import ToolRunner
-from asyncguard.frontends.turning import closing_message, end_run, exhausted, take_turn, view_message
+from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
 from asyncguard.frontends.writing import Writer
 
 State = dict[str, Any]
@@ -122,8 +122,12 @@ class Nodes:
                 return _go(session, next(iter(session.recoveries.values())).action.value)
             case Step.ESCAPE:
                 raise take_escape(session, next(iter(session.escapes)))
-            case Step.APPROVE | Step.PARK:
-                return _go(session, step.value)
+            case Step.PARK:
+                resting = session.ledger.in_state(CallState.PENDING)
+                session.note(ev.RunParked, keys=tuple(record.key for record in resting))
+                return _go(session, "park")
+            case Step.APPROVE:
+                return _go(session, "approve")
             case _:
                 return _go(session, "execute")
 
@@ -153,9 +157,7 @@ class Nodes:
         """Rest until an external result is delivered; the value of the resume means nothing."""
         session = self._session(state, config)
         if not session.has_completions:
-            keys = tuple(record.key for record in session.ledger.in_state(CallState.PENDING))
-            calls = [session.ledger.record(key).call for key in keys]
-            interrupt({"type": "parked", "calls": [{"task": call.task, "call": call.label} for call in calls]})
+            interrupt(parked(session))
         return _go(session, "execute")
 
     # -- shared ----------------------------------------------------------------------------------------------------

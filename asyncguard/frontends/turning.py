@@ -68,6 +68,13 @@ def exhausted(session: Session) -> str:
     return ""
 
 
+def parked(session: Session) -> dict[str, Any]:
+    """What the user of a parked run is told: the external calls for which it rests."""
+    pending = session.ledger.in_state(CallState.PENDING)
+    calls = [{"task": record.call.task, "call": record.call.label} for record in pending]
+    return {"type": "parked", "calls": calls}
+
+
 def end_run(session: Session, reason: str) -> dict[str, Any]:
     """Close the tasks and return the report.
 

@@ -3,7 +3,9 @@
 Operands satisfy any schema here; what they stand for is validated when they are substituted, by the same guard.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -66,6 +68,19 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator:
     Raises:
         DeclarationError: The schema itself is broken.
     """
+    try:
+        return _compiled(json.dumps(schema))
+    except (TypeError, ValueError, RecursionError):
+        return _compile(schema)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(schema: str) -> Validator:
+    # Proving a schema valid costs milliseconds, and an agent that is built again has the same tools as before.
+    return _compile(json.loads(schema))
+
+
+def _compile(schema: Mapping[str, Any]) -> Validator:
     # "$schema" would make jsonschema go back to its plain class at each level, and "$id" move what "#" means.
     own = {name: value for name, value in schema.items() if name not in ("$schema", "$id")}
     try:

@@ -15,6 +15,7 @@ from asyncguard.core.tasks import SOLE_TASK
 from asyncguard.guards.wording import clipped, listed
 
 _ABANDONED = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
+_PERSONAL = frozenset({"approval", "clarification", "trust"})
 _MAX_REASON = 200
 
 
@@ -66,8 +67,8 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
 
 
 def _asks_user(last: CallRecord) -> bool:
-    """Whether the model was told to ask the user: then a message without calls is what was wanted."""
-    return last.state is CallState.REJECTED and last.guard == "clarification" and not last.on
+    """Whether a person has the word: the model was told to ask, or a person refused the call."""
+    return last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.on
 
 
 def _nudged(name: str, board: Scoreboard) -> bool:

@@ -220,7 +220,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         _ARGUMENTS,
     ),
     ev.CallDeferred: (_GUARD, *_named("on", "the calls it waits for", attribute="on"), _REASON),
-    ev.CallHeld: (_GUARD, _REASON),
+    ev.CallHeld: (_GUARD, _REASON, _ARGUMENT_BYTES, _ARGUMENTS),
     ev.CallRejected: (_GUARD, *_named("on", "the calls it waits for", attribute="on"), _REASON),
     ev.CallStarted: (_ATTEMPT, _EPOCH),
     ev.CallRetired: (

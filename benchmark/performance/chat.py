@@ -8,6 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
 from script import ANSWER, TOOL_DESCRIPTION, TOOL_NAME, Script
@@ -28,8 +29,11 @@ class ScriptedChat(BaseChatModel):
 
     @override
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        """Keeps the model as it is: a script needs no schemas, and binding is not what is compared."""
-        return self
+        """Converts the schemas and binds them, as the integrations of real providers do.
+
+        Who binds once pays once; who binds at each turn pays at each turn, as it would with a real model.
+        """
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
     @override
     def _generate(
