@@ -194,7 +194,7 @@ def episode_from_json(value: Any) -> Episode:
 
 @lru_cache(maxsize=1024)
 def _composition(text: str) -> Composition:
-    """A file of episodes says the same compositions again and again, and checking one is most of the work of reading."""
+    """Files say the same compositions again and again, and checking one is most of the work of reading."""
     return composition_from_json(json.loads(text), "episode.composition")
 
 

@@ -53,7 +53,11 @@ class Setting:
     declared: bool = True
     """Whether the tools declare footprints, effect classes and scope, or leave everything at the cautious defaults."""
     parallel_calls: bool = False
-    """Whether several calls in one message are allowed, native surface only."""
+    """Whether several calls in one message are allowed, native surface only.
+
+    The runtime then tells one task's results from one message together, with guards or without; the plain player does
+    not.
+    """
     example: str | None = None
     """One successful trajectory for the system prompt."""
     observers: Sequence[Observer] = ()
@@ -177,7 +181,7 @@ def _play(
 
 def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Setting) -> _Stage:
     environment = Environment(composition, run.regime, run.seed)
-    executor = TickExecutor(environment)
+    executor = TickExecutor(environment, idle_waits=setting.config.waiting)
     limits = replace(setting.config.limits, max_model_turns=most_rounds(composition), max_rejections=10_000)
     config = replace(setting.config, limits=limits)
     numbers = iter(range(10_000))

@@ -33,7 +33,7 @@ def play_plain(
     environment = Environment(composition, run.regime, run.seed)
     speech, model = _surface(composition, agent, run.surface, parallel=parallel_calls, example=example)
     messages: list[BaseMessage] = speech.opening()
-    while environment.counters.rounds < most_rounds(composition):
+    while True:
         message = model.invoke(messages)
         environment.begin_round()
         messages.append(message)
@@ -41,9 +41,11 @@ def play_plain(
         if any(isinstance(action, Completed) for action in actions):
             break
         steps = [take(environment, action) for action in actions]
-        messages += speech.reply(steps, environment.due())
-    else:
-        environment.note_truncated()
+        reply = speech.reply(steps, environment.due())
+        if environment.counters.rounds == most_rounds(composition):
+            environment.note_truncated()
+            break  # the last reply reaches nobody, so it is no part of the conversation
+        messages += reply
     name = agent.get_name()
     return finished(environment, messages, run, agent=name, player=NAME, parallel_calls=parallel_calls, example=example)
 

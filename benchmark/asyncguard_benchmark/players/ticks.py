@@ -16,17 +16,28 @@ class StalledError(BenchmarkError):
 class TickExecutor:
     """Issues calls into an environment: effects happen at once, completions come when the environment says so."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, *, idle_waits: bool = False) -> None:
+        """Executes for one episode.
+
+        Args:
+            environment: Where the calls go.
+            idle_waits: Whether an idle action lasts until the next result comes, if one is to come. It is that of a
+                runtime which waits; of one that does not, it lasts one tick, as in the plain loop.
+        """
         self._environment = environment
+        self._idle_waits = idle_waits
+        self._resting: list[tuple[Job, Callable[[Completion], None]]] = []
         self._done: dict[int, tuple[Job, Callable[[Completion], None]]] = {}
         self._numbers: dict[str, int] = {}
         self._call_ids: dict[int, str] = {}
 
     def start(self, job: Job, done: Callable[[Completion], None]) -> None:
-        """Make the call; what stands for an idle or unreadable action completes at once and reaches no executor."""
+        """Make the call; what stands for an idle or unreadable action reaches no executor."""
+        if job.tool == IDLE_TOOL and self._idle_waits and self._environment.pending():
+            self._resting.append((job, done))
+            return
         if job.tool in (IDLE_TOOL, UNREADABLE_TOOL):
-            content = job.arguments.get("reason", "noted")
-            done(Completion(key=job.key, attempt=job.attempt, result=Success(content=content)))
+            done(_noted(job))
             return
         tool, arguments = job.tool, job.arguments
         if tool == UNKNOWN_TOOL:
@@ -38,9 +49,13 @@ class TickExecutor:
 
     def poll(self) -> None:
         """Complete what is due in the present tick."""
-        for record in self._environment.due():
+        due = self._environment.due()
+        for record in due:
             job, done = self._done.pop(record.number)
             done(Completion(key=job.key, attempt=job.attempt, result=Success(content=record.response)))
+        while due and self._resting:
+            job, done = self._resting.pop()
+            done(_noted(job))
 
     def cancel(self, key: str) -> bool:
         """An issued call cannot be taken back: its effect has happened."""
@@ -58,6 +73,11 @@ class TickExecutor:
     def call_id(self, number: int) -> str:
         """The provider's id of a call, by its number in the environment."""
         return self._call_ids[number]
+
+
+def _noted(job: Job) -> Completion:
+    content = job.arguments.get("reason", "noted")
+    return Completion(key=job.key, attempt=job.attempt, result=Success(content=content))
 
 
 class TickClock:

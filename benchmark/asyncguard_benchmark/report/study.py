@@ -137,7 +137,8 @@ def _regimes(rows: Sequence[Figures]) -> Section:
     ]
     return Section(
         title="Guards must not harm: the oracle in all regimes",
-        text="An agent that makes no mistake is to lose nothing by guards: neither score nor rounds.",
+        text="An agent that makes no mistake is to lose nothing by guards: neither score nor rounds. A call that is "
+        "held back for its order costs no round, but may cost a tick.",
         heads=("regime", "player", "guards", *_HEADS),
         lines=[(row.group.regime, row.group.player, row.group.arm, *_figures(row)) for row in chosen],
     )

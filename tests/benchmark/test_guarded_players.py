@@ -1,0 +1,293 @@
+"""The players that put an agent behind the library: what guards change, and that without them nothing changes."""
+
+import json
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from asyncguard import GuardConfig
+from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
+from asyncguard_benchmark import Composition, Episode, Regime, Run, Surface, score, shipped_compositions, summarise
+from asyncguard_benchmark.agents.eager import EagerAgent
+from asyncguard_benchmark.agents.plan import plan_of
+from asyncguard_benchmark.agents.reading import Standing, read_message
+from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
+from asyncguard_benchmark.agents.simulated import SimulatedAgent
+from asyncguard_benchmark.environment import Environment
+from asyncguard_benchmark.metrics.summary import Summary
+from asyncguard_benchmark.players import guarded
+from asyncguard_benchmark.players.guarded import UNGUARDED, Setting, play_graph, play_middleware
+from asyncguard_benchmark.players.plain import play_plain
+from tests.benchmark.builders import compose
+
+ALL = shipped_compositions()
+SOME = ALL[::6]
+"""One of each kind."""
+KINDS: tuple[type[SimulatedAgent], ...] = (OracleAgent, SerialAgent, EagerAgent)
+PLAYERS: tuple[Callable[..., Episode], ...] = (play_graph, play_middleware)
+PAIR = compose("fs-07", "tb-07")
+SWITCHES = (*GUARD_NAMES, *FEATURE_NAMES)
+AGENTS = st.sampled_from(KINDS)
+
+
+def run_of(regime: Regime, surface: Surface, seed: int = 0) -> Run:
+    """The conditions of an episode."""
+    return Run(regime=regime, surface=surface, seed=seed)
+
+
+def assert_same(one: Episode, other: Episode) -> None:
+    """The agent was told the same, said the same, and did the same at the same time."""
+    assert one.messages == other.messages
+    assert one.trajectory == other.trajectory
+    assert one.counters == other.counters
+
+
+def assert_all_off_is_plain(composition: Composition, kind: type[SimulatedAgent], run: Run) -> None:
+    """Both players with all guards off do what the plain one does."""
+    plain = play_plain(composition, kind(plan=plan_of(composition)), run)
+    for play, declared in product(PLAYERS, (True, False)):
+        setting = Setting(config=UNGUARDED, declared=declared)
+        assert_same(plain, play(composition, kind(plan=plan_of(composition)), run, setting))
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.sampled_from(ALL), AGENTS, st.sampled_from(Regime), st.sampled_from(Surface), st.integers(0, 99))
+def test_without_guards_nothing_changes(
+    composition: Composition, kind: type[SimulatedAgent], regime: Regime, surface: Surface, seed: int
+) -> None:
+    """Message for message and call for call, declared tools or not: a sample of all conditions."""
+    assert_all_off_is_plain(composition, kind, run_of(regime, surface, seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("surface", list(Surface))
+@pytest.mark.parametrize("regime", list(Regime))
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_guards_nothing_changes_anywhere(kind: type[SimulatedAgent], regime: Regime, surface: Surface) -> None:
+    """The same over every composition, agent, regime and surface."""
+    for composition in ALL:
+        assert_all_off_is_plain(composition, kind, run_of(regime, surface))
+
+
+def played(play: Callable[..., Episode], kind: type[SimulatedAgent], run: Run, setting: Setting | None) -> Summary:
+    """Figures of an agent over all compositions."""
+    more = {} if setting is None else {"setting": setting}
+    return summarise(score(play(each, kind(plan=plan_of(each)), run, **more)) for each in ALL)
+
+
+@pytest.mark.parametrize("surface", list(Surface))
+@pytest.mark.parametrize("play", PLAYERS)
+def test_guards_save_the_agent_that_guesses(play: Callable[..., Episode], surface: Surface) -> None:
+    """At fixed1 the eager agent goes from at most 40 to at least 95, and no call needs a value that is not there."""
+    run = run_of(Regime.FIXED1, surface)
+    bare, safe = played(play_plain, EagerAgent, run, None), played(play, EagerAgent, run, Setting())
+    assert bare.overall is not None
+    assert safe.overall is not None
+    assert bare.overall.value <= 40
+    assert safe.overall.value >= 95
+    assert safe.premature_needed == 0
+
+
+@pytest.mark.parametrize("play", PLAYERS)
+def test_guards_that_know_nothing_of_the_tools_save_it_too(play: Callable[..., Episode]) -> None:
+    """Without footprints and scope, at the cautious defaults."""
+    safe = played(play, EagerAgent, run_of(Regime.FIXED1, Surface.TEXT), Setting(declared=False))
+    assert safe.overall is not None
+    assert safe.overall.value >= 95
+
+
+def arms() -> list[GuardConfig]:
+    """Everything, each switch out, and each in alone with the ledger."""
+    full, bare = GuardConfig(), GuardConfig.none(ledger=True)
+    return [
+        full,
+        *(full.with_switches({name: False}) for name in SWITCHES),
+        *(bare.with_switches({name: True}) for name in SWITCHES),
+        *(GuardConfig.none().with_switches({name: True}) for name in SWITCHES),
+    ]
+
+
+def assert_harmless(composition: Composition, run: Run, play: Callable[..., Episode], setting: Setting) -> None:
+    """The oracle solves it, in no more rounds than without guards."""
+    plain = play_plain(composition, OracleAgent(plan=plan_of(composition)), run)
+    episode = play(composition, OracleAgent(plan=plan_of(composition)), run, setting)
+    assert score(episode).overall
+    assert episode.counters.rounds <= plain.counters.rounds
+    assert episode.counters.format_errors == 0
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(ALL),
+    st.sampled_from(Regime),
+    st.sampled_from(Surface),
+    st.sampled_from(arms()),
+    st.booleans(),
+    st.sampled_from(PLAYERS),
+)
+def test_no_guard_harms_an_agent_without_fault(
+    composition: Composition,
+    regime: Regime,
+    surface: Surface,
+    config: GuardConfig,
+    declared: bool,
+    play: Callable[..., Episode],
+) -> None:
+    """A sample of all arms and conditions: same score, no more rounds."""
+    assert_harmless(composition, run_of(regime, surface), play, Setting(config=config, declared=declared))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regime", list(Regime))
+@pytest.mark.parametrize("play", PLAYERS)
+def test_no_guard_harms_an_agent_without_fault_anywhere(play: Callable[..., Episode], regime: Regime) -> None:
+    """Every guard and feature out, and in, on every composition."""
+    for config, composition in product(arms(), ALL):
+        assert_harmless(composition, run_of(regime, Surface.TEXT), play, Setting(config=config))
+
+
+@pytest.mark.parametrize("play", PLAYERS)
+def test_waiting_spares_the_serial_agent_its_idle_turns(play: Callable[..., Episode]) -> None:
+    """The runtime waits instead: fewer rounds at the same ticks."""
+    run = run_of(Regime.FIXED1, Surface.TEXT)
+    bare, safe = played(play_plain, SerialAgent, run, None), played(play, SerialAgent, run, Setting())
+    assert bare.rounds is not None
+    assert safe.rounds is not None
+    assert safe.rounds < 0.8 * bare.rounds
+    assert safe.ticks == bare.ticks
+    assert safe.overall == bare.overall
+
+
+class Watched(Environment):
+    """Remembers the last environment that was made, for an agent that looks at the clock."""
+
+    last: "Watched"
+
+    def __init__(self, composition: Composition, regime: Regime, seed: int) -> None:
+        super().__init__(composition, regime, seed)
+        Watched.last = self
+
+
+class Watcher(EagerAgent):
+    """Checks at every turn that no result is shown before it is due."""
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        told = [o for m in messages if not isinstance(m, AIMessage) for o in read_message(m)]
+        shown = [o.response for o in told if o.standing is Standing.ANSWERED]
+        due = [r.response for r in Watched.last.trajectory if r.due <= Watched.last.tick]
+        for response in shown:
+            due.remove(response)  # an error unless it is due, and shown no more often than it is
+        return super()._generate(messages, stop)
+
+
+@pytest.mark.parametrize("config", [UNGUARDED, GuardConfig(), GuardConfig(grounding=False)], ids=str)
+@pytest.mark.parametrize("play", PLAYERS)
+@pytest.mark.parametrize("regime", [Regime.FIXED2, Regime.RANDOM12, Regime.RANDOM01])
+def test_no_result_is_seen_early(
+    monkeypatch: pytest.MonkeyPatch, regime: Regime, play: Callable[..., Episode], config: GuardConfig
+) -> None:
+    """Whatever the guards do, what a turn is shown is due, and is shown once."""
+    monkeypatch.setattr(guarded, "Environment", Watched)
+    for composition, surface in product(SOME, Surface):
+        episode = play(composition, Watcher(plan=plan_of(composition)), run_of(regime, surface), Setting(config=config))
+        assert all(r.delivered is None or r.delivered >= r.due for r in episode.trajectory)
+        assert any(r.delivered is not None for r in episode.trajectory)
+
+
+class Reciter(BaseChatModel):
+    """Says its lines in order, then the last one for ever."""
+
+    lines: list[AIMessage]
+    said: int = 0
+
+    @property
+    def _llm_type(self) -> str:
+        return "reciter"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        line = self.lines[min(self.said, len(self.lines) - 1)]
+        self.said += 1
+        return ChatResult(generations=[ChatGeneration(message=line)])
+
+
+IDS = st.sampled_from(["fs-07", "tb-07", "fs-99", 7])
+TOOLS = st.sampled_from(["diff", "touch", "set_alert", "remove_alert", "fly", "", "idle_action", "unreadable_action"])
+VALUES = st.sampled_from(["spring.txt", "NUVO", 94.75, None, [], {"a": {"b": 1}}])
+ARGUMENTS = st.dictionaries(st.sampled_from(["first", "second", "symbol", "price", "file", "tool"]), VALUES, max_size=3)
+TEXTS = st.one_of(
+    st.builds(lambda i, t, a: json.dumps({"id": i, "func_name": t, "params": a}), IDS, TOOLS, ARGUMENTS),
+    st.sampled_from(['{"content": "hm"}', '{"content": 3}', "hello", "", '{"id": "fs-07"}', "{", '{"content": "ALL"}']),
+)
+DONE = '{"content": "ALL COMPLETED"}'
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(TEXTS, max_size=6), st.sampled_from(Regime))
+def test_what_a_model_does_wrong_is_answered_as_in_the_plain_loop(texts: list[str], regime: Regime) -> None:
+    """On the text surface, up to the end with results pending."""
+    lines = [AIMessage(text) for text in [*texts, DONE]]
+    plain = play_plain(PAIR, Reciter(lines=lines), run_of(regime, Surface.TEXT))
+    for play in PLAYERS:
+        assert_same(plain, play(PAIR, Reciter(lines=lines), run_of(regime, Surface.TEXT), Setting(config=UNGUARDED)))
+
+
+@pytest.mark.parametrize(
+    "line", ['{"content": "one moment"}', "hello", '{"id": "fs-07", "func_name": "ls", "params": {}}']
+)
+@pytest.mark.parametrize("play", PLAYERS)
+def test_a_model_that_never_ends_is_cut_off_as_in_the_plain_loop(play: Callable[..., Episode], line: str) -> None:
+    """At the same round, with the same conversation before it; with guards it is cut off, too."""
+    run = run_of(Regime.FIXED2, Surface.TEXT)
+    plain = play_plain(PAIR, Reciter(lines=[AIMessage(line)]), run)
+    assert plain.counters.truncated
+    assert_same(plain, play(PAIR, Reciter(lines=[AIMessage(line)]), run, Setting(config=UNGUARDED)))
+    guarded_episode = play(PAIR, Reciter(lines=[AIMessage(line)]), run, Setting())
+    assert guarded_episode.counters.truncated
+    assert guarded_episode.counters.rounds <= 30
+
+
+NATIVE_ARGUMENTS = st.builds(lambda i, a: {"task_id": i, **a}, IDS, ARGUMENTS) | ARGUMENTS
+CALLS = st.lists(st.tuples(TOOLS, NATIVE_ARGUMENTS), min_size=0, max_size=2)
+
+
+def native(number: int, calls: list[tuple[str, dict[str, Any]]], broken: bool) -> AIMessage:
+    """A message with calls; the last one may hold arguments that are no JSON."""
+    made = [{"name": name, "args": args, "id": f"c{number}_{i}"} for i, (name, args) in enumerate(calls)]
+    invalid = [{"name": "diff", "args": "{", "id": f"x{number}", "error": "?", "type": "invalid_tool_call"}]
+    return AIMessage("" if made or broken else "hm", tool_calls=made, invalid_tool_calls=invalid if broken else [])
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(CALLS, st.booleans()), max_size=5), st.sampled_from(Regime))
+def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(
+    turns: list[tuple[list[tuple[str, dict[str, Any]]], bool]], regime: Regime
+) -> None:
+    """Several calls at once, arguments that are no JSON, tools and tasks that do not exist."""
+    lines = [*(native(n, calls, broken) for n, (calls, broken) in enumerate(turns)), AIMessage("ALL COMPLETED")]
+    run = run_of(regime, Surface.NATIVE)
+    plain = play_plain(PAIR, Reciter(lines=lines), run)
+    for play in PLAYERS:
+        assert_same(plain, play(PAIR, Reciter(lines=lines), run, Setting(config=UNGUARDED)))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(TEXTS, max_size=8), st.sampled_from(PLAYERS))
+def test_a_guarded_run_ends_whatever_a_model_says(texts: list[str], play: Callable[..., Episode]) -> None:
+    """Within the cap on rounds; nothing but calls of the composition's own tasks is made."""
+    lines = [AIMessage(text) for text in [*texts, DONE]]
+    episode = play(PAIR, Reciter(lines=lines), run_of(Regime.FIXED1, Surface.TEXT), Setting())
+    assert episode.counters.rounds <= 30
+    assert {record.task_id for record in episode.trajectory} <= set(PAIR.task_ids)
+    assert not any(record.tool in ("fly", "", "idle_action", "unreadable_action") for record in episode.trajectory)
