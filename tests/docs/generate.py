@@ -8,6 +8,7 @@ import ast
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -35,7 +36,7 @@ def attribute_docs(module: ModuleType, name: str) -> dict[str, str]:
     tree = ast.parse(open_source(module))
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
     found = {}
-    for item, text in zip(body, body[1:], strict=False):
+    for item, text in pairwise(body):
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and isinstance(text, ast.Expr):
             found[item.target.id] = str(ast.literal_eval(text.value))
     return found
@@ -51,8 +52,10 @@ def limits() -> str:
     lines = ["| setting | default | meaning |", "|---|---|---|"]
     for kind in (Limits, Timing):
         meanings = attribute_docs(asyncguard.config, kind.__name__)
-        for item in fields(kind):
-            lines.append(f"| `{kind.__name__}.{item.name}` | {_number(item.default)} | {meanings[item.name]} |")
+        lines += [
+            f"| `{kind.__name__}.{item.name}` | {_number(item.default)} | {meanings[item.name]} |"
+            for item in fields(kind)
+        ]
     return "\n".join(lines)
 
 

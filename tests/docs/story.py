@@ -1,4 +1,4 @@
-"""The run whose timeline stands in the README, in virtual time and with counted ids, so that it is the same each time."""
+"""The run whose timeline stands in the README, in virtual time and with counted ids: the same each time."""
 
 import tempfile
 from itertools import count

@@ -31,7 +31,7 @@ def test_the_code_runs_and_prints_what_is_shown(
         if block.language != "python":
             continue
         # Padded, so that a traceback names the line of the README.
-        exec(compile("\n" * (block.line - 1) + block.text, "README.md", "exec"), namespace)  # noqa: S102 - the point
+        exec(compile("\n" * (block.line - 1) + block.text, "README.md", "exec"), namespace)
         printed = capsys.readouterr().out
         if (shown := _shown_output(block)) is not None:
             assert printed == shown
