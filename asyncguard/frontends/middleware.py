@@ -221,11 +221,20 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
 
     def _with_ids(self, response: ModelResponse[Any], conversation: Conversation) -> ModelResponse[Any]:
-        new_id = self.engine.ports.new_id
-        response.result = [
-            with_usable_ids(message, new_id, conversation.ids) if isinstance(message, AIMessage) else message
-            for message in response.result
-        ]
+        result: list[Any] = []
+        renamed: dict[str | None, str] = {}
+        for message in response.result:
+            if isinstance(message, AIMessage):
+                usable = with_usable_ids(message, self.engine.ports.new_id, conversation.ids)
+                pairs = zip(message.tool_calls, usable.tool_calls, strict=False)
+                renamed = {before["id"]: str(after["id"]) for before, after in pairs}
+                result.append(usable)
+            elif isinstance(message, ToolMessage):  # a structured answer comes with its own answer
+                call_id = renamed.get(message.tool_call_id, message.tool_call_id)
+                result.append(message.model_copy(update={"tool_call_id": call_id}))
+            else:
+                result.append(message)
+        response.result = result
         return response
 
     @hook_config(can_jump_to=["model"])

@@ -1,11 +1,14 @@
 """Calls that cannot be run: each is answered to its id, nothing happens, and the model corrects itself."""
 
 import pytest
+from langchain.agents.structured_output import ToolStrategy
+from pydantic import BaseModel
 
+from asyncguard.testing import Provider, check_history
 from tests.providers.conftest import Serve
 from tests.providers.stage import FrontEnd, Tools, agent_of, one, tasks, told
 from tests.support.openai_clients import chat_model
-from tests.support.openai_server import Answer, Call, ModelRequest, Reply, Role, Surface
+from tests.support.openai_server import Answer, Call, ModelRequest, Reply, Role, Surface, scripted
 
 pytestmark = pytest.mark.server
 
@@ -117,6 +120,24 @@ async def test_ids_that_a_server_repeats_are_told_apart(serve: Serve, front_end:
     agent = agent_of(front_end, chat_model(server, Surface.CHAT), tools.all())
     await agent.ainvoke(one("Look at ants, bees and cats."))
     assert sorted(server.views[-1].results.values()) == ["seen ants", "seen bees", "seen cats"]
+
+
+class Seen(BaseModel):
+    """What was seen."""
+
+    topic: str
+
+
+async def test_a_structured_answer_with_a_repeated_id_is_one(serve: Serve, tools: Tools) -> None:
+    """LangChain answers the call of a structured answer itself; its answer follows the call's new id."""
+    look = Call(name="look", arguments=_TOPICS[0], id="0")
+    server = serve(scripted([Reply(calls=(look,)), Reply(calls=(Call(name="Seen", arguments=_TOPICS[0], id="0"),))]))
+    model = chat_model(server, Surface.CHAT)
+    agent = agent_of(FrontEnd.MIDDLEWARE, model, tools.all(), response_format=ToolStrategy(Seen))
+    final = await agent.ainvoke(one("Look at ants."))
+    assert final["structured_response"] == Seen(topic="ants")
+    assert final["report"]["reason"] == "complete"
+    check_history(final["messages"], Provider.OPENAI)
 
 
 _TOPICS = ['{"topic": "ants"}', '{"topic": "bees"}', '{"topic": "cats"}']
