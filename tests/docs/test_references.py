@@ -11,6 +11,7 @@ import asyncguard
 import asyncguard.testing
 from asyncguard.cli.plugins import GROUP
 from asyncguard.cli.trace import _parser as trace_parser
+from asyncguard.engine import begun
 from asyncguard_benchmark.commands.options import parser as bench_parser
 from tests.docs.markdown import ROOT, code_spans, fences, links, read, rows
 
@@ -132,6 +133,19 @@ def test_extras_are_the_ones_that_the_package_has() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     paragraph = next(part for part in read("README.md").split("\n\n") if part.startswith("Extras:"))
     assert [name for name in project["optional-dependencies"] if f"`{name}`" not in paragraph] == []
+
+
+def test_versions_are_the_ones_that_the_package_needs() -> None:
+    """Python and LangGraph, as pyproject.toml has them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    langgraph = next(item for item in project["dependencies"] if item.startswith("langgraph>"))
+    assert f"`{langgraph}`" in read("README.md")
+    assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in read("README.md")
+
+
+def test_the_number_of_remembered_calls_is_said_truly() -> None:
+    """How far back a fork finds an effect within one process."""
+    assert f"the last {begun._KEPT} that ended" in " ".join(read("README.md").split())
 
 
 def test_the_changelog_has_the_version() -> None:
