@@ -1,0 +1,219 @@
+"""``asyncguard bench`` as a person or a script uses it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncguard_benchmark.commands import main
+
+ROOT = Path(__file__).parents[2]
+RUN = ("run", "--agents", "eager", "--compositions", "S2-00", "--out")
+
+
+def bench(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, without a network proxy or a terminal."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "benchmark")])
+    code = "import sys; from asyncguard_benchmark.commands import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=300,
+    )
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """What the command prints with --json."""
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_help_shows_examples_and_loads_nothing_heavy() -> None:
+    """It answers before LangChain could be imported."""
+    code = (
+        "import sys; from asyncguard_benchmark.commands import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('langchain_core', 'langgraph', 'jsonschema', 'rich') if name in sys.modules])"
+    )
+    path = os.pathsep.join([str(ROOT), str(ROOT / "benchmark")])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert "examples:" in done.stdout
+    assert done.stdout.endswith("[]\n")
+
+
+@pytest.mark.parametrize("command", ["demo", "list", "validate", "run", "score"])
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --help, and each speaks JSON."""
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "required: COMMAND"),
+        (("dance",), "invalid choice: 'dance'"),
+        (("run", "--agents", "genius"), "'genius': choose from oracle, serial, eager"),
+        (("run", "--arms", ""), "'': choose from all, none"),
+        (("run", "--distractor-rate", "2"), "'2' is not between 0 and 1"),
+        (("run", "--seeds", "one"), "'one' is no list of whole numbers"),
+        (("run", "--jobs", "0"), "'0' is no number of at least 1"),
+    ],
+)
+def test_a_wrong_command_line_is_explained(
+    arguments: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2 and one line of what was expected."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_lists_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every list in JSON, and one as a table."""
+    found = answer(capsys, "list")
+    assert {name: len(rows) for name, rows in found.items()} == {
+        "tasks": 24,
+        "compositions": 24,
+        "agents": 3,
+        "players": 3,
+        "arms": 30,
+    }
+    assert main(["list", "arms"]) == 0
+    assert "without-grounding" in capsys.readouterr().out
+
+
+def test_the_shipped_data_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
+    """No problem, in words and in JSON."""
+    assert main(["validate"]) == 0
+    assert "solved by the oracle" in capsys.readouterr().out
+    assert answer(capsys, "validate")["problems"] == []
+
+
+def test_a_run_is_saved_scored_and_not_repeated(tmp_path: Path) -> None:
+    """In processes as a script would do it: what run prints, score finds again; a second run plays nothing."""
+    file = tmp_path / "deep" / "episodes.jsonl"
+    first = bench(*RUN, str(file), "--players", "plain,graph", "--jobs", "1", "--json")
+    assert first.returncode == 0, first.stderr
+    told = json.loads(first.stdout)
+    assert (told["played"], told["known"]) == (18, 0)
+    scored = json.loads(bench("score", str(file), "--json").stdout)
+    assert not scored["partial"]
+    for mine, theirs in zip(told["conditions"], scored["conditions"], strict=True):
+        assert mine.pop("seconds") > 0
+        assert theirs.pop("seconds") is None
+        assert mine == theirs
+    assert [(row["player"], row["arm"], row["overall"]["value"]) for row in scored["conditions"]] == [
+        ("plain", "none", 0.0),
+        ("graph", "none", 0.0),
+        ("graph", "all", 100.0),
+    ]
+    before = file.read_bytes()
+    again = bench(*RUN, str(file), "--players", "plain,graph", "--jobs", "1")
+    assert "0 episodes added" in again.stdout
+    assert "18 of 18 episodes are in" in again.stderr
+    assert file.read_bytes() == before
+
+
+def test_a_run_that_was_cut_off_is_repaired_with_a_notice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And then holds the same episodes."""
+    file = tmp_path / "episodes.jsonl"
+    assert main([*RUN, str(file), "--jobs", "1"]) == 0
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1000])
+    capsys.readouterr()
+    assert main([*RUN, str(file), "--jobs", "1"]) == 0
+    assert "was cut off after" in capsys.readouterr().err
+    assert file.read_bytes() == whole
+
+
+def broken_file(folder: Path) -> Path:
+    """A file whose second line is an episode without a trajectory, and whose fourth repeats the first."""
+    file = folder / "episodes.jsonl"
+    assert main([*RUN, str(file), "--jobs", "1", "--arms", "none"]) == 0
+    lines = file.read_text(encoding="utf-8").splitlines()
+    second = {name: part for name, part in json.loads(lines[1]).items() if name != "trajectory"}
+    file.write_text("\n".join([lines[0], json.dumps(second), lines[2], lines[0]]) + "\n", encoding="utf-8")
+    return file
+
+
+def test_a_malformed_file_is_not_scored_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names line and fault; a partial score says that it is one, and counts a repeated episode once."""
+    file = broken_file(tmp_path)
+    capsys.readouterr()
+    assert main(["score", str(file)]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"{file}:2: episode: 'trajectory' is a required property" in said.err
+    assert main(["score", str(file), "--partial", "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["partial"]
+    assert len(found["unreadable"]) == 1
+    assert found["conditions"][0]["episodes"] == 2
+    assert "this score is partial: 1 of 3" in said.err
+    assert ":4: says what line 1 says; counted once" in said.err
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n", b"[]\n", b"[" * 100_000, b'{"format": 2}\n'])
+def test_what_is_no_file_of_episodes_is_refused(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With exit code 1 and a line that names the file; never a traceback or a score of nothing."""
+    file = tmp_path / "odd.jsonl"
+    file.write_bytes(content)
+    assert main(["score", str(file)]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert str(file) in said.err
+    assert main(["score", str(tmp_path / "missing.jsonl")]) == 1
+    assert "missing.jsonl" in capsys.readouterr().err
+
+
+def test_failures_are_explained_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which argument, what was expected, what was found."""
+    file = tmp_path / "episodes.jsonl"
+    assert main([*RUN, str(file), "--jobs", "1", "--arms", "none"]) == 0
+    capsys.readouterr()
+    assert main(["score", str(file), "--explain"]) == 0
+    assert "differing_argument at set_alert.symbol: expected" in capsys.readouterr().err
+
+
+def test_an_unknown_composition_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is written."""
+    file = tmp_path / "episodes.jsonl"
+    assert main(["run", "--compositions", "S9", "--out", str(file)]) == 1
+    assert "no composition has an id that begins with 'S9'" in capsys.readouterr().err
+    assert not file.exists()
+
+
+@pytest.mark.slow
+def test_the_demo_shows_the_difference_and_writes_its_report(tmp_path: Path) -> None:
+    """One command, offline: figures on the terminal, a page, Markdown and every episode; the paths come last."""
+    done = bench("demo", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-3:] == [f"demo-report/{name}" for name in ("index.html", "report.md", "episodes.jsonl")]
+    assert "144 of 144 episodes" in done.stdout
+    scored = json.loads(bench("score", "demo-report/episodes.jsonl", "--json", folder=tmp_path).stdout)
+    overall = {
+        (row["agent"], row["player"], row["arm"], row["regime"], row["declared"]): row["overall"]["value"]
+        for row in scored["conditions"]
+    }
+    assert overall["eager", "plain", "none", "fixed1", True] <= 40
+    for player in ("graph", "middleware"):
+        assert overall["eager", player, "all", "fixed1", True] >= 95
+        assert all(value == 100 for name, value in overall.items() if name[:2] == ("oracle", player))
+    assert "<svg" in (tmp_path / "demo-report" / "index.html").read_text(encoding="utf-8")
