@@ -130,8 +130,7 @@ def test_names_in_the_readme_are_public() -> None:
 def test_extras_are_the_ones_that_the_package_has() -> None:
     """The README names every extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    line = next(line for line in read("README.md").splitlines() if line.startswith("Extras:"))
-    paragraph = read("README.md").split(line)[0] + line
+    paragraph = next(part for part in read("README.md").split("\n\n") if part.startswith("Extras:"))
     assert [name for name in project["optional-dependencies"] if f"`{name}`" not in paragraph] == []
 
 
