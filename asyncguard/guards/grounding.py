@@ -1,13 +1,19 @@
 """Grounding: a value found nowhere, while its task has a pending call, is a guess of that call's result.
 
 It can never fire in serial execution. A model that waits for each result before the next call of the task has, at that
-next call, no earlier call of the task open; calls of one message do not count against each other, because their model
-had seen none of their results and chose to make them together. Without an earlier open call nothing is asked of the
-values, so a value that is derived, translated or known to the model passes unless it could have been waited for.
+next call, no earlier call of the task open. Without one nothing is asked of the values, so a value that is derived,
+translated or known to the model passes unless it could have been waited for.
+
+Calls of one message are made together and mostly do not need each other, so they do not count against each other, with
+one exception: with several tasks, a call that may have an effect must not hold a value that could come from a call of
+another tool before it in the same message. ``[search, book(guess)]`` is the same guess as one message later.
 """
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
+from asyncguard.core.calls import Call
 from asyncguard.core.dependencies import earlier_open
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.guards.proposed import as_proposed
 from asyncguard.guards.schemas import is_fixed, own_leaves
@@ -17,7 +23,7 @@ from asyncguard.guards.wording import clipped, keys, labels, short
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     """Reject a value that occurs nowhere while the task has results to come; the schema's own values are grounded."""
     call = as_proposed(proposal, board)
-    pending = earlier_open(call, board.ledger)
+    pending = [*earlier_open(call, board.ledger), *_open_siblings(call, board)]
     if not pending:
         return ADMIT
     parameters = proposal.spec.parameters if proposal.spec is not None else None
@@ -32,3 +38,17 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
             on=keys(pending),
         )
     return ADMIT
+
+
+def _open_siblings(call: Call, board: Scoreboard) -> list[CallRecord]:
+    """Calls of other tools, earlier in the same message, whose results an effect could depend on."""
+    if not board.several_tasks or board.spec(call.tool).effect is EffectClass.PURE:
+        return []
+    return [
+        record
+        for record in board.ledger.of_message(call.message_id)
+        if record.open
+        and record.call.task == call.task
+        and record.call.tool != call.tool
+        and record.call.sequence < call.sequence
+    ]

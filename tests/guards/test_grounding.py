@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.admission import ADMIT
+from asyncguard.core.toolspec import ToolSpec
 from asyncguard.guards import enabled, grounding
-from tests.core.builders import Scene, pure, rejection
+from tests.core.builders import Scene, object_schema, pure, rejection
 
 TOOL = pure(
     "find",
@@ -149,3 +150,30 @@ def test_the_switch(switch: str) -> None:
         scene.start("find", {})
         verdict = scene.admit(scene.propose("find", {"id": "guess"}), enabled(config))
         assert (verdict == ADMIT) is not on
+
+
+def two_tools(effect_tool: ToolSpec, tasks: tuple[str, ...]) -> Scene:
+    """A search that runs in message "m", beside a tool of another name."""
+    scene = Scene(TOOL, effect_tool, tasks=tasks)
+    scene.board.evidence.add_common("Find the orders of customer C-17 and cancel the last.")
+    scene.start("find", {"id": "C-17"}, message="m")
+    return scene
+
+
+CANCEL = ToolSpec(name="cancel", parameters=object_schema(order="string"))
+
+
+def test_an_effect_must_not_guess_at_a_call_of_its_own_message() -> None:
+    """With several tasks, ``[find, cancel(guess)]`` is the same guess as one message later."""
+    scene = two_tools(CANCEL, ("t1", "t2"))
+    verdict = rejection(scene.judge(grounding.judge, "cancel", {"order": "ord_4711"}, message="m"), "grounding")
+    assert "find#1" in verdict.reason
+    assert scene.judge(grounding.judge, "cancel", {"order": "C-17"}, message="m") == ADMIT
+
+
+@pytest.mark.parametrize("why", ["one task", "no effect"])
+def test_calls_of_one_message_are_else_independent(why: str) -> None:
+    """One task is as in ``create_agent``; a wrong guess of a pure call harms nothing."""
+    tool = CANCEL if why == "one task" else pure("cancel", order="string")
+    scene = two_tools(tool, ("t1",) if why == "one task" else ("t1", "t2"))
+    assert scene.judge(grounding.judge, "cancel", {"order": "ord_4711"}, message="m") == ADMIT

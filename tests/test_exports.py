@@ -1,0 +1,55 @@
+"""The public names: each is there once, loads what it says, and costs nothing before it is used."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import asyncguard
+
+PACKAGES = ("asyncguard", "asyncguard.testing", "asyncguard.guards")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_exists_and_is_listed_once(package: str) -> None:
+    """``__all__`` has no duplicates and nothing in it is missing."""
+    module = import_module(package)
+    names = list(module.__all__)
+    assert sorted(names) == sorted(set(names))
+    for name in names:
+        assert getattr(module, name) is not None
+
+
+def test_lazy_names_are_declared_for_type_checkers_too() -> None:
+    """What ``__getattr__`` serves and what the type checker is told are the same names from the same modules."""
+    tree = ast.parse(Path(str(asyncguard.__file__)).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    told = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    served = {name: f"asyncguard.{home}" for home, names in asyncguard._HOMES.items() for name in names}
+    assert told == served
+    assert {*served, "__version__"} == set(asyncguard.__all__)
+
+
+def test_every_public_name_is_documented() -> None:
+    """A function or class without a docstring of its own is not finished."""
+    for name in asyncguard.__all__:
+        value = getattr(asyncguard, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert inspect.getdoc(value), name
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """Laziness does not change what a typo does."""
+    with pytest.raises(AttributeError, match="no attribute 'build_agents'"):
+        _ = asyncguard.build_agents  # type: ignore[attr-defined]
+
+
+def test_importing_the_package_loads_no_framework() -> None:
+    """``import asyncguard`` and its command start without LangGraph and LangChain."""
+    code = "import asyncguard, asyncguard.cli, sys; print({'langgraph', 'langchain_core'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

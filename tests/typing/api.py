@@ -1,0 +1,102 @@
+"""Typical use of the public interface, for the type checker; nothing here is run."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, assert_type
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool, tool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+
+from asyncguard import (
+    AsyncGuardMiddleware,
+    Delivery,
+    Details,
+    EffectClass,
+    Fallback,
+    GuardConfig,
+    GuardedState,
+    Inbox,
+    Limits,
+    Mode,
+    NewsStyle,
+    Observer,
+    Ports,
+    Timing,
+    ToolFault,
+    ToolSpec,
+    TraceFile,
+    build_agent,
+    console_logger,
+    guard_middleware,
+    guarded,
+    log_events,
+    mcp_spec,
+)
+
+
+@guarded(effect="pure", reads=["flights:{city}"], timeout=20.0)
+async def search(city: str) -> str:
+    """Search flights."""
+    if not city:
+        raise ToolFault("the airline did not answer", transient=True, retry_after=2.0)
+    return city
+
+
+@guarded(effect=EffectClass.AT_MOST_ONCE, mode=Mode.BACKGROUND, fallbacks=["search"], destructive=True)
+@tool
+def book(flight: str) -> str:
+    """Book a flight."""
+    return flight
+
+
+class WithNotes(GuardedState, total=False):
+    """A state with a channel of its own."""
+
+    notes: list[str]
+
+
+def count(details: Details) -> None:
+    """An observer is a plain function."""
+    assert_type(details.thread + details.event.kind, str)
+
+
+def agents(model: BaseChatModel, saver: BaseCheckpointSaver[Any], trace: TraceFile) -> None:
+    """Both front ends, with everything that can be set."""
+    observers: Sequence[Observer] = [count, log_events(console_logger()), trace]
+    config = GuardConfig(
+        grounding=False,
+        delivery=Delivery.ANY,
+        news_style=NewsStyle.PAIR,
+        limits=Limits(max_model_turns=20),
+        timing=Timing(linger=0.0),
+    )
+    assert_type(replace(config, dependency=False), GuardConfig)
+    assert_type(GuardConfig.none(waiting=True), GuardConfig)
+    assert_type(config.with_switches({"scope": False}), GuardConfig)
+    agent = build_agent(
+        model,
+        [search, book],
+        config=config,
+        specs=[ToolSpec(name="book", fallbacks=(Fallback(tool="search", arguments={"city": "flight"}),))],
+        system_prompt="Be brief.",
+        checkpointer=saver,
+        state_schema=WithNotes,
+        bind_options={"parallel_tool_calls": True},
+        ports=Ports(inbox=Inbox(), observers=observers),
+    )
+    assert_type(agent, CompiledStateGraph[Any, Any, Any, Any])
+    build_agent("openai:gpt-5", [search])
+    guard = AsyncGuardMiddleware(config=config, tools=[book])
+    middleware = guard_middleware([], guard=guard)
+    assert_type(middleware, list[AgentMiddleware[Any, Any, Any]])
+    create_agent(model, [search, book], middleware=middleware)
+
+
+def declared(mcp_tool: BaseTool) -> ToolSpec:
+    """A trusted MCP server's hints."""
+    assert_type(book, BaseTool)
+    return mcp_spec(mcp_tool, trusted=True)
