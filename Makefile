@@ -35,7 +35,7 @@ test: $(VENV)/dev ## Set up and run the fast tests
 	$(BIN)/pytest -m "not slow"
 
 slow: $(VENV)/dev ## Run the slow tests
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n 2
 
 demo: $(VENV)/library ## Set up and show the same agents unguarded and guarded
 	$(BIN)/asyncguard bench demo
