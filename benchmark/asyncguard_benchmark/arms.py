@@ -15,13 +15,16 @@ def _arms() -> dict[str, GuardConfig]:
         ALL: everything,
         NONE: GuardConfig.none(),
         **{f"without-{name}": everything.with_switches({name: False}) for name in switches},
-        # The guards that look at pending calls read the ledger, so a guard on its own has that beside it.
-        **{f"only-{name}": GuardConfig.none(ledger=True).with_switches({name: True}) for name in switches},
+        # A guard on its own has what it rests on beside it: pending calls are read from the ledger, and somebody has to
+        # wait for a call that is held back.
+        **{
+            f"only-{name}": GuardConfig.none(ledger=True, waiting=True).with_switches({name: True}) for name in switches
+        },
     }
 
 
 ARMS: Mapping[str, GuardConfig] = _arms()
-"""Everything, nothing, each guard or feature left out, each alone."""
+"""Everything, nothing, each guard or feature left out, each alone with ledger and waiting."""
 
 LEAVE_ONE_OUT: tuple[str, ...] = tuple(f"without-{name}" for name in (*GUARD_NAMES, *FEATURE_NAMES))
 ONE_IN: tuple[str, ...] = tuple(f"only-{name}" for name in GUARD_NAMES)

@@ -13,13 +13,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from asyncguard import GuardConfig
-from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
 from asyncguard_benchmark import Composition, Episode, Regime, Run, Surface, score, shipped_compositions, summarise
 from asyncguard_benchmark.agents.eager import EagerAgent
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.reading import Standing, read_message
 from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
 from asyncguard_benchmark.agents.simulated import SimulatedAgent
+from asyncguard_benchmark.arms import ARMS
 from asyncguard_benchmark.environment import Environment
 from asyncguard_benchmark.metrics.summary import Summary
 from asyncguard_benchmark.players import guarded
@@ -33,13 +33,15 @@ SOME = ALL[::6]
 KINDS: tuple[type[SimulatedAgent], ...] = (OracleAgent, SerialAgent, EagerAgent)
 PLAYERS: tuple[Callable[..., Episode], ...] = (play_graph, play_middleware)
 PAIR = compose("fs-07", "tb-07")
-SWITCHES = (*GUARD_NAMES, *FEATURE_NAMES)
 AGENTS = st.sampled_from(KINDS)
 
 
 def run_of(regime: Regime, surface: Surface, seed: int = 0) -> Run:
     """The conditions of an episode."""
     return Run(regime=regime, surface=surface, seed=seed)
+
+
+RUNS = st.builds(run_of, st.sampled_from(Regime), st.sampled_from(Surface), st.integers(0, 99))
 
 
 def assert_same(one: Episode, other: Episode) -> None:
@@ -49,21 +51,23 @@ def assert_same(one: Episode, other: Episode) -> None:
     assert one.counters == other.counters
 
 
-def assert_all_off_is_plain(composition: Composition, kind: type[SimulatedAgent], run: Run) -> None:
+def assert_all_off_is_plain(
+    composition: Composition, kind: type[SimulatedAgent], run: Run, *, declared: bool = True
+) -> None:
     """Both players with all guards off do what the plain one does."""
     plain = play_plain(composition, kind(plan=plan_of(composition)), run)
-    for play, declared in product(PLAYERS, (True, False)):
+    for play in PLAYERS:
         setting = Setting(config=UNGUARDED, declared=declared)
         assert_same(plain, play(composition, kind(plan=plan_of(composition)), run, setting))
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.sampled_from(ALL), AGENTS, st.sampled_from(Regime), st.sampled_from(Surface), st.integers(0, 99))
+@given(st.sampled_from(ALL), AGENTS, RUNS, st.booleans())
 def test_without_guards_nothing_changes(
-    composition: Composition, kind: type[SimulatedAgent], regime: Regime, surface: Surface, seed: int
+    composition: Composition, kind: type[SimulatedAgent], run: Run, declared: bool
 ) -> None:
     """Message for message and call for call, declared tools or not: a sample of all conditions."""
-    assert_all_off_is_plain(composition, kind, run_of(regime, surface, seed))
+    assert_all_off_is_plain(composition, kind, run, declared=declared)
 
 
 @pytest.mark.slow
@@ -103,15 +107,8 @@ def test_guards_that_know_nothing_of_the_tools_save_it_too(play: Callable[..., E
     assert safe.overall.value >= 95
 
 
-def arms() -> list[GuardConfig]:
-    """Everything, each switch out, and each in alone with the ledger."""
-    full, bare = GuardConfig(), GuardConfig.none(ledger=True)
-    return [
-        full,
-        *(full.with_switches({name: False}) for name in SWITCHES),
-        *(bare.with_switches({name: True}) for name in SWITCHES),
-        *(GuardConfig.none().with_switches({name: True}) for name in SWITCHES),
-    ]
+HARMLESS = [config for name, config in ARMS.items() if name != "without-waiting"]
+"""Every guard out and in. Without waiting a held call may cost a turn: that is what waiting is for."""
 
 
 def assert_harmless(composition: Composition, run: Run, play: Callable[..., Episode], setting: Setting) -> None:
@@ -128,7 +125,7 @@ def assert_harmless(composition: Composition, run: Run, play: Callable[..., Epis
     st.sampled_from(ALL),
     st.sampled_from(Regime),
     st.sampled_from(Surface),
-    st.sampled_from(arms()),
+    st.sampled_from(HARMLESS),
     st.booleans(),
     st.sampled_from(PLAYERS),
 )
@@ -148,9 +145,20 @@ def test_no_guard_harms_an_agent_without_fault(
 @pytest.mark.parametrize("regime", list(Regime))
 @pytest.mark.parametrize("play", PLAYERS)
 def test_no_guard_harms_an_agent_without_fault_anywhere(play: Callable[..., Episode], regime: Regime) -> None:
-    """Every guard and feature out, and in, on every composition."""
-    for config, composition in product(arms(), ALL):
+    """Every guard out, and in; the state machine on every composition, the middleware on one of each kind."""
+    for config, composition in product(HARMLESS, ALL if play is play_graph else SOME):
         assert_harmless(composition, run_of(regime, Surface.TEXT), play, Setting(config=config))
+
+
+@pytest.mark.parametrize("regime", list(Regime))
+def test_without_waiting_a_held_call_costs_a_turn_at_most(regime: Regime) -> None:
+    """The score stays, and the rounds are those of the ticks that the held call lost."""
+    run, setting = run_of(regime, Surface.TEXT), Setting(config=ARMS["without-waiting"])
+    for composition in ALL:
+        plain = play_plain(composition, OracleAgent(plan=plan_of(composition)), run)
+        episode = play_graph(composition, OracleAgent(plan=plan_of(composition)), run, setting)
+        assert score(episode).overall
+        assert episode.counters.rounds <= plain.counters.rounds + 1
 
 
 @pytest.mark.parametrize("play", PLAYERS)

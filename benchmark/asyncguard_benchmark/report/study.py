@@ -151,8 +151,8 @@ def _ablation(rows: Sequence[Figures]) -> Section:
     full = by_arm[ALL]
     return Section(
         title="Which guard does it: the eager agent with one guard out, and with one guard in",
-        text="This agent has a single fault, invented values, so the guard against that fault decides the score. "
-        "What changes nothing here guards against faults that this agent does not have.",
+        text="This agent has a single fault, invented values, so the guard against that fault decides the score. What "
+        "changes nothing guards against faults that this agent does not have. A guard alone has ledger and waiting on.",
         heads=("guards", *_HEADS, "to all"),
         lines=[(row.group.arm, *_figures(row), _change(row, full)) for row in chosen],
         bars=[_bar(row.group.arm, row) for row in chosen],
