@@ -24,6 +24,7 @@ _OUTCOME_MOVES = {
     ev.Outcome.FAILED: Move.FAIL,
     ev.Outcome.IN_DOUBT: Move.DOUBT,
 }
+_NEVER_BEGUN = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
 _UNUSABLE_STATES = frozenset(CallState) - OPEN_STATES - SUCCESS_STATES
 
 
@@ -293,7 +294,8 @@ class Ledger:
                 self._move(record, Move.RECOVER)
                 record.delay, record.error = event.delay, event.error
                 record.tool = event.tool or record.tool
-                self.retries += 1
+                # An interrupt's tool runs anew by design, and a sibling is another tool: neither is a retry.
+                self.retries += event.action is ev.RecoveryAction.RETRY and event.error != "interrupt"
             case ev.CallRetired():
                 self._move(record, _OUTCOME_MOVES[event.outcome])
                 record.content, record.error, record.retired_at = event.content, event.error, event.at
@@ -389,5 +391,14 @@ class Ledger:
             self._ready[key] = None
 
     def failed_blockers(self, record: CallRecord) -> tuple[str, ...]:
-        """Keys among those a deferred call waited for that ended without a usable result."""
-        return tuple(key for key in record.on if self._calls[key].state in _UNUSABLE_STATES)
+        """Keys among those a deferred call waited for that ended without a usable result.
+
+        One that never began takes only calls with effects with it: a pure call did not need it to have happened, and
+        where it needed a value, the operand says so.
+        """
+        pure = record.call.footprint.writes_nothing
+        return tuple(
+            key
+            for key in record.on
+            if (state := self._calls[key].state) in _UNUSABLE_STATES and not (pure and state in _NEVER_BEGUN)
+        )

@@ -160,6 +160,13 @@ def answer_approval(session: Session, record: CallRecord, *, approved: bool, rea
     _judge(session, _again(session, record, approved=True), released=True)
 
 
+def refuse_held(session: Session) -> None:
+    """Reject the held calls of a run that nobody could resume, so that nobody can be asked."""
+    for record in session.ledger.in_state(CallState.HELD):
+        reason = f"The call needs a person's approval, and in this run nobody can be asked."
+        session.note(ev.CallRejected, key=record.key, guard=record.guard, reason=reason)
+
+
 def _again(session: Session, record: CallRecord, *, approved: bool = False) -> Proposal:
     spec = session.engine.specs.get(record.call.tool)
     return Proposal(call=record.call, spec=spec, approved=approved or record.approved)

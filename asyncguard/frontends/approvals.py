@@ -2,7 +2,14 @@
 
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+
 from asyncguard.core.records import CallRecord
+
+
+def resumable(config: RunnableConfig) -> bool:
+    """Whether a person can be asked: without a thread nothing is stored, and nobody could resume the run."""
+    return config.get("configurable", {}).get("thread_id") is not None
 
 
 def asked(record: CallRecord) -> dict[str, Any]:

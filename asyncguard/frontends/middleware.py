@@ -33,6 +33,7 @@ from asyncguard.engine.dispatch import issue, settle_lost
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
+from asyncguard.frontends.approvals import resumable
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import declared, specs_of
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
@@ -155,10 +156,12 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         while True:
             match await wait_for_turn(session, handlers):
                 case Step.APPROVE:
-                    ask_person(session, session.ledger.in_state(CallState.HELD))
-                case Step.PARK if config.get("configurable", {}).get("thread_id") is None:
+                    ask_person(session, session.ledger.in_state(CallState.HELD), config)
+                case Step.PARK if not resumable(config):
                     await session.wait_changed(None)
                 case Step.PARK if not session.has_completions:
+                    pending = session.ledger.in_state(CallState.PENDING)
+                    session.note(ev.RunParked, keys=tuple(record.key for record in pending))
                     interrupt(parked(session))
                     if not session.has_completions:
                         return
@@ -311,7 +314,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             step = await wait_for_turn(session, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 break
-            ask_person(session, [record])
+            ask_person(session, [record], get_config())
         message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)
         if not record.open:
             handlers.drop(record.key)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import ToolCall
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
@@ -20,9 +21,9 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
 from asyncguard.engine.dispatch import attempt_arguments, issue, recover, settle, take_escape
 from asyncguard.engine.executors.port import Result, Started, Success
-from asyncguard.engine.intake import answer_approval, release_ready
+from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.session import Session
-from asyncguard.frontends.approvals import asked, decision
+from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.running import guarded_run, injected_arguments, is_external
 
 Handler = Callable[[ToolCallRequest], Awaitable[Any]]
@@ -157,8 +158,11 @@ async def _arrival(session: Session, own: CallRecord | None) -> bool:
     return True
 
 
-def ask_person(session: Session, records: list[CallRecord]) -> None:
-    """Interrupt the graph for calls that are held, and enter the answer."""
+def ask_person(session: Session, records: list[CallRecord], config: RunnableConfig) -> None:
+    """Interrupt the graph for calls that are held, and enter the answer; refuse them where nobody can be asked."""
+    if not resumable(config):
+        refuse_held(session)
+        return
     answer = interrupt({"type": "approval", "calls": [asked(record) for record in records]})
     for record in records:
         approved, reason = decision(answer, record)

@@ -21,10 +21,10 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
 from asyncguard.engine.dispatch import issue, recover, settle, settle_lost, take_escape
 from asyncguard.engine.engine import Engine
-from asyncguard.engine.intake import answer_approval, release_ready
+from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
-from asyncguard.frontends.approvals import asked, decision
+from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
 from asyncguard.frontends.namespaces import namespace_of
@@ -109,7 +109,7 @@ class Nodes:
         session = self._session(state, config, issuing=True)
         fresh = issue(session, self.runner.bind(session, config)) > 0
         step = await settle(session, fresh=fresh)
-        while step is Step.PARK and not _resumable(config):
+        while step is Step.PARK and not resumable(config):
             await session.wait_changed(None)  # nobody could resume a parked run: wait here
             step = await settle(session, fresh=False)
         match step:
@@ -126,8 +126,11 @@ class Nodes:
                 resting = session.ledger.in_state(CallState.PENDING)
                 session.note(ev.RunParked, keys=tuple(record.key for record in resting))
                 return _go(session, "park")
-            case Step.APPROVE:
+            case Step.APPROVE if resumable(config):
                 return _go(session, "approve")
+            case Step.APPROVE:
+                refuse_held(session)
+                return _go(session, "execute")
             case _:
                 return _go(session, "execute")
 
@@ -198,7 +201,3 @@ class Nodes:
 
 def _go(session: Session, node: str) -> Any:
     return Command(update={"ledger": session.take_events()}, goto=node)
-
-
-def _resumable(config: RunnableConfig) -> bool:
-    return config.get("configurable", {}).get("thread_id") is not None

@@ -102,8 +102,8 @@ class Writer:
         return delivery
 
     def _held_together(self, record: CallRecord) -> bool:
-        if record.state is CallState.REJECTED:
-            return False
+        if record.state in (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED):
+            return False  # nothing came of it, and the model should know at once
         return self._config.delivery.value == "all" and self._session.ledger.group_open(record)
 
     def _remember(self, record: CallRecord) -> None:
@@ -160,10 +160,9 @@ class Writer:
             case CallState.FAILED:
                 return f"{label} failed: {self._clean(text_of(record.content))}"
             case CallState.IN_DOUBT:
-                return (
-                    f"It is not known whether {label} took effect: {self._clean(text_of(record.content))} "
-                    "Do not repeat it; check its effect first or ask the user."
-                )
+                what = self._clean(text_of(record.content)).rstrip(". ")
+                advice = "Do not repeat it; check its effect first or ask the user."
+                return f"It is not known whether {label} took effect ({what}). {advice}"
             case CallState.REJECTED:
                 return f"{label} was not run. {record.reason}"
             case _:

@@ -60,7 +60,7 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
     if last is None:
         untouched = task.issued == 0 and task.task.id != SOLE_TASK
         return "no tool was called for it" if untouched else ""
-    if not board.config.ledger or last.state not in _ABANDONED or _asks_user(last):
+    if not board.config.ledger or last.state not in _ABANDONED or _asks_user(last) or last.guard == "duplicate":
         return ""
     why = f" ({clipped(last.reason, _MAX_REASON)})" if last.reason else ""
     return f"its last call {last.call.label} was {last.state.value} and nothing came after it{why}"

@@ -24,7 +24,7 @@ from asyncguard.testing.scripted_tools import (
     scripted_tool,
 )
 from asyncguard.testing.sequencer import Sequencer, SequencerError
-from asyncguard.testing.timing import Timing, VirtualClock
+from asyncguard.testing.timing import ScriptTiming, VirtualClock
 from asyncguard.testing.virtual_time import VirtualDeadlockError, VirtualRun, VirtualTimeLoop, run_virtual
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Provider",
     "Script",
     "ScriptExhaustedError",
+    "ScriptTiming",
     "ScriptedCall",
     "ScriptedChatModel",
     "ScriptedTool",
@@ -43,7 +44,6 @@ __all__ = [
     "SequencerError",
     "Step",
     "StepFunction",
-    "Timing",
     "ToolMode",
     "ToolSchema",
     "Violation",

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from asyncguard.testing.completion import chunks_of, completed
 from asyncguard.testing.script import Calls, ScriptExhaustedError, Step, StepFunction, ToolSchema
-from asyncguard.testing.timing import Timing
+from asyncguard.testing.timing import ScriptTiming
 
 Script: TypeAlias = "Sequence[Step] | StepFunction"
 """Answers in order, or one function that makes every answer."""
@@ -101,7 +101,7 @@ class ScriptedChatModel(BaseChatModel):
     _latency: float | Callable[[ModelRequest], float] = PrivateAttr()
     _id_prefix: str = PrivateAttr()
     _sign_calls: bool = PrivateAttr()
-    _timing: Timing = PrivateAttr()
+    _timing: ScriptTiming = PrivateAttr()
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class ScriptedChatModel(BaseChatModel):
         latency: float | Callable[[ModelRequest], float] = 0.0,
         id_prefix: str = "call",
         sign_calls: bool = False,
-        timing: Timing | None = None,
+        timing: ScriptTiming | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -118,7 +118,7 @@ class ScriptedChatModel(BaseChatModel):
         self._latency = latency
         self._id_prefix = id_prefix
         self._sign_calls = sign_calls
-        self._timing = timing or Timing()
+        self._timing = timing or ScriptTiming()
 
     @property
     def requests(self) -> list[ModelRequest]:

@@ -12,7 +12,7 @@ from langchain_core.tools import StructuredTool
 from pydantic import BaseModel, PrivateAttr, create_model
 
 from asyncguard.testing.script import ScriptExhaustedError
-from asyncguard.testing.timing import Timing
+from asyncguard.testing.timing import ScriptTiming
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class ScriptedCall:
 class _Log:
     """Outcomes and record, shared by every copy of one tool."""
 
-    def __init__(self, name: str, outcomes: Outcomes, latency: float, timing: Timing) -> None:
+    def __init__(self, name: str, outcomes: Outcomes, latency: float, timing: ScriptTiming) -> None:
         if isinstance(outcomes, str):
             raise TypeError("outcomes are a list or one function; put a single outcome into a list")
         self.name = name
@@ -133,7 +133,7 @@ def scripted_tool(
     args: ToolArguments | None = None,
     latency: float = 0.0,
     mode: ToolMode = ToolMode.BOTH,
-    timing: Timing | None = None,
+    timing: ScriptTiming | None = None,
 ) -> ScriptedTool:
     """Makes a tool that answers from a script.
 
@@ -149,7 +149,7 @@ def scripted_tool(
         mode: Which variants the tool has.
         timing: Clock of the record and sleep of the sync variant.
     """
-    log = _Log(name, outcomes, latency, timing or Timing())
+    log = _Log(name, outcomes, latency, timing or ScriptTiming())
     sync, coroutine = _variants(log)
     tool = ScriptedTool(
         name=name,

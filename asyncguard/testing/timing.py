@@ -16,10 +16,10 @@ def loop_or_monotonic_time() -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timing:
+class ScriptTiming:
     """The time of a scripted model or tool. Async variants always sleep on their loop.
 
-    `Timing(clock=clock.time, sleep=clock.sleep)` with a `VirtualClock` keeps sync variants from really waiting.
+    `ScriptTiming(clock=clock.time, sleep=clock.sleep)` with a `VirtualClock` keeps sync variants from really waiting.
     """
 
     clock: Callable[[], float] = loop_or_monotonic_time

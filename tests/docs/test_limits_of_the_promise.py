@@ -142,15 +142,15 @@ def test_a_guess_that_stands_in_the_task_passes() -> None:
     assert booked == ["LH-100"]
 
 
-def test_an_approval_without_checkpointer_stops_the_run() -> None:
-    """The question is returned, nothing is run, and there is no report."""
+def test_an_approval_without_checkpointer_is_refused() -> None:
+    """Nobody can be asked: the model is told so, nothing is run, and the run ends with its report."""
     bank = Bank()
     pay = guarded(approval=True)(bank.tool())
     result = run_virtual(
-        build_agent(ScriptedChatModel([PAY]), [pay]).ainvoke({"messages": [("user", "Pay 5.")]})
+        build_agent(ScriptedChatModel([PAY, "I could not pay."]), [pay]).ainvoke({"messages": [("user", "Pay 5.")]})
     ).result
-    assert result["__interrupt__"][0].value["type"] == "approval"
-    assert "report" not in result
+    assert "nobody can be asked" in result["messages"][-2].text
+    assert result["report"]["reason"] == "complete"
     assert bank.paid == 0
 
 

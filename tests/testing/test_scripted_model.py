@@ -15,7 +15,7 @@ from asyncguard.testing import (
     Provider,
     ScriptedChatModel,
     ScriptExhaustedError,
-    Timing,
+    ScriptTiming,
     VirtualClock,
     calls,
     check_history,
@@ -185,9 +185,9 @@ def test_latency_passes_on_the_loop() -> None:
 
 
 def test_sync_latency_uses_the_given_sleep() -> None:
-    """The sync variants wait through Timing, which a hand-moved clock makes instant."""
+    """The sync variants wait through ScriptTiming, which a hand-moved clock makes instant."""
     clock = VirtualClock()
-    model = ScriptedChatModel(["a", "b"], latency=5, timing=Timing(clock=clock.time, sleep=clock.sleep))
+    model = ScriptedChatModel(["a", "b"], latency=5, timing=ScriptTiming(clock=clock.time, sleep=clock.sleep))
     model.invoke("one")
     list(model.stream("two"))
     assert clock.time() == 10

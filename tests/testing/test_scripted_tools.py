@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from asyncguard.testing import (
     CallEnd,
     ScriptExhaustedError,
-    Timing,
+    ScriptTiming,
     ToolMode,
     VirtualClock,
     after,
@@ -97,7 +97,7 @@ def test_the_sync_variant_waits_through_timing() -> None:
     """A hand-moved clock makes sync latency instant and exact."""
     clock = VirtualClock()
     look = scripted_tool(
-        "look", ["x"], latency=7, mode=ToolMode.SYNC, timing=Timing(clock=clock.time, sleep=clock.sleep)
+        "look", ["x"], latency=7, mode=ToolMode.SYNC, timing=ScriptTiming(clock=clock.time, sleep=clock.sleep)
     )
     assert look.invoke({}) == "x"
     assert (look.calls[0].started, look.calls[0].finished) == (0, 7)
@@ -106,7 +106,7 @@ def test_the_sync_variant_waits_through_timing() -> None:
 def test_modes_have_the_variants_they_say() -> None:
     """A sync tool still answers async callers, through a thread; an async tool refuses sync ones."""
     clock = VirtualClock()
-    sync = scripted_tool("sync", ["a"], mode=ToolMode.SYNC, timing=Timing(clock=clock.time, sleep=clock.sleep))
+    sync = scripted_tool("sync", ["a"], mode=ToolMode.SYNC, timing=ScriptTiming(clock=clock.time, sleep=clock.sleep))
     asynchronous = scripted_tool("asynchronous", ["b"], mode=ToolMode.ASYNC)
     assert (sync.coroutine, asynchronous.func) == (None, None)
     assert run_virtual(sync.ainvoke({})).result == "a"
