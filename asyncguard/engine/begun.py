@@ -69,15 +69,20 @@ class Begun:
         with self._lock:
             return key in self._attempts
 
-    def take_over(self, key: str, receive: _Receiver) -> tuple[int, str] | None:
+    def take_over(self, key: str, receive: _Receiver, *, after: int = 0) -> tuple[int, str] | None:
         """Have the attempt that was made answer to somebody else, at once if it has ended.
+
+        Args:
+            key: Key of the call.
+            receive: Who waits for it from now on.
+            after: Number of the attempts that are known; only a later one answers.
 
         Returns:
             Its number and tool; ``None`` if nothing was begun.
         """
         with self._lock:
             attempt = self._attempts.get(key)
-            if attempt is None:
+            if attempt is None or attempt.number <= after:
                 return None
             attempt.receive = receive
             completion = attempt.completion

@@ -29,7 +29,7 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
     """
     chosen = dispatchable(session.board) if records is None else list(records)
     for record in chosen:
-        if record.attempts == 0 and _taken_over(session, record):
+        if _taken_over(session, record):
             continue
         spec = session.board.spec(record.tool)
         delay = record.delay
@@ -64,7 +64,7 @@ def _receiver(session: Session, record: CallRecord, spec: ToolSpec) -> Callable[
 
 def _taken_over(session: Session, record: CallRecord) -> bool:
     """Whether another branch of the thread made the call already, so that its attempt answers for this one."""
-    found = session.engine.begun.take_over(record.key, session.completed)
+    found = session.engine.begun.take_over(record.key, session.completed, after=record.attempts)
     if found is None:
         return False
     number, tool = found
@@ -190,6 +190,8 @@ def settle_lost(session: Session, *, queued: bool) -> None:
     """Decide about calls whose process died: repeat what may be repeated, put the rest in doubt."""
     for record in session.lost(queued=queued):
         recovery = lost_outcome(session.board.spec(record.tool))
+        if record.state is CallState.PENDING and _resumed(session, record):
+            continue
         begun = session.engine.begun.knows(record.key)
         if record.state is CallState.QUEUED and (begun or recovery.action is ev.RecoveryAction.RETRY):
             continue
@@ -199,6 +201,12 @@ def settle_lost(session: Session, *, queued: bool) -> None:
             _requeue(session, record, recovery)
         else:
             give_up(session, record, recovery)
+
+
+def _resumed(session: Session, record: CallRecord) -> bool:
+    """Whether the attempt was made in this process and answers to this session from now on."""
+    found = session.engine.begun.take_over(record.key, session.completed, after=record.attempts - 1)
+    return found is not None and found[0] == record.attempts
 
 
 def _assume_started(session: Session, record: CallRecord) -> None:

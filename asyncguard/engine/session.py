@@ -112,12 +112,28 @@ class Session:
         """Tell the new ledger what the old one knows about calls that the state believes open."""
         for record in list(self.ledger.calls()):
             known = old.find(record.key)
-            if known is None or not record.open or (known.attempts <= record.attempts and known.open):
-                continue
-            if record.state is CallState.QUEUED and known.attempts > record.attempts:
-                self.note(ev.CallStarted, key=record.key, attempt=known.attempts, tool=known.tool, epoch=known.epoch)
-            if record.state is CallState.PENDING and known.state in _ENDED:
-                self._retell_end(known)
+            if known is not None and record.open:
+                self._catch_up(record, known)
+
+    def _catch_up(self, record: CallRecord, known: CallRecord) -> None:
+        """Tell again which attempts failed, which one was started, and how it ended."""
+        again = known.attempts > record.attempts
+        if record.state is CallState.PENDING and (again or _recovered(record, known)):
+            sibling = known.tool if known.tool != record.tool else ""
+            self.note(
+                ev.CallRecovered,
+                key=record.key,
+                action=ev.RecoveryAction.FALLBACK if sibling else ev.RecoveryAction.RETRY,
+                attempt=record.attempts,
+                error=known.error or "unknown",
+                reason="told again",
+                delay=known.delay,
+                tool=sibling,
+            )
+        if record.state is CallState.QUEUED and again:
+            self.note(ev.CallStarted, key=record.key, attempt=known.attempts, tool=known.tool, epoch=known.epoch)
+        if record.state is CallState.PENDING and known.state in _ENDED:
+            self._retell_end(known)
 
     def _retell_end(self, known: CallRecord) -> None:
         self.note(
@@ -136,12 +152,14 @@ class Session:
             queued: Whether admitted calls count: they do where the node that issues them was entered again.
         """
         running = set(self.engine.executor.pending())
+        ended = {(completion.key, completion.attempt) for completion in list(self._completions)}
         states = (CallState.PENDING, CallState.QUEUED) if queued else (CallState.PENDING,)
         return [
             record
             for state in states
             for record in self.ledger.in_state(state)
             if record.key not in running and record.key not in self.failures and record.key not in self.tokens
+            if (record.key, record.attempts) not in ended
         ]
 
     # -- completions -----------------------------------------------------------------------------------------------
@@ -195,6 +213,11 @@ class Session:
     def idle(self) -> bool:
         """Whether nothing of this session is alive, so that it can be folded anew from the state at any time."""
         return not (self.ledger.any_open() or self._outbox or self._completions or self._waiters)
+
+
+def _recovered(record: CallRecord, known: CallRecord) -> bool:
+    """Whether the attempt that the state believes running has failed and waits to be made again."""
+    return known.state is CallState.QUEUED and known.attempts == record.attempts
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -9,7 +9,7 @@ from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.engine.session import Session
 from asyncguard.frontends.middleware_calls import HeldHandlers
-from asyncguard.frontends.writing import is_ours
+from asyncguard.frontends.writing import is_ours, text_of
 
 
 def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
@@ -25,6 +25,32 @@ def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
             session.note(ev.CallsDelivered, keys=(record.key,))
 
 
+def take_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
+    """Enter answers that stand in the history and of which the ledger does not know.
+
+    A wrapper's answer and its event are not stored together: the event goes with the next write of a hook, and is lost
+    if the run is cancelled before. A call that is taken for unanswered would be news for ever that nobody tells.
+    """
+    waiting = {record.call.call_id: record for record in session.ledger.unanswered()}
+    if not waiting:
+        return
+    for message in messages:
+        if isinstance(message, ToolMessage) and (record := waiting.get(message.tool_call_id)) is not None:
+            _take_answer(session, record, message)
+
+
+def _take_answer(session: Session, record: CallRecord, answer: ToolMessage) -> None:
+    if is_ours(answer):
+        session.note(ev.CallsDelivered, keys=(), placeholders=(record.key,))
+        return
+    if record.state is CallState.PENDING:
+        _retire_as_answered(session, record, answer)
+    if not record.open:
+        session.note(ev.CallsDelivered, keys=(record.key,))
+        session.board.evidence.add(record.call.task, text_of(answer.content))
+        session.board.tainted = session.board.tainted or not session.board.spec(record.tool).trusted_output
+
+
 def squash_without_handlers(session: Session, handlers: HeldHandlers | None, messages: Sequence[AnyMessage]) -> None:
     """After a restart: take results that stand in the history as ended, and report what can no longer be run.
 
@@ -37,8 +63,6 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
             answer = answers.get(record.call.call_id)
             if (handlers is not None and handlers.holds(record.key)) or answer is None:
                 continue
-            if is_ours(answer) and not record.placeholder:
-                session.note(ev.CallsDelivered, keys=(), placeholders=(record.key,))  # the event was lost, the text not
             if state is CallState.QUEUED and is_ours(answer):
                 continue  # announced as running, so it may have begun: its effect class decides
             if state is CallState.QUEUED:
@@ -80,6 +104,11 @@ def _put_in_doubt(session: Session, record: CallRecord) -> None:
 
 def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:
     session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
+    _retire_as_answered(session, record, answer)
+    session.note(ev.CallsDelivered, keys=(record.key,))
+
+
+def _retire_as_answered(session: Session, record: CallRecord, answer: ToolMessage) -> None:
     session.note(
         ev.CallRetired,
         key=record.key,
@@ -88,4 +117,3 @@ def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> 
         size=content_size(answer.content),
         error=None if answer.status != "error" else "tool_error",
     )
-    session.note(ev.CallsDelivered, keys=(record.key,))

@@ -37,7 +37,7 @@ from asyncguard.frontends.approvals import resumable
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import declared, specs_of
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
-from asyncguard.frontends.joining import drop_answered, squash_without_handlers, withdraw_unrunnable
+from asyncguard.frontends.joining import drop_answered, squash_without_handlers, take_answers, withdraw_unrunnable
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, wait_for_turn
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.providers import provider_of
@@ -138,6 +138,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         config = get_config()
         session, handlers = self._joined(state, config)
         drop_answered(session, state["messages"])
+        take_answers(session, state["messages"])
         withdraw_unrunnable(session, handlers)
         decided = handlers.take_turn_after() == session.ledger.last_message
         if session.ledger.turns and session.ledger.ended is None and not decided:
@@ -345,6 +346,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         session = self._registry.session(state["asyncguard"]["session"], namespace)
         if session.attach(state.get("ledger") or []):
             collect_evidence(session, state["messages"])
+            take_answers(session, state["messages"])
             squash_without_handlers(session, self._handlers.get((session.thread, namespace)), state["messages"])
             settle_lost(session, queued=True)
         return session

@@ -51,3 +51,11 @@ def test_running_attempts_are_kept_however_many_end() -> None:
     assert begun.knows("running")
     assert begun.knows("599")
     assert not begun.knows("0")
+
+
+def test_only_a_later_attempt_answers_for_known_ones() -> None:
+    """A call whose first attempt is known is made again, unless its second was begun here already."""
+    begun = Begun()
+    begun.start("k", number=2, tool="pay", receive=lambda _: None)
+    assert begun.take_over("k", lambda _: None, after=1) == (2, "pay")
+    assert begun.take_over("k", lambda _: None, after=2) is None
