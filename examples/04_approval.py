@@ -37,7 +37,6 @@ async def main() -> None:
                 ("count_accounts", {"task_id": "task-2"}),
             ),
             "There are 42 accounts. The deletions wait for approval.",
-            "Ann's account is deleted. Bob's is not: he asked to stay.",
             "Ann's account is deleted. Bob's is not: he asked to stay. There are 42 accounts.",
         ]
     )

@@ -163,7 +163,7 @@ def answer_approval(session: Session, record: CallRecord, *, approved: bool, rea
 def refuse_held(session: Session) -> None:
     """Reject the held calls of a run that nobody could resume, so that nobody can be asked."""
     for record in session.ledger.in_state(CallState.HELD):
-        reason = f"The call needs a person's approval, and in this run nobody can be asked."
+        reason = "The call needs a person's approval, and in this run nobody can be asked."
         session.note(ev.CallRejected, key=record.key, guard=record.guard, reason=reason)
 
 
