@@ -10,7 +10,7 @@ from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import ASKED, Step, dispatchable, next_step
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Job, Result, Started, Success
 from asyncguard.engine.session import Session
-from asyncguard.recovery.policy import FailedAttempt, Recovery, decide, lost_outcome
+from asyncguard.recovery.policy import FailedAttempt, Recovery, decide, left_fallbacks, lost_outcome
 
 Runner = Callable[[CallRecord], Callable[[], Awaitable[Result]]]
 """Makes, for a call, the function that runs its tool once."""
@@ -186,10 +186,16 @@ def take_escape(session: Session, key: str) -> BaseException:
     return error
 
 
-def settle_lost(session: Session, *, queued: bool) -> None:
-    """Decide about calls whose process died: repeat what may be repeated, put the rest in doubt."""
+def settle_lost(session: Session, *, queued: bool, siblings: bool = False) -> None:
+    """Decide about calls whose process died: repeat what may be repeated, put the rest in doubt.
+
+    Args:
+        session: The thread.
+        queued: Whether admitted calls may have begun; see :meth:`Session.lost`.
+        siblings: Whether siblings may have been tried of which the state does not tell.
+    """
     for record in session.lost(queued=queued):
-        recovery = lost_outcome(session.board.spec(record.tool))
+        recovery = _lost_outcome(session, record, siblings=siblings)
         if record.state is CallState.PENDING and _resumed(session, record):
             continue
         begun = session.engine.begun.knows(record.key)
@@ -201,6 +207,13 @@ def settle_lost(session: Session, *, queued: bool) -> None:
             _requeue(session, record, recovery)
         else:
             give_up(session, record, recovery)
+
+
+def _lost_outcome(session: Session, record: CallRecord, *, siblings: bool) -> Recovery:
+    board = session.board
+    others = left_fallbacks(board.spec(record.call.tool), record) if siblings else []
+    outcomes = [lost_outcome(board.spec(tool)) for tool in (record.tool, *others)]
+    return next((item for item in outcomes if item.action is ev.RecoveryAction.GIVE_UP), outcomes[0])
 
 
 def _resumed(session: Session, record: CallRecord) -> bool:

@@ -49,6 +49,7 @@ class Session:
         self._outbox: list[ev.Event] = []
         self._stored: tuple[int, str] = (0, "")
         self._completions: deque[Completion] = deque()
+        self._unissued: set[str] = set()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
 
@@ -110,10 +111,13 @@ class Session:
 
     def _adopt(self, old: Ledger) -> None:
         """Tell the new ledger what the old one knows about calls that the state believes open."""
+        self._unissued.clear()
         for record in list(self.ledger.calls()):
             known = old.find(record.key)
             if known is not None and record.open:
                 self._catch_up(record, known)
+                if known.state is CallState.QUEUED and known.attempts == record.attempts:
+                    self._unissued.add(record.key)
 
     def _catch_up(self, record: CallRecord, known: CallRecord) -> None:
         """Tell again which attempts failed, which one was started, and how it ended."""
@@ -159,7 +163,7 @@ class Session:
             for state in states
             for record in self.ledger.in_state(state)
             if record.key not in running and record.key not in self.failures and record.key not in self.tokens
-            if (record.key, record.attempts) not in ended
+            if (record.key, record.attempts) not in ended and record.key not in self._unissued
         ]
 
     # -- completions -----------------------------------------------------------------------------------------------

@@ -348,7 +348,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             collect_evidence(session, state["messages"])
             take_answers(session, state["messages"])
             squash_without_handlers(session, self._handlers.get((session.thread, namespace)), state["messages"])
-            settle_lost(session, queued=True)
+            settle_lost(session, queued=True, siblings=True)
         return session
 
     def _joined(self, state: Any, config: RunnableConfig) -> tuple[Session, HeldHandlers]:

@@ -80,10 +80,13 @@ def decide(failed: FailedAttempt, config: GuardConfig, run_retries: int) -> Reco
 
 def next_fallback(spec: ToolSpec, record: CallRecord) -> str | None:
     """The first declared sibling that was not tried: they are tried in order, each once."""
+    return next(iter(left_fallbacks(spec, record)), None)
+
+
+def left_fallbacks(spec: ToolSpec, record: CallRecord) -> list[str]:
+    """The declared siblings that come after the tool of the latest attempt."""
     names = [fallback.tool for fallback in spec.fallbacks]
-    if record.tool in names:
-        names = names[names.index(record.tool) + 1 :]
-    return names[0] if names else None
+    return names[names.index(record.tool) + 1 :] if record.tool in names else names
 
 
 def back_off(symptom: Symptom, record: CallRecord, config: GuardConfig) -> float:

@@ -1,5 +1,6 @@
 """A thread that outlives its process, and one that is edited from outside."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from asyncguard import GuardConfig, Inbox, Mode, Ports, Timing, ToolSpec, UnknownTokenError
+from asyncguard import Fallback, GuardConfig, Inbox, Mode, Ports, Timing, ToolSpec, UnknownTokenError
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.behaviour.harness import Agent, AgentOf, pure, script
 
@@ -108,3 +109,35 @@ def test_an_earlier_checkpoint_can_be_taken_up_with_another_message(agent_of: Ag
         assert state["messages"][-1].content == "third"
 
     run_virtual(main())
+
+
+def test_a_restart_while_a_sibling_answers_does_not_run_it_again(agent_of: AgentOf) -> None:
+    """The read may be repeated, but its sibling has an effect and may have begun."""
+    saver, effects = InMemorySaver(), list[str]()
+
+    async def order(arguments: Any) -> str:
+        effects.append(arguments["q"])
+        await asyncio.sleep(10.0)
+        return "ordered"
+
+    def process(prefix: str, *steps: Any) -> Agent:
+        read = scripted_tool("read", lambda _: ValueError("broken"), args={"q": str}, latency=0.5)
+        pay = scripted_tool("pay", ["paid"], args={"q": str}, latency=10.0)
+        made = [read, pay, scripted_tool("order", order, args={"q": str})]
+        specs = [pure("read", fallbacks=(Fallback(tool="order"),))]
+        model = ScriptedChatModel(script(*steps), id_prefix=prefix)
+        return agent_of(model, made, specs=specs, config=CONFIG, checkpointer=saver)
+
+    tasks = [{"id": "a", "goal": "Read x."}, {"id": "b", "goal": "Pay y."}]
+    old = process("old", calls(("read", {"q": "x", "task_id": "a"}), ("pay", {"q": "y", "task_id": "b"})))
+
+    async def killed() -> None:
+        running = asyncio.create_task(old.say(tasks=tasks, thread="t"))
+        await asyncio.sleep(1.0)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    run_virtual(killed())
+    outcome = run_virtual(process("new").go(None, "t")).result
+    assert effects == ["x"]
+    assert sorted(outcome.report["in_doubt"]) == ["pay#1", "read#1"]
