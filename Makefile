@@ -44,7 +44,7 @@ lint: $(VENV)/dev ## Check style and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/dev ## Check types
+types: $(VENV)/dev $(VENV)/performance ## Check types, those of the comparison with other runtimes too
 	$(BIN)/mypy
 
 contracts: $(VENV)/dev ## Check that imports go downwards only
