@@ -75,18 +75,16 @@ class Session:
 
     def take_events(self) -> list[dict[str, Any]]:
         """The events since the last call as plain JSON, for the state; contents that stand in messages are left out."""
-        taken = [self._stored_form(event) for event in self._outbox]
-        if self._outbox:
-            last = self._outbox[-1]
-            self._stored = (last.n, last.kind)
+        if not self._outbox:
+            return []
+        taken = [ev.to_json(event) for event in self._outbox]
+        for event, data in zip(self._outbox, taken, strict=True):
+            if type(event) is ev.CallRetired and self.ledger.record(event.key).delivered:
+                data["content"] = None
+        last = self._outbox[-1]
+        self._stored = (last.n, last.kind)
         self._outbox.clear()
         return taken
-
-    def _stored_form(self, event: ev.Event) -> dict[str, Any]:
-        data = ev.to_json(event)
-        if isinstance(event, ev.CallRetired) and self.ledger.record(event.key).delivered:
-            data["content"] = None
-        return data
 
     # -- joining the state -----------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, Any, cast
 
 from langchain_core.messages import AnyMessage, RemoveMessage, convert_to_messages
@@ -11,6 +12,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 # Before Python 3.12, Pydantic makes schemas of no other TypedDict, and servers ask for the schemas of the state.
 from typing_extensions import TypedDict
 
+_ID = attrgetter("id")
 SNAPSHOT_EVERY = 500
 """Writes between full copies of a channel. Storage grows with what is written, and with one copy per so many steps."""
 
@@ -26,17 +28,21 @@ def fold_messages(state: Any, writes: Sequence[Any]) -> list[AnyMessage]:
         # A server that only shows a thread unpacks its messages, those of a snapshot included, as plain values.
         known = convert_to_messages(known)
     messages: list[AnyMessage] = known
-    places = {message.id: place for place, message in enumerate(messages)}
+    places = _places(messages)
     for write in writes:
         for message in convert_to_messages(write if isinstance(write, list) else [write]):
             if message.id == REMOVE_ALL_MESSAGES:
                 messages, places = [], {}
             elif isinstance(message, RemoveMessage):
                 messages = [kept for kept in messages if kept.id != message.id]
-                places = {kept.id: place for place, kept in enumerate(messages)}
+                places = _places(messages)
             else:
                 _put(messages, places, cast(AnyMessage, message))
     return messages
+
+
+def _places(messages: list[AnyMessage]) -> dict[str | None, int]:
+    return dict(zip(map(_ID, messages), range(len(messages)), strict=True))  # at each super-step: no Python per message
 
 
 def _put(messages: list[AnyMessage], places: dict[str | None, int], message: AnyMessage) -> None:
