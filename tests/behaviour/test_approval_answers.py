@@ -63,7 +63,7 @@ def test_an_approval_is_no_answer_to_what_the_tool_asks(agent_of: AgentOf) -> No
 
     async def run() -> Outcome:
         await agent.say("Pay x.", thread="t")
-        asked = await agent.resume(True, "t")
+        asked = await agent.resume({"approve": True}, "t")
         assert asked.interrupts == ["Which account?"]
         return await agent.resume("savings", "t")
 
