@@ -86,10 +86,34 @@ def has_news(board: Scoreboard) -> bool:
 def _ready_to_tell(record: CallRecord, board: Scoreboard) -> bool:
     if record.open:
         return False
-    ledger = board.ledger
-    if record.state is CallState.REJECTED and any(ledger.record(key).open for key in record.on):
+    if record.state is CallState.REJECTED and any(board.ledger.record(key).open for key in record.on):
         return False
-    return board.config.delivery is Delivery.ANY or not ledger.group_open(record)
+    return not held_back(record, board)
+
+
+def held_back(record: CallRecord, board: Scoreboard) -> bool:
+    """Whether a result is told later, together with what its task awaits from the same message.
+
+    Nothing is held back for an external call, nor for what waits for one: that may take days.
+    """
+    ledger, call = board.ledger, record.call
+    if board.config.delivery is Delivery.ANY or not ledger.group_open(record):
+        return False
+    others = (other for other in ledger.of_message(call.message_id) if other.open and other.call.task == call.task)
+    return any(not _waits_outside(other, board) for other in others)
+
+
+def _waits_outside(record: CallRecord, board: Scoreboard) -> bool:
+    """Whether a call is external and running, or deferred behind such a call, directly or through others."""
+    left, seen = [record], {record.key}
+    while left:
+        found = left.pop()
+        if found.state is CallState.PENDING and board.spec(found.tool).mode is Mode.EXTERNAL:
+            return True
+        blockers = [key for key in found.on if found.state is CallState.DEFERRED and key not in seen]
+        seen.update(blockers)
+        left += [board.ledger.record(key) for key in blockers]
+    return False
 
 
 def deliverable(board: Scoreboard) -> list[CallRecord]:

@@ -222,6 +222,26 @@ def _resumed(session: Session, record: CallRecord) -> bool:
     return found is not None and found[0] == record.attempts
 
 
+def put_in_doubt(session: Session, record: CallRecord) -> None:
+    """Retire a deferred or held call that another process may have released and begun."""
+    text = "The process that held the call ended; the call may have been released before."
+    session.note(ev.CallAdmitted, key=record.key, released=True)
+    _assume_started(session, record)
+    session.note(
+        ev.CallRetired,
+        key=record.key,
+        outcome=ev.Outcome.IN_DOUBT,
+        content=text,
+        size=content_size(text),
+        error="process_lost",
+    )
+
+
+def may_be_repeated(session: Session, record: CallRecord) -> bool:
+    """Whether making the call does no harm if another process has begun it."""
+    return session.board.spec(record.tool).effect.repeatable or session.engine.begun.knows(record.key)
+
+
 def _assume_started(session: Session, record: CallRecord) -> None:
     session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
 

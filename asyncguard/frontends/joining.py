@@ -7,6 +7,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
+from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt
 from asyncguard.engine.session import Session
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.writing import is_ours, text_of
@@ -61,7 +62,11 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
     for state in (CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
         for record in session.ledger.in_state(state):
             answer = answers.get(record.call.call_id)
-            if (handlers is not None and handlers.holds(record.key)) or answer is None:
+            if handlers is not None and handlers.holds(record.key):
+                continue
+            if answer is None:
+                if state is CallState.DEFERRED and not may_be_repeated(session, record):
+                    put_in_doubt(session, record)  # its wrapper may have released it while it waited
                 continue
             if state is CallState.QUEUED and is_ours(answer):
                 continue  # announced as running, so it may have begun: its effect class decides
@@ -70,7 +75,17 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
             elif session.board.spec(record.tool).effect.repeatable:
                 session.note(ev.CallSquashed, key=record.key, reason="the process that held it ended")
             else:
-                _put_in_doubt(session, record)
+                put_in_doubt(session, record)
+
+
+def doubt_held(session: Session, handlers: HeldHandlers) -> None:
+    """Put held calls of a process that ended in doubt: their wrappers may have been answered and may have begun.
+
+    Asked when the user sends a new message; a run that is resumed runs the wrapper again, which knows better.
+    """
+    for record in session.ledger.in_state(CallState.HELD):
+        if not (handlers.holds(record.key) or record.placeholder or may_be_repeated(session, record)):
+            put_in_doubt(session, record)
 
 
 def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
@@ -86,20 +101,6 @@ def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
         for record in session.ledger.in_state(state):
             if not handlers.holds(record.key):
                 session.note(ev.CallSquashed, key=record.key, reason=reason)
-
-
-def _put_in_doubt(session: Session, record: CallRecord) -> None:
-    text = "The process that held the call ended; the call may have been released before."
-    session.note(ev.CallAdmitted, key=record.key, released=True)
-    session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
-    session.note(
-        ev.CallRetired,
-        key=record.key,
-        outcome=ev.Outcome.IN_DOUBT,
-        content=text,
-        size=content_size(text),
-        error="process_lost",
-    )
 
 
 def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:

@@ -37,8 +37,14 @@ from asyncguard.frontends.approvals import resumable
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import declared, specs_of
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
-from asyncguard.frontends.joining import drop_answered, squash_without_handlers, take_answers, withdraw_unrunnable
-from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, wait_for_turn
+from asyncguard.frontends.joining import (
+    doubt_held,
+    drop_answered,
+    squash_without_handlers,
+    take_answers,
+    withdraw_unrunnable,
+)
+from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, pass_answered, wait_for_turn
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
@@ -111,10 +117,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """Turn the input into tasks and put in order what an earlier run left."""
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
-        session = self._session({**state, "asyncguard": identity}, get_config())
+        session, handlers = self._joined({**state, "asyncguard": identity}, get_config())
         messages = state["messages"]
         turns = session.ledger.turns
         drop_answered(session, messages)
+        doubt_held(session, handlers)
         tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
         written = enter(session, new_id(), tasks, messages, nonce=identity["nonce"])
         add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
@@ -308,6 +315,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             text = "This call was not seen by the guard; middleware between model and guard may have made it."
             return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
         handlers.keep(record.key, request, handler)
+        pass_answered(record)
         if record.state is CallState.QUEUED:
             issue(session, handlers.runner(session), [record])
         session.wake()

@@ -167,3 +167,12 @@ def ask_person(session: Session, records: list[CallRecord], config: RunnableConf
     for record in records:
         approved, reason = decision(answer, record)
         answer_approval(session, record, approved=approved, reason=reason)
+
+
+def pass_answered(record: CallRecord) -> None:
+    """Take the answer to a wrapper's approval once more when the wrapper is run again.
+
+    Answers are matched to questions by their order within a node: left out, the tool's own first question would get it.
+    """
+    if record.approved:
+        interrupt({"type": "approval", "calls": [asked(record)]})

@@ -27,7 +27,7 @@ from asyncguard.config import NewsStyle
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-from asyncguard.core.turns import deliverable
+from asyncguard.core.turns import deliverable, held_back
 from asyncguard.engine.session import Session
 
 SOURCE = "asyncguard"
@@ -104,7 +104,7 @@ class Writer:
     def _held_together(self, record: CallRecord) -> bool:
         if record.state in (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED):
             return False  # nothing came of it, and the model should know at once
-        return self._config.delivery.value == "all" and self._session.ledger.group_open(record)
+        return held_back(record, self._session.board)
 
     def _remember(self, record: CallRecord) -> None:
         """Results that were told are evidence for their task; untrusted ones taint the context."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
 
 from asyncguard import ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
@@ -51,3 +52,19 @@ def test_an_answer_carries_its_reason_to_the_model(agent_of: AgentOf) -> None:
     )
     assert dropped == []
     assert outcome.text.count("A person refused the call: not now") >= 2
+
+
+def test_an_approval_is_no_answer_to_what_the_tool_asks(agent_of: AgentOf) -> None:
+    """An approved tool asks a question of its own; it gets the answer to that one."""
+    pay = scripted_tool("pay", lambda _: f"paid from {interrupt('Which account?')}", args={"q": str})
+    model = ScriptedChatModel([calls(("pay", {"q": "x"})), "all said"])
+    specs = [ToolSpec(name="pay", approval=True, interrupts=True)]
+    agent = agent_of(model, [pay], specs=specs, checkpointer=InMemorySaver())
+
+    async def run() -> Outcome:
+        await agent.say("Pay x.", thread="t")
+        asked = await agent.resume({"approve": True}, "t")
+        assert asked.interrupts == ["Which account?"]
+        return await agent.resume("savings", "t")
+
+    assert run_virtual(run()).result.answer("call_1_1") == "paid from savings"

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -174,3 +175,46 @@ def test_the_sync_entry_parks_and_resumes(agent_of: AgentOf) -> None:
     it.inbox.deliver(it.tokens[0], "approved")
     outcome = it.agent.go_sync(Command(resume="go on"), "t")
     assert "approved" in outcome.text
+
+
+def test_a_result_is_not_held_back_for_an_external_call(agent_of: AgentOf) -> None:
+    """Both are of one message and one task; the lookup is told before the run rests, and each is told once."""
+    it = Setup(agent_of, calls(("bank", {"q": "x"}), ("look", {"q": "y"})))
+
+    async def main() -> None:
+        parked = await it.agent.say("Have x approved and look up y.", thread="t")
+        assert parked.interrupts[0]["type"] == "parked"
+        assert "found y" in parked.answer("call_1_2")
+        assert len(it.model.requests) == 2
+        it.inbox.deliver(it.tokens[0], "approved by Kim")
+        outcome = await it.agent.resume("", "t")
+        assert outcome.text.count("found y") == 1
+        assert outcome.text.count("approved by Kim") == 1
+
+    run_virtual(main())
+
+
+def test_what_waits_for_an_external_call_holds_nothing_back(agent_of: AgentOf) -> None:
+    """A call is deferred behind the external one; the third result of the message is told meanwhile."""
+    behind = ("bank", {"q": "x"})
+    it = Setup(agent_of, calls(behind, ("look", {"q": "y"}), ("bank", {"q": "x "})), calls(("look", {"q": "z"})))
+    it.agent = agent_of(
+        it.model,
+        [it.bank, it.look],
+        specs=[replace(BANK, writes=("bank",)), pure("look", reads=("l",))],
+        config=CONFIG,
+        ports=Ports(inbox=it.inbox),
+        checkpointer=InMemorySaver(),
+    )
+
+    async def main() -> None:
+        parked = await it.agent.say("Have x approved twice and look up y.", thread="t")
+        assert parked.interrupts[0]["type"] == "parked"
+        assert "found y" in parked.answer("call_1_2")
+        assert len(it.tokens) == 1
+        for name in ("first", "second"):
+            it.inbox.deliver(it.tokens[-1], f"{name} approved")
+            parked = await it.agent.resume("", "t")
+        assert parked.text.count("first approved") == parked.text.count("second approved") == 1
+
+    run_virtual(main())

@@ -131,13 +131,58 @@ def test_a_restart_while_a_sibling_answers_does_not_run_it_again(agent_of: Agent
     tasks = [{"id": "a", "goal": "Read x."}, {"id": "b", "goal": "Pay y."}]
     old = process("old", calls(("read", {"q": "x", "task_id": "a"}), ("pay", {"q": "y", "task_id": "b"})))
 
-    async def killed() -> None:
-        running = asyncio.create_task(old.say(tasks=tasks, thread="t"))
-        await asyncio.sleep(1.0)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-    run_virtual(killed())
+    run_virtual(_killed(old, old.input(None, tasks), 1.0))
     outcome = run_virtual(process("new").go(None, "t")).result
     assert effects == ["x"]
     assert sorted(outcome.report["in_doubt"]) == ["pay#1", "read#1"]
+
+
+@pytest.mark.parametrize("said", [None, "Hello?"], ids=["resumed", "new message"])
+def test_a_restart_after_a_deferred_effect_was_released_does_not_run_it_again(
+    said: str | None, agent_of: AgentOf
+) -> None:
+    """All is in the foreground, so no placeholder was written; the payment had begun when the process ended."""
+    saver, effects = InMemorySaver(), list[str]()
+
+    async def pay(arguments: Any) -> str:
+        effects.append(arguments["q"])
+        await asyncio.sleep(10.0)
+        return "paid"
+
+    def process(prefix: str, *steps: Any) -> Agent:
+        made = [look(), scripted_tool("pay", pay, args={"q": str})]
+        specs = [pure("look", reads=("x",)), ToolSpec(name="pay", reads=(), writes=("x",))]
+        model = ScriptedChatModel(script(*steps), id_prefix=prefix)
+        return agent_of(model, made, specs=specs, config=CONFIG, checkpointer=saver)
+
+    old = process("old", calls(("look", {"q": "y"}), ("pay", {"q": "x"})))
+    run_virtual(_killed(old, old.input("Look up y and pay x.", None), 3.0))
+    new = process("new")
+    outcome = run_virtual(new.go(None if said is None else new.input(said, None), "t")).result
+    assert effects == ["x"]
+    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert "pay#1 was not run" not in outcome.text
+
+
+def test_a_message_after_a_restart_does_not_deny_an_effect_that_was_approved(agent_of: AgentOf) -> None:
+    """A person approved, the payment had begun, the process ended: nobody is told that it was not run."""
+    saver = InMemorySaver()
+
+    def process(prefix: str, *steps: Any) -> Agent:
+        pay = scripted_tool("pay", ["paid"], args={"q": str}, latency=10.0)
+        model = ScriptedChatModel(script(*steps), id_prefix=prefix)
+        return agent_of(model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=saver)
+
+    old = process("old", calls(("pay", {"q": "x"})))
+    assert run_virtual(old.say("Pay x.", thread="t")).result.interrupts
+    run_virtual(_killed(old, Command(resume=True), 3.0))
+    outcome = run_virtual(process("new").say("Hello?", thread="t")).result
+    assert outcome.report["in_doubt"] == ["pay#1"]
+    assert "pay#1 was not run" not in outcome.text
+
+
+async def _killed(agent: Agent, payload: Any, at: float) -> None:
+    running = asyncio.create_task(agent.go(payload, "t"))
+    await asyncio.sleep(at)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
