@@ -70,7 +70,7 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
                 continue
             if state is CallState.QUEUED and is_ours(answer):
                 continue  # announced as running, so it may have begun: its effect class decides
-            if state is CallState.QUEUED:
+            if state is CallState.QUEUED or not is_ours(answer):
                 _take_as_done(session, record, answer)
             elif session.board.spec(record.tool).effect.repeatable:
                 session.note(ev.CallSquashed, key=record.key, reason="the process that held it ended")
@@ -114,6 +114,8 @@ def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
 
 
 def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:
+    if record.state is not CallState.QUEUED:
+        session.note(ev.CallAdmitted, key=record.key, released=True)
     session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
     _retire_as_answered(session, record, answer)
     session.note(ev.CallsDelivered, keys=(record.key,))

@@ -206,3 +206,26 @@ def test_a_restart_while_the_model_speaks_does_not_wait_for_what_nobody_runs(age
     outcome = run_virtual(new.go(None, "t")).result
     assert outcome.last == "all done"
     assert outcome.report["open_calls"] == []
+
+
+def test_an_answer_in_the_history_settles_an_approved_call(agent_of: AgentOf) -> None:
+    """Another process goes on from where the result had been written: it is the result, and nothing is in doubt."""
+    saver = InMemorySaver()
+
+    def process(prefix: str, *steps: Any) -> Agent:
+        pay = scripted_tool("pay", ["paid"], args={"q": str})
+        model = ScriptedChatModel(script(*steps), id_prefix=prefix)
+        return agent_of(model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=saver)
+
+    async def told(old: Agent, new: Agent) -> Any:
+        await old.say("Pay x.", thread="t")
+        await old.resume({"approve": True}, "t")
+        history = [snapshot async for snapshot in old.graph.aget_state_history(PLACE)]
+        written = [
+            item for item in history if item.values["messages"][-1:] and item.values["messages"][-1].type == "tool"
+        ]
+        return await new.graph.ainvoke(None, written[-1].config)
+
+    state = run_virtual(told(process("old", calls(("pay", {"q": "x"}))), process("new"))).result
+    assert state["report"]["in_doubt"] == []
+    assert state["report"]["tasks"][0]["calls"] == {"done": 1}
