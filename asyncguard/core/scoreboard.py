@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from asyncguard.config import GuardConfig
@@ -60,11 +61,12 @@ def task_view(board: Scoreboard) -> str:
 
 
 def _task_line(board: Scoreboard, task: TaskRecord) -> str:
-    open_calls = [f"{record.call.label} {_STATE_WORDS[record.state]}" for record in board.ledger.open_of(task.task.id)]
+    first = islice(board.ledger.open_of(task.task.id), _SHOWN + 1)
+    open_calls = [f"{record.call.label} {_STATE_WORDS[record.state]}" for record in first]
     if task.state is not TaskState.OPEN:
         status = task.state.value
     elif open_calls:
-        status = "waiting for " + ", ".join(open_calls[:8]) + (" and more" if len(open_calls) > 8 else "")
+        status = "waiting for " + ", ".join(open_calls[:_SHOWN]) + (" and more" if len(open_calls) > _SHOWN else "")
     elif task.issued == 0:
         status = "not started"
     else:
@@ -74,6 +76,8 @@ def _task_line(board: Scoreboard, task: TaskRecord) -> str:
     return f"- {task.task.id}: {status}"
 
 
+_SHOWN = 8
+"""Open calls of a task that are named in the view."""
 _STATE_WORDS = {
     CallState.PROPOSED: "(proposed)",
     CallState.DEFERRED: "(held back until its turn; do not repeat it)",

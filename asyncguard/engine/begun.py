@@ -17,6 +17,10 @@ _KEPT = 512
 _Receiver = Callable[[Completion], None]
 
 
+def _nobody(_: Completion) -> None:
+    """Receives for an attempt that has told its end."""
+
+
 @dataclass(kw_only=True)
 class _Attempt:
     number: int
@@ -59,7 +63,7 @@ class Begun:
             with self._lock:
                 attempt.completion = completion
                 self._keep(key, completion)
-                receiver = attempt.receive
+                receiver, attempt.receive = attempt.receive, _nobody
             receiver(completion)
 
         return done
@@ -84,8 +88,9 @@ class Begun:
             attempt = self._attempts.get(key)
             if attempt is None or attempt.number <= after:
                 return None
-            attempt.receive = receive
             completion = attempt.completion
+            if completion is None:  # once told, a receiver is let go: it holds its session
+                attempt.receive = receive
         if completion is not None:
             receive(completion)
         return attempt.number, attempt.tool

@@ -53,7 +53,9 @@ class Portal:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                loop = asyncio.new_event_loop()
+                # A loop keeps the context that it was made in. The caller's holds its run, and with it the agent whose
+                # portal this is: neither would ever be collected.
+                loop = contextvars.Context().run(asyncio.new_event_loop)
                 thread = threading.Thread(target=_serve, args=(loop,), name="asyncguard-portal", daemon=True)
                 thread.start()
                 weakref.finalize(self, _stop, loop, thread)

@@ -88,6 +88,16 @@ def doubt_held(session: Session, handlers: HeldHandlers) -> None:
             put_in_doubt(session, record)
 
 
+def withdraw_announced(session: Session, handlers: HeldHandlers | None) -> None:
+    """After a restart: report admitted calls that were announced as running and whose wrappers are gone.
+
+    A run that goes on behind ``before_model`` would wait in vain as soon as another call is deferred behind one.
+    """
+    for record in session.ledger.in_state(CallState.QUEUED):
+        if record.placeholder and not (handlers is not None and handlers.holds(record.key)):
+            session.note(ev.CallCancelled, key=record.key, reason="the process that held it ended")
+
+
 def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
     """Report open calls that nobody here can run, once all wrappers have returned and none will bring a handler.
 

@@ -42,6 +42,7 @@ from asyncguard.frontends.joining import (
     drop_answered,
     squash_without_handlers,
     take_answers,
+    withdraw_announced,
     withdraw_unrunnable,
 )
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, pass_answered, wait_for_turn
@@ -357,6 +358,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             take_answers(session, state["messages"])
             squash_without_handlers(session, self._handlers.get((session.thread, namespace)), state["messages"])
             settle_lost(session, queued=True, siblings=True)
+            withdraw_announced(session, self._handlers.get((session.thread, namespace)))
         return session
 
     def _joined(self, state: Any, config: RunnableConfig) -> tuple[Session, HeldHandlers]:

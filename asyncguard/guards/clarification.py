@@ -41,18 +41,19 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     if spec is None or proposal.problem:
         return ADMIT
     call = as_proposed(proposal, board)
+    missing = missing_names(spec, call)
+    stand_ins = {} if missing else _stand_ins(call, spec, board)
+    if not missing and not stand_ins:
+        return ADMIT  # before open calls are looked at: there may be thousands
     # With the ledger switched off no guard may know of open calls.
     pending = earlier_open(call, board.ledger) if board.config.ledger else []
-    missing = missing_names(spec, call)
     if missing:
         what = f"{clipped(call.tool)} needs {listed(missing)}, and the call does not give it."
         return Reject(guard="clarification", reason=f"{what} {_advice(missing, pending)}", on=keys(pending))
-    if stand_ins := _stand_ins(call, spec, board):
-        names = list(stand_ins)
-        given = listed(f"{name}={value!r}" for name, value in stand_ins.items())
-        what = f"{given} is a stand-in, not a value."
-        return Reject(guard="clarification", reason=f"{what} {_advice(names, pending)}", on=keys(pending))
-    return ADMIT
+    names = list(stand_ins)
+    given = listed(f"{name}={value!r}" for name, value in stand_ins.items())
+    what = f"{given} is a stand-in, not a value."
+    return Reject(guard="clarification", reason=f"{what} {_advice(names, pending)}", on=keys(pending))
 
 
 def missing_names(spec: ToolSpec, call: Call) -> list[str]:

@@ -186,3 +186,23 @@ async def _killed(agent: Agent, payload: Any, at: float) -> None:
     await asyncio.sleep(at)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+def test_a_restart_while_the_model_speaks_does_not_wait_for_what_nobody_runs(agent_of: AgentOf) -> None:
+    """A lookup was running when the process ended; the model then makes a call that has to come after it."""
+    saver = InMemorySaver()
+    tasks = [{"id": "a", "goal": "Look up x, pay x."}, {"id": "b", "goal": "Look up y."}]
+    both = calls(("slow", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
+
+    def process(prefix: str, *steps: Any) -> Agent:
+        slow = scripted_tool("slow", ["found x"], args={"q": str}, latency=30.0)
+        made = [look(), slow, scripted_tool("pay", ["paid"], args={"q": str})]
+        model = ScriptedChatModel(script(*steps), id_prefix=prefix, latency=5.0)
+        return agent_of(model, made, specs=[pure("look"), pure("slow")], config=CONFIG, checkpointer=saver)
+
+    old = process("old", both, "not yet")
+    run_virtual(_killed(old, old.input(None, tasks), 8.0))
+    new = process("new", calls(("pay", {"q": "x", "task_id": "a"})))
+    outcome = run_virtual(new.go(None, "t")).result
+    assert outcome.last == "all done"
+    assert outcome.report["open_calls"] == []
