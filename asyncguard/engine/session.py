@@ -9,7 +9,8 @@ the session contributes what it knows about calls that the state believes open.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from asyncguard.core import events as ev
@@ -21,6 +22,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Completion
+from asyncguard.errors import CallerError
 from asyncguard.observability.details import Details
 from asyncguard.recovery.policy import Recovery
 
@@ -52,11 +54,32 @@ class Session:
         self._unissued: set[str] = set()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
+        self._inside = 0
 
     @property
     def ledger(self) -> Ledger:
         """The ledger of the thread."""
         return self.board.ledger
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Mark that a run of the thread waits inside; whoever else enters the thread meanwhile is refused."""
+        self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
+
+    def claim(self) -> None:
+        """Begin a run on the thread.
+
+        Raises:
+            CallerError: Another run of the thread waits for its model or its tools in this process.
+        """
+        if self._inside:
+            raise CallerError(
+                f"Another run of thread {self.thread!r} is under way in this process; wait for it, or cancel it first."
+            )
 
     def _new_board(self) -> Scoreboard:
         engine = self.engine
@@ -93,10 +116,14 @@ class Session:
 
         Returns:
             Whether the ledger was folded anew; evidence has then to be collected again from the messages.
+
+        Raises:
+            CallerError: The state is another than the session's, and a run is inside: two runs share the thread.
         """
         mark = (int(stored[-1]["n"]), str(stored[-1]["kind"])) if stored else (0, "")
         if mark == self._stored:
             return False
+        self.claim()
         old = self.ledger
         self.board = self._new_board()
         self.board.evidence = EvidenceBook()

@@ -119,6 +119,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
         session, handlers = self._joined({**state, "asyncguard": identity}, get_config())
+        session.claim()
         messages = state["messages"]
         turns = session.ledger.turns
         drop_answered(session, messages)
@@ -150,7 +151,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         withdraw_unrunnable(session, handlers)
         decided = handlers.take_turn_after() == session.ledger.last_message
         if session.ledger.turns and session.ledger.ended is None and not decided:
-            await self._rest(session, handlers, config)
+            with session.inside():
+                await self._rest(session, handlers, config)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
         if not delivery.messages:
             return None
@@ -183,34 +185,32 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
         """Show the model its tools and the state of its tasks; a run at its limit gets its last message instead."""
-        if (closing := self._closing(request)) is not None:
-            return closing
-        prepared, conversation = self._prepared(request)
+        session = self._session(request.state, get_config())
+        if reason := exhausted(session):
+            return ModelResponse(result=[closing_message(session, reason)])
+        prepared, conversation = self._prepared(session, request)
         try:
-            response = handler(prepared)
+            with session.inside():
+                response = handler(prepared)
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
-        if (closing := self._closing(request)) is not None:
-            return closing
-        prepared, conversation = self._prepared(request)
+        session = self._session(request.state, get_config())
+        if reason := exhausted(session):
+            return ModelResponse(result=[closing_message(session, reason)])
+        prepared, conversation = self._prepared(session, request)
         try:
-            response = await handler(prepared)
+            with session.inside():
+                response = await handler(prepared)
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation)
 
-    def _closing(self, request: ModelRequest[Any]) -> ModelResponse[Any] | None:
-        session = self._session(request.state, get_config())
-        reason = exhausted(session)
-        return ModelResponse(result=[closing_message(session, reason)]) if reason else None
-
-    def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Conversation]:
+    def _prepared(self, session: Session, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Conversation]:
         state: Any = request.state
-        session = self._session(state, get_config())
         own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
         self._learn(own)
         conversation = self._registry.conversation(session, state["asyncguard"]["nonce"])
@@ -321,7 +321,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             issue(session, handlers.runner(session), [record])
         session.wake()
         while True:
-            step = await wait_for_turn(session, handlers, record)
+            with session.inside():
+                step = await wait_for_turn(session, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 break
             ask_person(session, [record], get_config())

@@ -67,6 +67,7 @@ class Nodes:
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or {"session": new_id(), "nonce": new_id()}
         session = self._session({**state, "asyncguard": identity}, config, issuing=True)
+        session.claim()
         messages = state.get("messages", [])
         tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
         if not tasks and not messages:
@@ -90,7 +91,8 @@ class Nodes:
         sent = conversation.request(view_message(session))
         tasks = [task.task.id for task in session.ledger.tasks()]
         try:
-            said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
+            with session.inside():
+                said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
         except ValidationError as error:
             said = unreadable_message(error)
         message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)
@@ -108,10 +110,11 @@ class Nodes:
         """Issue what was admitted, wait until something is to do, deliver what the model may know."""
         session = self._session(state, config, issuing=True)
         fresh = issue(session, self.runner.bind(session, config)) > 0
-        step = await settle(session, fresh=fresh)
-        while step is Step.PARK and not resumable(config):
-            await session.wait_changed(None)  # nobody could resume a parked run: wait here
-            step = await settle(session, fresh=False)
+        with session.inside():
+            step = await settle(session, fresh=fresh)
+            while step is Step.PARK and not resumable(config):
+                await session.wait_changed(None)  # nobody could resume a parked run: wait here
+                step = await settle(session, fresh=False)
         match step:
             case Step.MODEL:
                 return self._deliver(session, state)

@@ -23,11 +23,6 @@ TRANSIENT_CLASSES = frozenset(
 )
 """Exception classes, with their modules, which say that the way to the tool failed and not the tool."""
 
-NOT_STARTED_CLASSES = frozenset(
-    {"builtins.ConnectionRefusedError", "socket.gaierror", "httpx.ConnectError", "httpx.ConnectTimeout"}
-)
-"""Exception classes after which the request cannot have reached the tool."""
-
 
 def is_transient(symptom: Symptom) -> bool:
     """Whether another attempt may succeed. What the tool itself says counts first, then status, then class."""
@@ -41,5 +36,8 @@ def is_transient(symptom: Symptom) -> bool:
 
 
 def may_have_started(symptom: Symptom) -> bool:
-    """Whether the effect may have begun."""
-    return symptom.started and NOT_STARTED_CLASSES.isdisjoint(symptom.mro)
+    """Whether the effect may have begun.
+
+    Only the tool can say that it had not. That a connection was refused says nothing: it may be the tool's second.
+    """
+    return symptom.started

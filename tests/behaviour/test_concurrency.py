@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import GuardConfig, Timing
+from asyncguard import CallerError, GuardConfig, Timing
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.behaviour.harness import AgentOf, pure, script
 
@@ -125,3 +125,21 @@ def test_state_between_runs_holds_plain_values_only(agent_of: AgentOf) -> None:
             assert json.loads(json.dumps(state.values[name])) == state.values[name]
 
     run_virtual(main())
+
+
+def test_two_runs_do_not_share_a_thread(agent_of: AgentOf) -> None:
+    """The second is refused while the first waits; the first ends as if it were alone, and the thread goes on."""
+    tool = scripted_tool("look", lambda _: "found", args={"q": str}, latency=5.0)
+    model = ScriptedChatModel(script(calls(("look", {"q": "x"})), ever="Done."), latency=1.0)
+    agent = agent_of(model, [tool], specs=[pure("look")], checkpointer=InMemorySaver())
+
+    async def both() -> tuple[Any, Any]:
+        first = asyncio.create_task(agent.say("Look for x.", thread="t"))
+        await asyncio.sleep(3.0)
+        with pytest.raises(CallerError, match="under way in this process"):
+            await agent.say("And y?", thread="t")
+        return await first, await agent.say("Go on.", thread="t")
+
+    first, after_it = run_virtual(both()).result
+    assert first.report["reason"] == after_it.report["reason"] == "complete"
+    assert len(tool.calls) == 1

@@ -148,12 +148,18 @@ def test_an_effect_that_may_have_begun_is_in_doubt_and_not_repeated(agent_of: Ag
 
 def test_a_tool_can_say_that_its_effect_did_not_begin(agent_of: AgentOf) -> None:
     """Then even a tool with effects is tried again."""
-    tool = look(
-        ToolFault("queue full", transient=True, started=False), ConnectionRefusedError("down"), "paid", name="pay"
-    )
+    tool = look(ToolFault("queue full", transient=True, started=False), "paid", name="pay")
     outcome = one_call(agent_of, [tool])
-    assert len(tool.calls) == 3
+    assert len(tool.calls) == 2
     assert outcome.answer("call_1_1") == "paid"
+
+
+def test_a_refused_connection_does_not_say_that_the_effect_did_not_begin(agent_of: AgentOf) -> None:
+    """It may have been the tool's second connection, after it had paid over the first."""
+    tool = look(ConnectionRefusedError("down"), "paid twice", name="pay")
+    outcome = one_call(agent_of, [tool])
+    assert len(tool.calls) == 1
+    assert outcome.report["in_doubt"] == ["pay#1"]
 
 
 def test_a_timeout_of_a_pure_tool_is_tried_again(agent_of: AgentOf) -> None:
