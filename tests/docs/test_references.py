@@ -21,6 +21,7 @@ _DOTTED = re.compile(r"asyncguard(?:\.\w+)+(?:\(\))?")
 _NAME = re.compile(r"[A-Z][a-z]+[A-Za-z]*(?=$|[.(])")
 _NOT_HERE = ("demo-report/",)
 _FOREIGN = {
+    "HumanInTheLoopMiddleware": "langchain.agents.middleware",
     "BaseChatModel": "langchain_core.language_models",
     "ToolMessage": "langchain_core.messages",
     "HumanMessage": "langchain_core.messages",
