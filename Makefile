@@ -32,7 +32,7 @@ $(VENV)/performance: $(VENV)/made pyproject.toml
 
 .PHONY: test slow demo lint types contracts check performance clean
 test: $(VENV)/dev ## Set up and run the fast tests
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 slow: $(VENV)/dev ## Run the slow tests
 	$(BIN)/pytest -m slow -n 2

@@ -8,4 +8,4 @@ trap 'rm -rf "$venv"' EXIT
 "$venv/bin/python" .ci/lowest.py >"$venv/constraints.txt"
 cat "$venv/constraints.txt"
 "$venv/bin/python" -m pip --disable-pip-version-check --quiet install --constraint "$venv/constraints.txt" --editable '.[dev]'
-"$venv/bin/pytest" -m "not slow and not server"
+"$venv/bin/pytest" -m "not slow and not server" -n 2 --dist loadfile
