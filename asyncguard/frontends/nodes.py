@@ -2,7 +2,7 @@
 
 prepare -> model -> execute -> model ... ; execute -> retry | fallback | approve | park -> execute. A node that decides
 leaves its events in the state before the node that acts is entered: what the checkpoint holds between ``model`` and
-``execute`` is the intent. Nodes that always follow each other are one node, because a super-step costs as much as all
+``execute`` is the intent. Nodes that always follow each other are one node, because a super-step costs more than all
 guards together.
 """
 
