@@ -60,6 +60,8 @@ class Proposal:
     """Declaration of its tool, ``None`` for a tool that does not exist."""
     position: int = 0
     """Place among the calls of its message, from 0."""
+    size: int | None = None
+    """Bytes of the arguments as canonical JSON, where somebody has measured them already."""
     problem: str = ""
     """What was wrong with the call before it could be read (arguments that are not JSON and the like)."""
     approved: bool = False

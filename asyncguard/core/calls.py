@@ -86,10 +86,16 @@ class Call:
 
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces; equal values give equal text (``10`` and ``10.0`` too)."""
-    return json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return _encode(_canonical(value))
+
+
+# Made once: `json.dumps` makes an encoder at each call that asks for anything of its own.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode
 
 
 def _canonical(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if isinstance(value, Mapping):
@@ -102,12 +108,18 @@ def _canonical(value: Any) -> Any:
 def content_size(content: Any) -> int:
     """Size of a result in bytes, as UTF-8 text or canonical JSON."""
     text = content if isinstance(content, str) else canonical_json(content)
-    return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def fingerprint(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Hash of what a call does (tool and canonical arguments), 32 hex digits."""
-    return hashlib.sha256(f"{tool}\x00{canonical_json(arguments)}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def fingerprint(tool: str, arguments: Mapping[str, Any] | str) -> str:
+    """Hash of what a call does, 32 hex digits.
+
+    Args:
+        tool: Name of the tool.
+        arguments: What it is called with; text is taken for canonical JSON.
+    """
+    text = arguments if isinstance(arguments, str) else canonical_json(arguments)
+    return hashlib.sha256(f"{tool}\x00{text}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def call_key(namespace: str, thread: str, message_id: str, position: int) -> str:

@@ -10,6 +10,7 @@ prints them and the timeline is drawn from them. Each has a stable ``kind``, tur
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from asyncguard.core.calls import Call
@@ -302,10 +303,11 @@ _ENUMS: Mapping[tuple[str, str], type[StrEnum]] = {
 _TUPLES = frozenset({"on", "keys", "placeholders", "passed_over", "tasks"})
 _NAMES = {event: tuple(item.name for item in fields(event)) for event in EVENT_TYPES}
 _CALL_NAMES = tuple(item.name for item in fields(Call))
+_values_of_call = attrgetter(*_CALL_NAMES)
 
 
 def _call_to_json(call: Call) -> dict[str, Any]:
-    data = {name: getattr(call, name) for name in _CALL_NAMES}
+    data = dict(zip(_CALL_NAMES, _values_of_call(call), strict=True))
     data["arguments"] = dict(call.arguments)
     reads, writes = call.footprint.reads, call.footprint.writes
     data["footprint"] = [None if side is None else sorted(side) for side in (reads, writes)]
@@ -327,6 +329,9 @@ def _converter(kind: str, name: str) -> Callable[[Any], Any] | None:
 
 
 # Looked up once: an event is written for every move of every call.
+_VALUES: Mapping[type[Event], Callable[[Event], tuple[Any, ...]]] = {
+    event: attrgetter("kind", *names) for event, names in _NAMES.items()
+}
 _CONVERTED = {
     event: tuple((name, convert) for name in names if (convert := _converter(event.kind, name)) is not None)
     for event, names in _NAMES.items()
@@ -336,9 +341,7 @@ _CONVERTED = {
 def to_json(event: Event) -> dict[str, Any]:
     """The event as plain JSON values (str, int, float, bool, None, list, dict)."""
     cls = type(event)
-    data: dict[str, Any] = {"kind": event.kind}
-    for name in _NAMES[cls]:
-        data[name] = getattr(event, name)
+    data = dict(zip(("kind", *_NAMES[cls]), _VALUES[cls](event), strict=True))
     for name, convert in _CONVERTED[cls]:
         data[name] = convert(data[name])
     return data

@@ -36,7 +36,7 @@ class EffectClass(StrEnum):
         return self in (EffectClass.PURE, EffectClass.IDEMPOTENT, EffectClass.KEYED)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Footprint:
     """The resources of one call, templates filled in."""
 

@@ -7,8 +7,11 @@ Rules of the fold:
 - The ledger never decides. What can be asked of it is in :mod:`asyncguard.core.views`.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
 from asyncguard.core import events as ev
-from asyncguard.core.calls import Call, CallState
+from asyncguard.core.calls import OPEN_STATES, Call, CallState
 from asyncguard.core.lifecycle import Move, advance, advance_task
 from asyncguard.core.records import CallRecord, TaskRecord
 from asyncguard.core.tasks import Task, TaskState
@@ -22,18 +25,6 @@ _OUTCOME_MOVES = {
 }
 
 
-def _tasks_in(event: ev.Event) -> tuple[str, ...]:
-    match event:
-        case ev.TaskEnded():
-            return (event.task,)
-        case ev.TurnTaken():
-            return event.passed_over
-        case ev.CompletionJudged():
-            return event.tasks
-        case _:
-            return ()
-
-
 class Ledger(LedgerViews):
     """Calls and tasks of one thread; mutated by :meth:`apply` only."""
 
@@ -44,43 +35,19 @@ class Ledger(LedgerViews):
             IllegalTransitionError: The lifecycle does not allow it; nothing changed.
             UnknownCallError: It names an unknown call or task; nothing changed.
         """
-        match event:
-            case ev.CallProposed():
-                self._propose(event.call)
-            case ev.CallEvent():
-                self._apply_to_call(event)
-            case ev.CallsDelivered():
-                self._deliver(event)
-            case _:
-                for name in _tasks_in(event):
-                    if name not in self._tasks:
-                        raise UnknownCallError(f"The ledger has no task {name!r}.", task=name)
-                self._apply_to_run(event)
+        fold = self._FOLDS.get(type(event))
+        if fold is None:
+            raise UnknownCallError(f"The ledger does not know the event {event.kind!r}.")
+        fold(self, event)
         self.n = event.n
 
-    def _apply_to_run(self, event: ev.Event) -> None:
-        match event:
-            case ev.RunStarted():
-                self.run, self.epoch = event.run, event.epoch
-                self.turns, self.retries, self.ended = 0, 0, None
-                for record in self._tasks.values():
-                    record.rejections, record.nudged, record.passed_over = 0, False, False
-            case ev.TaskOpened():
-                self._open_task(event)
-            case ev.TaskEnded():
-                task = self._tasks[event.task]
-                task.state = advance_task(task.state, event.state)
-            case ev.TurnTaken():
-                self.turns, self.last_message = event.turn, event.message_id
-                for name in event.passed_over:
-                    self._tasks[name].passed_over = True
-            case ev.CompletionJudged():
-                for name in event.tasks:
-                    self._tasks[name].nudged = True
-            case ev.RunEnded():
-                self.ended = event.reason
-            case _:
-                pass  # RunParked is told to the log only
+    # -- runs and tasks --------------------------------------------------------------------------------------------
+
+    def _start_run(self, event: ev.RunStarted) -> None:
+        self.run, self.epoch = event.run, event.epoch
+        self.turns, self.retries, self.ended = 0, 0, None
+        for record in self._tasks.values():
+            record.rejections, record.nudged, record.passed_over = 0, False, False
 
     def _open_task(self, event: ev.TaskOpened) -> None:
         known = self._tasks.get(event.task)
@@ -92,7 +59,37 @@ class Ledger(LedgerViews):
         known.task = Task(id=event.task, goal=event.goal)
         known.passed_over = False
 
-    def _propose(self, call: Call) -> None:
+    def _end_task(self, event: ev.TaskEnded) -> None:
+        (task,) = self._named_tasks((event.task,))
+        task.state = advance_task(task.state, event.state)
+
+    def _take_turn(self, event: ev.TurnTaken) -> None:
+        tasks = self._named_tasks(event.passed_over)
+        self.turns, self.last_message = event.turn, event.message_id
+        for task in tasks:
+            task.passed_over = True
+
+    def _judge_completion(self, event: ev.CompletionJudged) -> None:
+        for task in self._named_tasks(event.tasks):
+            task.nudged = True
+
+    def _end_run(self, event: ev.RunEnded) -> None:
+        self.ended = event.reason
+
+    def _tell_the_log(self, _: ev.Event) -> None:
+        """Nothing changes."""
+
+    def _named_tasks(self, names: Sequence[str]) -> list[TaskRecord]:
+        """The tasks that an event names, all of them found before anything changes."""
+        for name in names:
+            if name not in self._tasks:
+                raise UnknownCallError(f"The ledger has no task {name!r}.", task=name)
+        return [self._tasks[name] for name in names]
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def _propose(self, event: ev.CallProposed) -> None:
+        call = event.call
         if call.key in self._calls:
             raise UnknownCallError(f"Call {call.key!r} was proposed before.", key=call.key)
         record = CallRecord(call=call, tool=call.tool)
@@ -100,65 +97,60 @@ class Ledger(LedgerViews):
         self._by_state[CallState.PROPOSED][call.key] = None
         self._ordinals[call.task, call.tool] += 1
         self._by_label[call.task, call.label] = call.key
-        self._by_message.setdefault(call.message_id, []).append(call.key)
+        self._by_message.put(call.message_id, call.key)
         self._unanswered[call.key] = None
         self._enter_open(record)
         if (task := self._tasks.get(call.task)) is not None:
             task.last_call = call.key
 
-    def _apply_to_call(self, event: ev.CallEvent) -> None:
-        record = self.record(event.key)
-        if isinstance(event, ev.CallDeferred | ev.CallRejected | ev.CallSquashed):
-            for key in event.on:
-                self.record(key)
-        match event:
-            case ev.CallAdmitted():
-                self._move(record, Move.ADMIT)
-                record.approved = record.approved or event.approved
-                record.arguments = event.arguments if event.arguments is not None else record.arguments
-            case ev.CallDeferred():
-                self._move(record, Move.DEFER)
-                record.guard, record.reason, record.on = event.guard, event.reason, event.on
-                self._wait_for(record)
-            case ev.CallHeld():
-                self._move(record, Move.HOLD)
-                record.guard, record.reason = event.guard, event.reason
-                record.arguments = event.arguments if event.arguments is not None else record.arguments
-            case ev.CallRejected():
-                self._move(record, Move.REJECT)
-                record.guard, record.reason, record.on = event.guard, event.reason, event.on
-                if (task := self._tasks.get(record.call.task)) is not None:
-                    task.rejections += 1
-            case ev.CallSquashed():
-                self._move(record, Move.SQUASH)
-                record.reason, record.on = event.reason, event.on
-            case ev.CallCancelled():
-                self._move(record, Move.CANCEL)
-                record.reason = event.reason
-            case _:
-                self._apply_attempt(record, event)
+    def _admit(self, event: ev.CallAdmitted) -> None:
+        record = self._move(event.key, Move.ADMIT)
+        record.approved = record.approved or event.approved
+        record.arguments = event.arguments if event.arguments is not None else record.arguments
 
-    def _apply_attempt(self, record: CallRecord, event: ev.CallEvent) -> None:
-        match event:
-            case ev.CallStarted():
-                self._move(record, Move.START)
-                record.attempts, record.tool, record.epoch = event.attempt, event.tool, event.epoch
-                record.delay = 0.0
-                if record.started_at is None:
-                    record.started_at = event.at
-                    if (task := self._tasks.get(record.call.task)) is not None:
-                        task.issued += 1
-            case ev.CallRecovered():
-                self._move(record, Move.RECOVER)
-                record.delay, record.error = event.delay, event.error
-                record.tool = event.tool or record.tool
-                # An interrupt's tool runs anew by design, and a sibling is another tool: neither is a retry.
-                self.retries += event.action is ev.RecoveryAction.RETRY and event.error != "interrupt"
-            case ev.CallRetired():
-                self._move(record, _OUTCOME_MOVES[event.outcome])
-                record.content, record.error, record.retired_at = event.content, event.error, event.at
-            case _:
-                raise UnknownCallError(f"The ledger does not know the event {event.kind!r}.")
+    def _defer(self, event: ev.CallDeferred) -> None:
+        record = self._move(event.key, Move.DEFER, named=event.on)
+        record.guard, record.reason, record.on = event.guard, event.reason, event.on
+        self._wait_for(record)
+
+    def _hold(self, event: ev.CallHeld) -> None:
+        record = self._move(event.key, Move.HOLD)
+        record.guard, record.reason = event.guard, event.reason
+        record.arguments = event.arguments if event.arguments is not None else record.arguments
+
+    def _reject(self, event: ev.CallRejected) -> None:
+        record = self._move(event.key, Move.REJECT, named=event.on)
+        record.guard, record.reason, record.on = event.guard, event.reason, event.on
+        if (task := self._tasks.get(record.call.task)) is not None:
+            task.rejections += 1
+
+    def _squash(self, event: ev.CallSquashed) -> None:
+        record = self._move(event.key, Move.SQUASH, named=event.on)
+        record.reason, record.on = event.reason, event.on
+
+    def _cancel(self, event: ev.CallCancelled) -> None:
+        record = self._move(event.key, Move.CANCEL)
+        record.reason = event.reason
+
+    def _start(self, event: ev.CallStarted) -> None:
+        record = self._move(event.key, Move.START)
+        record.attempts, record.tool, record.epoch = event.attempt, event.tool, event.epoch
+        record.delay = 0.0
+        if record.started_at is None:
+            record.started_at = event.at
+            if (task := self._tasks.get(record.call.task)) is not None:
+                task.issued += 1
+
+    def _recover(self, event: ev.CallRecovered) -> None:
+        record = self._move(event.key, Move.RECOVER)
+        record.delay, record.error = event.delay, event.error
+        record.tool = event.tool or record.tool
+        # An interrupt's tool runs anew by design, and a sibling is another tool: neither is a retry.
+        self.retries += event.action is ev.RecoveryAction.RETRY and event.error != "interrupt"
+
+    def _retire(self, event: ev.CallRetired) -> None:
+        record = self._move(event.key, _OUTCOME_MOVES[event.outcome])
+        record.content, record.error, record.retired_at = event.content, event.error, event.at
 
     def _deliver(self, event: ev.CallsDelivered) -> None:
         for key in (*event.keys, *event.placeholders):
@@ -178,25 +170,30 @@ class Ledger(LedgerViews):
 
     # -- indexes ---------------------------------------------------------------------------------------------------
 
-    def _move(self, record: CallRecord, move: Move) -> None:
+    def _move(self, key: str, move: Move, *, named: Sequence[str] = ()) -> CallRecord:
+        """Move a call and bring the indexes up to date; other calls that the event names have to exist."""
+        record = self.record(key)
+        for other in named:
+            self.record(other)
         before, after = record.state, advance(record.state, move)
-        key = record.call.key
         del self._by_state[before][key]
         self._by_state[after][key] = None
-        was_open = record.open
         record.state = after
-        if CallState.PENDING in (before, after):
-            self._count_pending(record.call.tool, 1 if after is CallState.PENDING else -1)
-        if before is CallState.DEFERRED:
+        if before is CallState.PENDING:
+            self._count_pending(record.call.tool, -1)
+        elif after is CallState.PENDING:
+            self._count_pending(record.call.tool, 1)
+        elif before is CallState.DEFERRED:
             self._ready.pop(key, None)
             self._blockers.pop(key, None)
             for blocker in record.on:  # deferred again, the call must not count the ends of what it waited for before
-                self._dependents.get(blocker, {}).pop(key, None)
-        if was_open and not record.open:
-            self._leave_open(record)
-        elif before is CallState.IN_DOUBT:
+                self._dependents.drop(blocker, key)
+        if before is CallState.IN_DOUBT:
             self._forget_fingerprint(record.call)
             self._news[key] = None
+        elif after not in OPEN_STATES:
+            self._leave_open(record)
+        return record
 
     def _count_pending(self, tool: str, change: int) -> None:
         self._pending_by_tool[tool] += change
@@ -207,7 +204,7 @@ class Ledger(LedgerViews):
         call = record.call
         self._open_by_task.setdefault(call.task, {})[call.key] = None
         self._open_in_group[call.task, call.message_id] += 1
-        self._by_fingerprint.setdefault((call.task, call.fingerprint), {})[call.key] = None
+        self._by_fingerprint.put((call.task, call.fingerprint), call.key)
         self.resources.add(call.key, call.footprint)
         if not call.footprint.known:
             self._barriers.setdefault(call.task, {})[call.key] = None
@@ -216,6 +213,8 @@ class Ledger(LedgerViews):
         call = record.call
         self._open_by_task[call.task].pop(call.key, None)
         self._open_in_group[call.task, call.message_id] -= 1
+        if not self._open_in_group[call.task, call.message_id]:
+            del self._open_in_group[call.task, call.message_id]
         self.resources.remove(call.key, call.footprint)
         if not call.footprint.known:
             self._barriers[call.task].pop(call.key, None)
@@ -223,20 +222,18 @@ class Ledger(LedgerViews):
             self._forget_fingerprint(call)
         if record.placeholder:
             self._news[call.key] = None
-        for dependent in self._dependents.pop(call.key, ()):
+        for dependent in self._dependents.of(call.key):
             self._unblock(dependent)
+        self._dependents.pop(call.key, None)
 
     def _forget_fingerprint(self, call: Call) -> None:
-        same = self._by_fingerprint[call.task, call.fingerprint]
-        same.pop(call.key, None)
-        if not same:
-            del self._by_fingerprint[call.task, call.fingerprint]
+        self._by_fingerprint.drop((call.task, call.fingerprint), call.key)
 
     def _wait_for(self, record: CallRecord) -> None:
         blockers = [key for key in dict.fromkeys(record.on) if self._calls[key].open]
         self._blockers[record.key] = len(blockers)
         for key in blockers:
-            self._dependents.setdefault(key, {})[record.key] = None
+            self._dependents.put(key, record.key)
         if not blockers:
             self._ready[record.key] = None
 
@@ -247,3 +244,25 @@ class Ledger(LedgerViews):
         self._blockers[key] = left - 1
         if left == 1:
             self._ready[key] = None
+
+    _FOLDS: ClassVar[Mapping[type[ev.Event], Callable[["Ledger", Any], None]]] = {
+        ev.RunStarted: _start_run,
+        ev.TaskOpened: _open_task,
+        ev.TaskEnded: _end_task,
+        ev.CallProposed: _propose,
+        ev.CallAdmitted: _admit,
+        ev.CallDeferred: _defer,
+        ev.CallHeld: _hold,
+        ev.CallRejected: _reject,
+        ev.CallStarted: _start,
+        ev.CallRecovered: _recover,
+        ev.CallRetired: _retire,
+        ev.CallSquashed: _squash,
+        ev.CallCancelled: _cancel,
+        ev.CallsDelivered: _deliver,
+        ev.TurnTaken: _take_turn,
+        ev.CompletionJudged: _judge_completion,
+        ev.RunParked: _tell_the_log,
+        ev.RunEnded: _end_run,
+    }
+    """What each event changes."""

@@ -7,6 +7,7 @@ ten; only names that end in a wildcard are compared one by one.
 from collections.abc import Iterator
 
 from asyncguard.core.footprints import Footprint, overlap
+from asyncguard.core.keysets import KeySets
 
 
 class ResourceIndex:
@@ -14,37 +15,33 @@ class ResourceIndex:
 
     def __init__(self) -> None:
         """Make an empty index."""
-        self._exact: dict[bool, dict[str, dict[str, None]]] = {False: {}, True: {}}
-        self._wild: dict[bool, dict[str, dict[str, None]]] = {False: {}, True: {}}
+        self._exact: dict[bool, KeySets[str]] = {False: KeySets(), True: KeySets()}
+        self._wild: dict[bool, KeySets[str]] = {False: KeySets(), True: KeySets()}
 
     def add(self, key: str, footprint: Footprint) -> None:
         """Note the declared names of an open call; unknown sides are the barrier's business."""
         for writing, name in _names(footprint):
-            self._side(writing, name).setdefault(name, {})[key] = None
+            self._side(writing, name).put(name, key)
 
     def remove(self, key: str, footprint: Footprint) -> None:
         """Forget a call that is no longer open."""
         for writing, name in _names(footprint):
-            side = self._side(writing, name)
-            holders = side.get(name)
-            if holders is not None:
-                holders.pop(key, None)
-                if not holders:
-                    del side[name]
+            self._side(writing, name).drop(name, key)
 
     def holders(self, name: str, *, writing: bool) -> Iterator[str]:
         """Keys of open calls that read (or write) a resource overlapping ``name``."""
         if name.endswith("*"):
-            for other, keys in self._exact[writing].items():
-                if overlap(name, other):
-                    yield from keys
+            yield from self._overlapping(self._exact[writing], name)
         else:
-            yield from self._exact[writing].get(name, ())
-        for other, keys in self._wild[writing].items():
-            if overlap(name, other):
-                yield from keys
+            yield from self._exact[writing].of(name)
+        yield from self._overlapping(self._wild[writing], name)
 
-    def _side(self, writing: bool, name: str) -> dict[str, dict[str, None]]:
+    def _overlapping(self, side: KeySets[str], name: str) -> Iterator[str]:
+        for other in side:
+            if overlap(name, other):
+                yield from side.of(other)
+
+    def _side(self, writing: bool, name: str) -> KeySets[str]:
         return (self._wild if name.endswith("*") else self._exact)[writing]
 
 

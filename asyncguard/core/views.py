@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, CallState
+from asyncguard.core.keysets import KeySets
 from asyncguard.core.records import CallRecord, TaskRecord
 from asyncguard.core.resources import ResourceIndex
 from asyncguard.core.tasks import TaskState
@@ -37,12 +38,12 @@ class LedgerViews:
         self._barriers: dict[str, dict[str, None]] = {}
         self._news: dict[str, None] = {}
         self._unanswered: dict[str, None] = {}
-        self._by_fingerprint: dict[tuple[str, str], dict[str, None]] = {}
+        self._by_fingerprint: KeySets[tuple[str, str]] = KeySets()
         self._by_label: dict[tuple[str, str], str] = {}
-        self._by_message: dict[str, list[str]] = {}
+        self._by_message: KeySets[str] = KeySets()
         self._open_in_group: Counter[tuple[str, str]] = Counter()
         self._ordinals: Counter[tuple[str, str]] = Counter()
-        self._dependents: dict[str, dict[str, None]] = {}
+        self._dependents: KeySets[str] = KeySets()
         self._blockers: dict[str, int] = {}
         self._ready: dict[str, None] = {}
         self._pending_by_tool: Counter[str] = Counter()
@@ -121,7 +122,7 @@ class LedgerViews:
 
     def same_fingerprint(self, task: str, fingerprint: str) -> Iterator[CallRecord]:
         """Calls of a task that do the same and are open or in doubt."""
-        return (self._calls[key] for key in self._by_fingerprint.get((task, fingerprint), ()))
+        return (self._calls[key] for key in self._by_fingerprint.of((task, fingerprint)))
 
     def labelled(self, task: str, label: str) -> CallRecord | None:
         """The call of a task with this label (``tool#ordinal``), or ``None``."""
@@ -130,7 +131,7 @@ class LedgerViews:
 
     def of_message(self, message_id: str) -> list[CallRecord]:
         """Calls of one model message in order of position."""
-        return [self._calls[key] for key in self._by_message.get(message_id, ())]
+        return [self._calls[key] for key in self._by_message.of(message_id)]
 
     def next_ordinal(self, task: str, tool: str) -> int:
         """The ordinal that the next call of the tool in the task gets."""
@@ -150,6 +151,8 @@ class LedgerViews:
 
     def ready(self) -> list[CallRecord]:
         """Deferred calls that wait for nothing any more, in program order."""
+        if not self._ready:
+            return []
         return sorted((self._calls[key] for key in self._ready), key=lambda record: record.call.sequence)
 
     def failed_blockers(self, record: CallRecord) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit
-from asyncguard.core.calls import Call, CallState, call_key, content_size, fingerprint
+from asyncguard.core.calls import Call, CallState, call_key, canonical_json, content_size, fingerprint
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.operands import OperandError, Path, references, resolve, substitute
 from asyncguard.core.records import CallRecord
@@ -51,6 +51,7 @@ def take_message(session: Session, message_id: str, wishes: Sequence[Wish]) -> N
 def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Proposal:
     ledger = session.ledger
     spec = session.engine.specs.get(wish.tool)
+    text = canonical_json(wish.arguments)
     call = Call(
         key=call_key(session.namespace, session.thread, message_id, position),
         sequence=len(ledger) + 1,
@@ -61,10 +62,10 @@ def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Pr
         call_id=wish.call_id,
         message_id=message_id,
         footprint=session.board.spec(wish.tool).footprint(wish.arguments, wish.task),
-        fingerprint=fingerprint(wish.tool, wish.arguments),
+        fingerprint=fingerprint(wish.tool, text),
     )
     session.note(ev.CallProposed, call=call)
-    return Proposal(call=call, spec=spec, position=position, problem=wish.problem)
+    return Proposal(call=call, spec=spec, position=position, size=content_size(text), problem=wish.problem)
 
 
 def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> None:

@@ -9,8 +9,8 @@ the session contributes what it knows about calls that the state believes open.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from asyncguard.core import events as ev
@@ -25,6 +25,19 @@ from asyncguard.engine.executors.port import Completion
 from asyncguard.errors import CallerError
 from asyncguard.observability.details import Details
 from asyncguard.recovery.policy import Recovery
+
+
+class _Inside:
+    """Counts who is inside a ``with`` block; one for all of them, as a turn enters several."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> None:
+        self.count += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.count -= 1
 
 
 class Session:
@@ -54,21 +67,16 @@ class Session:
         self._unissued: set[str] = set()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
-        self._inside = 0
+        self._inside = _Inside()
 
     @property
     def ledger(self) -> Ledger:
         """The ledger of the thread."""
         return self.board.ledger
 
-    @contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self) -> AbstractContextManager[None]:
         """Mark that a run of the thread waits inside; whoever else enters the thread meanwhile is refused."""
-        self._inside += 1
-        try:
-            yield
-        finally:
-            self._inside -= 1
+        return self._inside
 
     def claim(self) -> None:
         """Begin a run on the thread.
@@ -76,7 +84,7 @@ class Session:
         Raises:
             CallerError: Another run of the thread waits for its model or its tools in this process.
         """
-        if self._inside:
+        if self._inside.count:
             raise CallerError(
                 f"Another run of thread {self.thread!r} is under way in this process; wait for it, or cancel it first."
             )
@@ -89,11 +97,12 @@ class Session:
 
     def note(self, kind: type[ev.Event], **data: Any) -> None:
         """Record one event: fold it in, keep it for the state, tell the observers."""
-        event = kind(n=self.ledger.n + 1, at=self.engine.clock.now(), **data)
-        self.ledger.apply(event)
+        ledger = self.board.ledger
+        event = kind(n=ledger.n + 1, at=self.engine.clock.now(), **data)
+        ledger.apply(event)
         self._outbox.append(event)
         if self._observers:
-            details = Details.of(event, self.ledger, thread=self.thread, agent=self.namespace)
+            details = Details.of(event, ledger, thread=self.thread, agent=self.namespace)
             self._observers.notify(details)
 
     def take_events(self) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any, cast
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
@@ -60,11 +61,17 @@ class ModelBinding:
             tasks: Ids of the tasks of the thread.
             config: Of the node: callbacks and tags.
         """
-        bound = self._bound_for(tasks)
+        bound: Any = self._bound_for(tasks)
+        arguments: Mapping[str, Any] = {}
         if type(bound) is RunnableBinding and not bound.config and not bound.config_factories:
             # The binding only adds its arguments; calling through it would merge the configs once more a turn.
-            return cast(AIMessage, await bound.bound.ainvoke(messages, config, **bound.kwargs))
-        return await bound.ainvoke(messages, config)
+            bound, arguments = bound.bound, bound.kwargs
+        if type(bound).ainvoke is BaseChatModel.ainvoke:
+            # A prompt is taken as it is; a list would be looked through, message by message, at each turn. A model with
+            # a way of its own gets the list, which is what others give it.
+            prompt = ChatPromptValue.model_construct(messages=messages)
+            return cast(AIMessage, await bound.ainvoke(prompt, config, **arguments))
+        return cast(AIMessage, await bound.ainvoke(messages, config, **arguments))
 
     def _bound_for(self, tasks: Sequence[str]) -> Runnable[LanguageModelInput, AIMessage]:
         name = tuple(tasks) if len(tasks) > 1 else ()

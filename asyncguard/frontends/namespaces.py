@@ -6,5 +6,7 @@ from langchain_core.runnables import RunnableConfig
 def namespace_of(config: RunnableConfig) -> str:
     """The agent's path among agents: the checkpoint namespace without the task ids, which change from run to run."""
     path = str(config.get("configurable", {}).get("checkpoint_ns") or "")
+    if "|" not in path:
+        return ""
     parents = path.split("|")[:-1]
     return "|".join(part.split(":")[0] for part in parents)

@@ -6,7 +6,6 @@ repaired value would be one that the model did not give; in mere text the broken
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 MAX_DEPTH = 64
@@ -17,7 +16,7 @@ _INTEGERS = range(-(2**63), 2**64)
 
 def problem_with(arguments: Any) -> str:
     """Why the arguments are no plain JSON object, as a sentence for the model; empty if they are one."""
-    if not isinstance(arguments, Mapping):
+    if not isinstance(arguments, dict):
         return "The arguments have to be a JSON object."
     level: list[Any] = [arguments]
     for _ in range(MAX_DEPTH):
@@ -34,15 +33,15 @@ def problem_with(arguments: Any) -> str:
 
 def _problem(value: Any) -> str:
     match value:
-        case None | bool() | list():
-            return ""
         case str():
             return "" if is_plain_text(value) else "The arguments hold text that is no valid Unicode."
+        case None | bool() | list():
+            return ""
         case int():
             return "" if value in _INTEGERS else "The arguments hold an integer beyond 64 bits; give it as text."
         case float():
             return "" if math.isfinite(value) else "The arguments hold NaN or an infinite number, which JSON has not."
-        case Mapping():
+        case dict():
             named = all(isinstance(name, str) and is_plain_text(name) for name in value)
             return "" if named else "The arguments have to be a JSON object with text for names."
         case _:
@@ -50,7 +49,7 @@ def _problem(value: Any) -> str:
 
 
 def _parts(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
 

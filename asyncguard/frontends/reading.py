@@ -32,6 +32,8 @@ def with_usable_ids(message: AIMessage, new_id: Callable[[], str], taken: Collec
         new_id: Makes a fresh id.
         taken: Ids of the messages and calls of the history.
     """
+    if _is_usable(message, taken):
+        return message
     calling: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     seen: set[str] = set()
     known = bool(message.id) and message.id not in taken
@@ -57,6 +59,25 @@ def with_usable_ids(message: AIMessage, new_id: Callable[[], str], taken: Collec
     if "tool_calls" in message.additional_kwargs:  # the provider's own form of the calls, outdated now
         update["additional_kwargs"] = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
     return message.model_copy(update=update)
+
+
+def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
+    """Whether a message of plain text and calls is in order, as most are: the long way would give it back unchanged."""
+    content, calls = message.content, message.tool_calls
+    if message.invalid_tool_calls or not message.id or message.id in taken or not isinstance(content, str):
+        return False
+    if not is_plain_text(content) or (calls and content and not content.strip()):
+        return False
+    seen: set[str] = set()
+    return all(_is_usable_call(call, seen, taken) for call in calls)
+
+
+def _is_usable_call(call: Mapping[str, Any], seen: set[str], taken: Collection[str]) -> bool:
+    call_id, name = call.get("id"), call.get("name")
+    if not _is_usable_id(call_id, seen, taken) or name != _usable_name(name) or problem_with(call["args"]):
+        return False
+    seen.add(str(call_id))
+    return True
 
 
 def unreadable_message(error: ValidationError) -> AIMessage:
@@ -85,11 +106,16 @@ def _identity(
 ) -> dict[str, str]:
     """Id and name of a call as they can be answered; the id is noted as seen."""
     call_id = call.get("id")
-    usable = isinstance(call_id, str) and call_id.strip() and is_plain_text(call_id)
-    if not isinstance(call_id, str) or not usable or call_id in seen or call_id in taken:
+    if not isinstance(call_id, str) or not _is_usable_id(call_id, seen, taken):
         call_id = f"call_{new_id()}"
     seen.add(call_id)
     return {"id": call_id, "name": _usable_name(call.get("name"))}
+
+
+def _is_usable_id(call_id: Any, seen: Collection[str], taken: Collection[str]) -> bool:
+    if not isinstance(call_id, str) or call_id in seen or call_id in taken:
+        return False
+    return bool(call_id.strip()) and is_plain_text(call_id)
 
 
 def _text_or_none(value: Any) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Annotated, Any, cast
 
-from langchain_core.messages import AnyMessage, RemoveMessage, convert_to_messages
+from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage, convert_to_messages
 from langgraph.channels import DeltaChannel, EphemeralValue
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
@@ -28,31 +28,34 @@ def fold_messages(state: Any, writes: Sequence[Any]) -> list[AnyMessage]:
         # A server that only shows a thread unpacks its messages, those of a snapshot included, as plain values.
         known = convert_to_messages(known)
     messages: list[AnyMessage] = known
-    places = _places(messages)
+    ids = set(map(_ID, messages))  # at each super-step, so without Python per message
     for write in writes:
-        for message in convert_to_messages(write if isinstance(write, list) else [write]):
+        for message in _as_messages(write):
             if message.id == REMOVE_ALL_MESSAGES:
-                messages, places = [], {}
+                messages, ids = [], set()
             elif isinstance(message, RemoveMessage):
                 messages = [kept for kept in messages if kept.id != message.id]
-                places = _places(messages)
+                ids.discard(message.id)
             else:
-                _put(messages, places, cast(AnyMessage, message))
+                _put(messages, ids, cast(AnyMessage, message))
     return messages
 
 
-def _places(messages: list[AnyMessage]) -> dict[str | None, int]:
-    return dict(zip(map(_ID, messages), range(len(messages)), strict=True))  # at each super-step: no Python per message
+def _as_messages(write: Any) -> list[BaseMessage]:
+    if isinstance(write, list) and all(isinstance(message, BaseMessage) for message in write):
+        return write
+    return convert_to_messages(write if isinstance(write, list) else [write])
 
 
-def _put(messages: list[AnyMessage], places: dict[str | None, int], message: AnyMessage) -> None:
+def _put(messages: list[AnyMessage], ids: set[str | None], message: AnyMessage) -> None:
     if not message.id:
         text = f"{len(messages)}|{message.type}|{message.content}"
         message = message.model_copy(update={"id": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]})
-    if message.id in places:
-        messages[places[message.id]] = message
+    if message.id in ids:
+        place = next(place for place, known in enumerate(messages) if known.id == message.id)
+        messages[place] = message
     else:
-        places[message.id] = len(messages)
+        ids.add(message.id)
         messages.append(message)
 
 

@@ -19,6 +19,7 @@ from asyncguard.core.scoreboard import Scoreboard, Validator
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.errors import DeclarationError
 from asyncguard.guards.clarification import missing_names
+from asyncguard.guards.fitting import surely_fits
 from asyncguard.guards.readable import unreadable
 from asyncguard.guards.referring import bad_reference
 from asyncguard.guards.schemas import pointed
@@ -93,8 +94,11 @@ def _compile(schema: Mapping[str, Any]) -> Validator:
         if (not target.startswith("#/") and target != "#") or pointed(own, target) is None:
             raise DeclarationError(f"The schema refers to {short(target)}, which is not in it; inline the definition.")
     validator: Any = _OperandValidator(own)
+    fits = surely_fits(own)
 
     def check(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        if fits is not None and fits(arguments):
+            return ()
         try:
             if validator.is_valid(arguments):
                 return ()

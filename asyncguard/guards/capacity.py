@@ -5,7 +5,7 @@ already and keeps it: refusing it at release would drop what the model was promi
 """
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
-from asyncguard.core.calls import CallState, canonical_json
+from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.scoreboard import Scoreboard
 
 
@@ -22,7 +22,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
             f"{limits.max_pending} calls are open, and no more may be. "
             f"Wait for results, then make {call.label} again if it is still needed."
         )
-    size = len(canonical_json(call.arguments).encode("utf-8", "surrogatepass"))
+    size = content_size(call.arguments) if proposal.size is None else proposal.size
     if size > limits.max_argument_bytes:
         return _reject(
             f"The arguments of {call.label} take {size} bytes, and at most {limits.max_argument_bytes} are allowed. "

@@ -27,6 +27,8 @@ _WORDS = re.compile(
 )
 _SHAPES = re.compile(r"<[^<>]{1,80}>|\[(?:your|insert|enter)\b[^\[\]]{1,80}\]|your[ _-].{1,60}[ _-]here")
 _MARKS = re.compile(r"\?{2,}|\.{3,}|_{3,}|<>")
+_ANY = re.compile("|".join(f"(?:{kind.pattern})" for kind in (_WORDS, _SHAPES, _MARKS)))
+"""One look tells nearly every value apart from a stand-in."""
 _PARTS = re.compile(r"[^\W_]+")
 _FILLERS = re.compile(
     r"an?|the|your?|my|our|users?|insert|enter|add|put|some|any|here|value|name|id|number|string|text|of|to|be|for"
@@ -83,13 +85,13 @@ def _stand_ins(call: Call, spec: ToolSpec, board: Scoreboard) -> dict[str, str]:
 
 def _is_stand_in(value: str, path: Path, task: str, board: Scoreboard) -> bool:
     folded = _SPACE.sub(" ", value.casefold()).strip()
+    if not _ANY.fullmatch(folded):
+        return False
     if _MARKS.fullmatch(folded):
         return True  # evidence knows words, and these marks have none
     if _SHAPES.fullmatch(folded) and _names_itself(folded, path):
         return True
-    if _WORDS.fullmatch(folded) or _SHAPES.fullmatch(folded):
-        return board.evidence.ungrounded(task, value) is not None
-    return False
+    return board.evidence.ungrounded(task, value) is not None
 
 
 def _names_itself(folded: str, path: Path) -> bool:

@@ -215,3 +215,8 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedger = LedgerMachine.TestCase
 TestLedger.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+
+
+def test_every_event_is_known() -> None:
+    """The ledger says of each kind of event what it changes."""
+    assert set(Ledger._FOLDS) == set(ev.EVENT_TYPES)

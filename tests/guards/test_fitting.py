@@ -1,0 +1,134 @@
+"""The quick yes of plain schemas: never where the validator says no."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from asyncguard.guards.fitting import surely_fits
+
+NAMES = st.sampled_from(["a", "b", "from_call", "pointer"])
+VALUES = st.recursive(
+    st.sampled_from([None, True, False, 0, 1, 1.0, 1.5, -7, "", "x", "1", "true", float("inf")]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+TYPES = st.sampled_from(["string", "integer", "number", "boolean", "null", "object", "array"])
+# Keywords that the quick check understands, and some that it must notice.
+STRANGE = st.sampled_from(
+    [
+        {"minimum": 1},
+        {"pattern": "x"},
+        {"const": 1},
+        {"not": {}},
+        {"minProperties": 2},
+        {"maxItems": 1},
+        {"prefixItems": [False]},
+        {"propertyNames": {"maxLength": 1}},
+        {"patternProperties": {"a": False}},
+        {"dependentRequired": {"a": ["b"]}},
+        {"allOf": [{"type": "string"}]},
+        {"oneOf": [{}, {}]},
+        {"if": {}, "then": False},
+        {"contains": {"type": "null"}},
+        {"uniqueItems": True},
+        {"unevaluatedProperties": False},
+        {"type": ["string", "null"]},
+    ]
+)
+
+
+def _schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    parts = {
+        "type": TYPES,
+        "enum": st.lists(VALUES, min_size=1, max_size=3),
+        "title": st.just("T"),
+        "default": VALUES,
+        "properties": st.dictionaries(NAMES, inner, max_size=3),
+        "required": st.lists(NAMES, max_size=2, unique=True),
+        "additionalProperties": inner,
+        "items": inner,
+        "anyOf": st.lists(inner, min_size=1, max_size=3),
+    }
+    plain = st.fixed_dictionaries({}, optional=parts)
+    scalar = TYPES.map(lambda name: {"type": name})
+    table = st.fixed_dictionaries(
+        {"type": st.just("object"), "properties": parts["properties"]},
+        optional={name: parts[name] for name in ("required", "additionalProperties", "title")},
+    )
+    strange = st.builds(lambda one, other: one | other, plain, STRANGE)
+    return plain | scalar | table | strange
+
+
+SCHEMAS = st.recursive(st.booleans() | TYPES.map(lambda name: {"type": name}), _schemas, max_leaves=8)
+
+
+@given(SCHEMAS, VALUES)
+@settings(max_examples=500)
+def test_a_quick_yes_is_the_validators_yes(schema: Any, value: Any) -> None:
+    """What surely fits is valid, whatever the schema."""
+    fits = surely_fits(schema)
+    sure = fits is not None and fits(value)
+    assert not sure or Draft202012Validator(schema).is_valid(value)
+
+
+PLAIN = {
+    "type": "object",
+    "properties": {
+        "key": {"type": "string", "title": "Key"},
+        "count": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]+$"}]},
+        "size": {"enum": ["s", "m"], "default": "m"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "at": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]},
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "on": {"type": "boolean"},
+        "free": {},
+    },
+    "required": ["key"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"count": 3},
+        {"size": "s"},
+        {"tags": []},
+        {"tags": ["a", "b"]},
+        {"at": {"x": 1.5, "y": "free"}},
+        {"note": None},
+        {"on": False},
+        {"free": [{}]},
+    ],
+)
+def test_plain_arguments_need_no_validator(more: dict[str, Any]) -> None:
+    """The common kinds of arguments are surely right."""
+    fits = surely_fits(PLAIN)
+    assert fits is not None
+    assert fits({"key": "k", **more})
+
+
+@pytest.mark.parametrize(
+    "given_values",
+    [
+        {},
+        {"key": 1},
+        {"key": "k", "more": 1},
+        {"key": "k", "count": True},
+        {"key": "k", "count": "three"},
+        {"key": "k", "size": "xl"},
+        {"key": "k", "tags": ["a", 1]},
+        {"key": "k", "at": {"y": 1}},
+        {"key": "k", "on": 0},
+        [],
+    ],
+)
+def test_what_is_wrong_is_left_to_the_validator(given_values: Any) -> None:
+    """A problem is never taken for a fit."""
+    fits = surely_fits(PLAIN)
+    assert fits is not None
+    assert not fits(given_values)
