@@ -10,7 +10,7 @@ import contextvars
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, NotRequired, Required, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
 from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
@@ -51,7 +51,7 @@ from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.schemas import shown_tools, task_argument
-from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events
+from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
 from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
 from asyncguard.frontends.writing import Writer
 
@@ -60,8 +60,13 @@ AsyncModelHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 
 
 class GuardState(AgentState[Any]):
-    """What the middleware adds to the agent's state."""
+    """What the middleware adds to the agent's state.
 
+    The messages are in here for who passes this as ``state_schema`` to ``create_agent``: its own channel, which is used
+    otherwise, stores the whole history at each super-step.
+    """
+
+    messages: Required[Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]]
     tasks: NotRequired[Annotated[list[Any], EphemeralValue, OmitFromOutput]]
     asyncguard: NotRequired[Annotated[Thread, PrivateStateAttr]]
     ledger: NotRequired[

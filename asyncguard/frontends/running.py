@@ -2,7 +2,6 @@
 
 import asyncio
 import contextvars
-import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
 from functools import partial
@@ -24,10 +23,8 @@ from asyncguard.engine.dispatch import Runner, attempt_arguments
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Result, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.errors import ToolFault
+from asyncguard.frontends.prepared import FROM_LANGCHAIN, parameters_of_code, prepared
 from asyncguard.frontends.writing import text_of
-
-_FROM_LANGCHAIN = frozenset({"config", "callbacks", "run_manager"})
-"""Parameters that LangChain fills in by itself whenever a tool is called."""
 
 
 class ToolRunner:
@@ -42,7 +39,7 @@ class ToolRunner:
             pool: Where sync tools run; LangChain's own pool is too small for many slow tools.
         """
         self._node = ToolNode(list(tools))
-        self._direct = {tool.name: tool for tool in tools if not needs_injection(tool)}
+        self._direct = {tool.name: prepared(tool) for tool in tools if not needs_injection(tool)}
         self._specs = specs
         self._pool = pool
         self._sync = {tool.name for tool in tools if runs_sync(tool)}
@@ -139,10 +136,7 @@ def needs_injection(tool: BaseTool) -> bool:
     """Whether a tool takes something from the graph: state, store, runtime, or an argument hidden from the model."""
     schema: Any = tool.tool_call_schema
     shown = set(schema.get("properties", {})) if isinstance(schema, dict) else set(schema.model_fields)
-    code = getattr(tool, "coroutine", None) or getattr(tool, "func", None) or tool._run  # noqa: SLF001 - its signature
-    parameters = inspect.signature(code).parameters.values()
-    taken = {item.name for item in parameters if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)}
-    return not taken - {"self"} <= shown | _FROM_LANGCHAIN
+    return not parameters_of_code(tool) - {"self"} <= shown | FROM_LANGCHAIN
 
 
 def runs_sync(tool: BaseTool) -> bool:

@@ -10,8 +10,8 @@ from table import Reference, Row, row
 _BASE = "create_agent:SAVED"
 
 # Limits on the ratio to _BASE at the long run: time, then bytes.
-_TIME_LIMITS = {"guarded_graph:GRAPH_SAVED": 0.5}
-_BYTE_LIMITS = {"guarded_graph:GRAPH_SAVED": 0.025}
+_TIME_LIMITS = {"guarded_graph:GRAPH_SAVED": 0.5, "guarded_middleware:GUARDED_DELTA": 1.0}
+_BYTE_LIMITS = {"guarded_graph:GRAPH_SAVED": 0.025, "guarded_middleware:GUARDED_DELTA": 1.0}
 # Limits on a peer's ratio to itself: a constant price per step, and bytes in proportion to the steps.
 _OWN_TIME_LIMITS = {"guarded_graph:GRAPH": 1.3, "guarded_graph:GRAPH_SAVED": 1.3}
 _OWN_BYTE_LIMITS = {"guarded_graph:GRAPH_SAVED": 4.5}
@@ -25,6 +25,7 @@ PEERS = (
     Entry(peer="guarded_graph:GRAPH"),
     Entry(peer="guarded_graph:GRAPH_SAVED"),
     Entry(peer="guarded_middleware:GUARDED_SAVED"),
+    Entry(peer="guarded_middleware:GUARDED_DELTA"),
 )
 
 

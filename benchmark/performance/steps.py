@@ -27,6 +27,7 @@ DURABLE = (
     Entry(peer="create_agent:DELTA", reference=_DURABLE_BASE),
     Entry(peer="guarded_graph:GRAPH_SAVED", reference=_DURABLE_BASE, limit=1.3),
     Entry(peer="guarded_middleware:GUARDED_SAVED", reference=_DURABLE_BASE),
+    Entry(peer="guarded_middleware:GUARDED_DELTA", reference=_DURABLE_BASE),
 )
 
 

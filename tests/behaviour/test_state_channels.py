@@ -1,8 +1,15 @@
 """The channels of the state under what servers do to them."""
 
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from collections.abc import Sequence
+from typing import Any
 
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from asyncguard import AsyncGuardMiddleware
 from asyncguard.frontends.state import fold_messages
+from asyncguard.testing import ScriptedChatModel, calls
 from tests.behaviour.harness import shape
 
 
@@ -15,3 +22,30 @@ def test_a_snapshot_of_plain_values_is_folded_on() -> None:
     assert shape(fold_messages(plain, [[answer.model_dump()]])) == shape([*said, answer])
     assert shape(fold_messages(plain, [[RemoveMessage(id="1")]])) == shape(said[1:])
     assert fold_messages(said, [[answer]]) == [*said, answer]
+
+
+def _look(q: str) -> str:
+    """Look something up."""
+    return f"found {q}"
+
+
+async def _thread(said: Sequence[str], **options: Any) -> tuple[list[Any], int]:
+    """A thread whose runs are made by one agent each, as after restarts; its last messages, and the bytes stored."""
+    saver = InMemorySaver()
+    for number, text in enumerate(said):
+        model = ScriptedChatModel([calls(("_look", {"q": text}), ids=[f"c{number}"]), f"It is {text}."])
+        agent: Any = create_agent(model, [_look], middleware=[AsyncGuardMiddleware()], checkpointer=saver, **options)
+        final = await agent.ainvoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}})
+    size = sum(len(data) for _, data in saver.blobs.values())
+    return shape(final["messages"]), size + sum(
+        len(data) for writes in saver.writes.values() for _, _, (_, data), _ in writes.values()
+    )
+
+
+async def test_the_middlewares_state_stores_only_what_is_new() -> None:
+    """Passed to `create_agent`, its schema changes no message, also over restarts, and stores less."""
+    said = [f"key {number}" for number in range(12)]
+    plain, before = await _thread(said)
+    lean, after = await _thread(said, state_schema=AsyncGuardMiddleware.state_schema)
+    assert lean == plain
+    assert after < before / 2

@@ -19,8 +19,14 @@ def _guarded(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
     return agent(script, saver, middleware=[guard])
 
 
+def _guarded_with_its_state(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
+    guard = AsyncGuardMiddleware(tools=[scripted_tool(script)], config=CONFIG)
+    return agent(script, saver, middleware=[guard], state_schema=guard.state_schema)
+
+
 GUARDED = graph_peer("AsyncGuardMiddleware", _guarded)
 GUARDED_SAVED = saved_graph_peer("AsyncGuardMiddleware", _guarded)
+GUARDED_DELTA = saved_graph_peer("AsyncGuardMiddleware+its state", _guarded_with_its_state)
 EMPTY_HOOKS = graph_peer("create_agent, the same hooks empty", with_empty_hooks(overridden_hooks(AsyncGuardMiddleware)))
 
 
