@@ -18,6 +18,7 @@ from asyncguard_benchmark.scenario import (
     Narration,
     Source,
     SourceKind,
+    Split,
     SubTask,
 )
 
@@ -28,6 +29,15 @@ _SOURCE = {
             "type": "object",
             "properties": {"call": {"type": "integer", "minimum": 0}, "pointer": {"type": "string"}},
             "required": ["call", "pointer"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {
+                "derived": {"type": "string", "minLength": 1},
+                "uses": {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True},
+            },
+            "required": ["derived", "uses"],
             "additionalProperties": False,
         },
     ]
@@ -116,6 +126,8 @@ def _gold_call(value: Mapping[str, Any]) -> GoldCall:
 def _source(value: Any) -> Source:
     if isinstance(value, str):
         return Source(kind=SourceKind(value))
+    if "derived" in value:
+        return Source(kind=SourceKind.DERIVED, how=value["derived"], uses=frozenset(value["uses"]))
     return Source(kind=SourceKind.RESULT, call=value["call"], pointer=value["pointer"])
 
 
@@ -133,13 +145,18 @@ def sub_task_to_json(task: SubTask) -> dict[str, Any]:
 
 
 def _gold_call_to_json(call: GoldCall) -> dict[str, Any]:
-    sources: dict[str, Any] = {
-        pointer: {"call": source.call, "pointer": source.pointer}
-        if source.kind is SourceKind.RESULT
-        else source.kind.value
-        for pointer, source in call.sources.items()
-    }
+    sources = {pointer: _source_to_json(source) for pointer, source in call.sources.items()}
     return {"tool": call.tool, "arguments": dict(call.arguments), "sources": sources}
+
+
+def _source_to_json(source: Source) -> Any:
+    match source.kind:
+        case SourceKind.RESULT:
+            return {"call": source.call, "pointer": source.pointer}
+        case SourceKind.DERIVED:
+            return {"derived": source.how, "uses": sorted(source.uses)}
+        case _:
+            return source.kind.value
 
 
 def composition_from_json(value: Any, where: str) -> Composition:
@@ -165,19 +182,29 @@ def composition_to_json(composition: Composition) -> dict[str, Any]:
     }
 
 
-def shipped_sub_tasks() -> tuple[SubTask, ...]:
-    """All single tasks that ship with the package, by category in the order of the catalogue.
+def shipped_sub_tasks(split: Split = Split.MAIN) -> tuple[SubTask, ...]:
+    """All single tasks of a split that ship with the package, by category in the order of the catalogue.
 
     Raises:
         DataError: a file breaks the format, or two tasks share an id.
     """
-    tasks: list[SubTask] = []
-    for category in TOOLSETS:
-        # "TP*" is no file name on every system.
-        name = f"tasks_{category.value.lower().replace('*', '_star')}.json"
-        tasks += [sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(_read(name))]
+    tasks = tuple(task for category in TOOLSETS for task in category_sub_tasks(category, split))
     by_id(tasks)
-    return tuple(tasks)
+    return tasks
+
+
+def category_sub_tasks(category: Category, split: Split = Split.MAIN) -> tuple[SubTask, ...]:
+    """The single tasks of one category and split that ship with the package.
+
+    Raises:
+        DataError: the file is missing or breaks the format, or two tasks share an id.
+    """
+    kind = "tasks" if split is Split.MAIN else "wild"
+    # "TP*" is no file name on every system.
+    name = f"{kind}_{category.value.lower().replace('*', '_star')}.json"
+    tasks = tuple(sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(_read(name)))
+    by_id(tasks)
+    return tasks
 
 
 def shipped_compositions() -> tuple[Composition, ...]:

@@ -92,6 +92,12 @@ class TaskProgress:
                 known[place] = _value(source.response, operand)
             except PointerError:
                 lost.append(place)
+        for place, derivation in self.step(position).derivations.items():
+            read = [self._made[call].response for call in derivation.uses if call in self._made]
+            if len(read) == len(derivation.uses) and None not in read:
+                known[place] = derivation.value
+            else:
+                awaited.append(place)
         return Operands(known=known, awaited=tuple(awaited), lost=tuple(lost))
 
     def arguments(self, position: int, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from asyncguard_benchmark.arms import ALL, ARMS, NONE
 from asyncguard_benchmark.names import AGENT_NAMES, PLAYER_NAMES
-from asyncguard_benchmark.scenario import Regime, Surface
+from asyncguard_benchmark.scenario import Category, Regime, Surface
 
 _EXAMPLES = """\
 examples:
@@ -76,7 +76,11 @@ def _list(commands: Any) -> None:
 
 
 def _validate(commands: Any) -> None:
-    _command(commands, "validate", "execute every task and composition and prove that they meet the quality bar")
+    made = _command(commands, "validate", "execute every task and composition and prove that they meet the quality bar")
+    codes = tuple(each.value for each in Category)
+    made.add_argument(
+        "--category", type=_several(codes), metavar="A,B", help=f"only the tasks of these, both splits: {_of(codes)}"
+    )
 
 
 def _run(commands: Any) -> None:
