@@ -1,7 +1,8 @@
 """Reads and writes scenarios as JSON; every complaint names the place."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -20,6 +21,7 @@ from asyncguard_benchmark.scenario import (
     SourceKind,
     Split,
     SubTask,
+    Suite,
 )
 
 _SOURCE = {
@@ -75,6 +77,16 @@ _COMPOSITION = {
         "sub_tasks": {"type": "array"},
     },
     "required": ["id", "kind", "sub_tasks"],
+    "additionalProperties": False,
+}
+_SUITES = {
+    "type": "object",
+    "properties": {
+        "main": {"type": "array"},
+        "four": {"type": "array"},
+        "lite": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["main", "four", "lite"],
     "additionalProperties": False,
 }
 
@@ -193,6 +205,7 @@ def shipped_sub_tasks(split: Split = Split.MAIN) -> tuple[SubTask, ...]:
     return tasks
 
 
+@cache
 def category_sub_tasks(category: Category, split: Split = Split.MAIN) -> tuple[SubTask, ...]:
     """The single tasks of one category and split that ship with the package.
 
@@ -207,24 +220,36 @@ def category_sub_tasks(category: Category, split: Split = Split.MAIN) -> tuple[S
     return tasks
 
 
-def shipped_compositions() -> tuple[Composition, ...]:
-    """All compositions that ship with the package; their file names sub-tasks by id.
+def shipped_compositions(suite: Suite = Suite.MAIN) -> tuple[Composition, ...]:
+    """The compositions of a suite that ship with the package; their file names sub-tasks by id.
 
     Raises:
-        DataError: the file breaks the format or names an unknown sub-task.
+        DataError: the file breaks the format or names something unknown.
     """
-    name = "compositions.json"
+    value = _read_json("compositions.json")
+    check(value, _SUITES, "compositions.json")
+    if suite is not Suite.LITE:
+        return _suite(value[suite.value], f"compositions.json.{suite}")
+    chosen = set(value["lite"])
+    main = _suite(value["main"], "compositions.json.main")
+    unknown = sorted(chosen - {each.id for each in main})
+    if unknown:
+        raise DataError("compositions.json.lite", f"compositions that main does not hold: {unknown}")
+    return tuple(each for each in main if each.id in chosen)
+
+
+def _suite(values: Sequence[Mapping[str, Any]], where: str) -> tuple[Composition, ...]:
     known = by_id(shipped_sub_tasks())
-    compositions = []
-    for number, value in enumerate(_read(name)):
-        where = f"{name}[{number}]"
-        check(value, _COMPOSITION, where)
-        unknown = [task_id for task_id in value["sub_tasks"] if task_id not in known]
-        if unknown:
-            raise DataError(where, f"unknown sub-tasks {unknown}")
-        tasks = tuple(known[task_id] for task_id in value["sub_tasks"])
-        compositions.append(Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tasks))
-    return tuple(compositions)
+    return tuple(_composition(value, known, f"{where}[{number}]") for number, value in enumerate(values))
+
+
+def _composition(value: Mapping[str, Any], known: Mapping[str, SubTask], where: str) -> Composition:
+    check(value, _COMPOSITION, where)
+    unknown = [task_id for task_id in value["sub_tasks"] if task_id not in known]
+    if unknown:
+        raise DataError(where, f"unknown sub-tasks {unknown}")
+    tasks = tuple(known[task_id] for task_id in value["sub_tasks"])
+    return Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tasks)
 
 
 def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
@@ -242,9 +267,13 @@ def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
 
 
 def _read(name: str) -> list[Any]:
-    try:
-        value = json.loads((files("asyncguard_benchmark") / "data" / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise DataError(name, f"cannot be read: {problem}") from problem
+    value = _read_json(name)
     check(value, {"type": "array"}, name)
     return list(value)
+
+
+def _read_json(name: str) -> Any:
+    try:
+        return json.loads((files("asyncguard_benchmark") / "data" / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise DataError(name, f"cannot be read: {problem}") from problem

@@ -49,6 +49,17 @@ class Kind(StrEnum):
         return self.value[0] == "C"
 
 
+class Suite(StrEnum):
+    """The sets of compositions that ship with the package."""
+
+    MAIN = "main"
+    """Two and three sub-tasks: what a result stands for unless it says otherwise."""
+    FOUR = "four"
+    """Four sub-tasks."""
+    LITE = "lite"
+    """A part of `main` with the same shares of kinds, for quick looks."""
+
+
 class Regime(StrEnum):
     """How many assistant messages pass between a call and its result."""
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.schedulers import OracleAgent
 from asyncguard_benchmark.commands.output import console, print_json
-from asyncguard_benchmark.composing import SHIPPED_COUNTS, SHIPPED_SEED, build_compositions
+from asyncguard_benchmark.composing import build_suites
 from asyncguard_benchmark.corpus import corpus_problems, size_problems
 from asyncguard_benchmark.loading import category_sub_tasks, shipped_compositions, shipped_sub_tasks
 from asyncguard_benchmark.quality import problems
 from asyncguard_benchmark.runner import run_episode
-from asyncguard_benchmark.scenario import Category, Composition, Regime, Split, SubTask
+from asyncguard_benchmark.scenario import Category, Composition, Regime, Split, SubTask, Suite
 from asyncguard_benchmark.scorers.scoring import score
 
 
@@ -61,7 +61,8 @@ def _tasks(tasks: Sequence[SubTask], split: Split = Split.MAIN) -> Iterator[str]
 
 
 def _compositions(tasks: Sequence[SubTask], compositions: Sequence[Composition]) -> Iterator[str]:
-    if build_compositions(tasks, SHIPPED_COUNTS, SHIPPED_SEED) != compositions:
+    suites = {suite: shipped_compositions(suite) for suite in Suite}
+    if build_suites(tasks) != suites:
         yield "the compositions are not those that the tasks and the seed give"
     for each in compositions:
         for regime in Regime:
