@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -139,8 +140,13 @@ def _digest(cell: Cell) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def play(cell: Cell) -> Played:
-    """Plays one episode."""
+def play(cell: Cell, *, keep_messages: bool = True) -> Played:
+    """Plays one episode.
+
+    Args:
+        cell: Which one.
+        keep_messages: Whether the episode keeps its conversation; no score needs it, and it is most of the size.
+    """
     started = time.perf_counter()
     condition, composition = cell.condition, cell.composition
     episode = run_episode(
@@ -158,23 +164,26 @@ def play(cell: Cell) -> Played:
         "agent": dict(condition.agent.settings),
         "digest": _digest(cell),
     }
-    return Played(episode=replace(episode, settings=settings), seconds=time.perf_counter() - started)
+    messages = episode.messages if keep_messages else ()
+    return Played(episode=replace(episode, settings=settings, messages=messages), seconds=time.perf_counter() - started)
 
 
-def play_all(cells: Iterable[Cell], jobs: int) -> Iterator[Played]:
+def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) -> Iterator[Played]:
     """Plays episodes in the order given.
 
     Args:
         cells: What to play.
         jobs: Processes; with 1 everything happens in this one.
+        keep_messages: Whether episodes keep their conversations.
     """
     cells = list(cells)
+    playing = partial(play, keep_messages=keep_messages)
     if jobs == 1 or len(cells) < 2:
-        yield from map(play, cells)
+        yield from map(playing, cells)
         return
     # Fresh processes: a fork would copy the locks of threads that are not there any more.
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         try:
-            yield from pool.map(play, cells, chunksize=4)
+            yield from pool.map(playing, cells, chunksize=4)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
