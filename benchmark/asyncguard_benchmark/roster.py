@@ -58,13 +58,14 @@ class AgentSpec:
         return maker(**fields)
 
 
-def player_of(name: str, arm: str, *, declared: bool) -> Player:
+def player_of(name: str, arm: str, *, declared: bool, example: str | None = None) -> Player:
     """A player by name, with the guards of an arm.
 
     Args:
         name: `plain`, `graph` or `middleware`.
         arm: A name in `ARMS`; the plain player has no guards and takes `none` only.
         declared: Whether the tools declare footprints, effects and scope to the guards.
+        example: One successful trajectory for the system prompt.
 
     Raises:
         UnknownNameError: one of the names is unknown, or the plain player is to have guards.
@@ -73,8 +74,9 @@ def player_of(name: str, arm: str, *, declared: bool) -> Player:
     if name == PLAIN:
         if arm != NONE:
             raise UnknownNameError(f"the plain player has no guards, so it cannot play the arm {arm}")
-        return play_plain
-    return partial(_named(_GUARDED, name, "player"), setting=Setting(config=config, declared=declared))
+        return partial(play_plain, example=example)
+    setting = Setting(config=config, declared=declared, example=example)
+    return partial(_named(_GUARDED, name, "player"), setting=setting)
 
 
 def _named(known: Mapping[str, _T], name: str, what: str) -> _T:
