@@ -2,12 +2,19 @@
 
 from collections.abc import Mapping
 
-from asyncguard_benchmark.executors import filesystem, trading
+from asyncguard_benchmark.executors import filesystem, number_operations, trading
 from asyncguard_benchmark.executors.declarations import Tool
 from asyncguard_benchmark.executors.executor import Executor, Toolset
 from asyncguard_benchmark.scenario import Category, Composition, SubTask
 
-TOOLSETS: Mapping[Category, Toolset] = {each.category: each for each in (filesystem.TOOLSET, trading.TOOLSET)}
+TOOLSETS: Mapping[Category, Toolset] = {
+    each.category: each
+    for each in (
+        filesystem.TOOLSET,
+        number_operations.TOOLSET,
+        trading.TOOLSET,
+    )
+}
 
 
 def toolset_of(category: Category) -> Toolset:
