@@ -75,7 +75,7 @@ class Ledger(LedgerViews):
                 for name in event.passed_over:
                     self._tasks[name].passed_over = True
             case ev.CompletionJudged():
-                for name in event.tasks:
+                for name in event.tasks if event.enforced else ():
                     self._tasks[name].nudged = True
             case ev.RunEnded():
                 self.ended = event.reason
@@ -108,7 +108,7 @@ class Ledger(LedgerViews):
 
     def _apply_to_call(self, event: ev.CallEvent) -> None:
         record = self.record(event.key)
-        if isinstance(event, ev.CallDeferred | ev.CallRejected | ev.CallSquashed):
+        if isinstance(event, ev.CallDeferred | ev.CallRejected | ev.CallSquashed | ev.CallObjected):
             for key in event.on:
                 self.record(key)
         match event:
@@ -140,6 +140,8 @@ class Ledger(LedgerViews):
 
     def _apply_attempt(self, record: CallRecord, event: ev.CallEvent) -> None:
         match event:
+            case ev.CallObjected():
+                pass  # told to the log only
             case ev.CallStarted():
                 self._move(record, Move.START)
                 record.attempts, record.tool, record.epoch = event.attempt, event.tool, event.epoch
