@@ -1,5 +1,5 @@
 """Names that the command line needs before anything heavy is loaded."""
 
-AGENT_NAMES = ("oracle", "serial", "eager")
+AGENT_NAMES = ("oracle", "serial", "eager", "keyword-and-copy")
 PLAIN = "plain"
 PLAYER_NAMES = (PLAIN, "graph", "middleware")

@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from asyncguard_benchmark.agents.eager import EagerAgent
+from asyncguard_benchmark.agents.keyword import KeywordAgent
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
-from asyncguard_benchmark.agents.simulated import SimulatedAgent
+from asyncguard_benchmark.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.arms import ARMS, NONE
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.names import PLAIN
@@ -17,7 +18,12 @@ from asyncguard_benchmark.players.plain import play_plain
 from asyncguard_benchmark.runner import Player
 from asyncguard_benchmark.scenario import Composition
 
-AGENTS: Mapping[str, type[SimulatedAgent]] = {"oracle": OracleAgent, "serial": SerialAgent, "eager": EagerAgent}
+AGENTS: Mapping[str, type[SpeakingAgent]] = {
+    "oracle": OracleAgent,
+    "serial": SerialAgent,
+    "eager": EagerAgent,
+    "keyword-and-copy": KeywordAgent,
+}
 _GUARDED: Mapping[str, Callable[..., Any]] = {"graph": play_graph, "middleware": play_middleware}
 
 _T = TypeVar("_T")
@@ -41,15 +47,17 @@ class AgentSpec:
         """Kind and settings as one name."""
         return ",".join([self.kind, *(f"{name}={value:g}" for name, value in sorted(self.settings.items()))])
 
-    def make(self, composition: Composition, seed: int) -> SimulatedAgent:
+    def make(self, composition: Composition, seed: int) -> SpeakingAgent:
         """The agent for one composition.
 
         Args:
-            composition: Whose plan it is given.
+            composition: Whose plan it is given, if it works by one.
             seed: Seed of what it draws, if it draws anything.
         """
         maker = _named(AGENTS, self.kind, "agent")
-        fields: dict[str, Any] = {"plan": plan_of(composition), "name": self.label, **self.settings}
+        fields: dict[str, Any] = {"name": self.label, **self.settings}
+        if "plan" in maker.model_fields:
+            fields["plan"] = plan_of(composition)
         if "seed" in maker.model_fields:
             fields["seed"] = seed
         unknown = sorted(set(fields) - set(maker.model_fields))
