@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from asyncguard_benchmark.executors import filesystem, number_operations, trading
+from asyncguard_benchmark.executors import filesystem, messaging, number_operations, trading
 from asyncguard_benchmark.executors.declarations import Tool
 from asyncguard_benchmark.executors.executor import Executor, Toolset
 from asyncguard_benchmark.scenario import Category, Composition, SubTask
@@ -11,6 +11,7 @@ TOOLSETS: Mapping[Category, Toolset] = {
     each.category: each
     for each in (
         filesystem.TOOLSET,
+        messaging.TOOLSET,
         number_operations.TOOLSET,
         trading.TOOLSET,
     )
