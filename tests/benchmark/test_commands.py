@@ -141,12 +141,12 @@ def test_a_run_that_was_cut_off_is_repaired_with_a_notice(tmp_path: Path, capsys
 
 
 def broken_file(folder: Path) -> Path:
-    """A file whose second episode, on line 4, has no trajectory, and whose last, on line 7, repeats the first."""
+    """A file whose second episode, on line 5, has no trajectory, and whose last, on line 8, repeats the first."""
     file = folder / "episodes.jsonl"
     assert main([*RUN, str(file), "--jobs", "1", "--arms", "none"]) == 0
     lines = file.read_text(encoding="utf-8").splitlines()
-    second = {name: part for name, part in json.loads(lines[3]).items() if name != "trajectory"}
-    lines = [*lines[:3], json.dumps(second), *lines[4:6], lines[1]]
+    second = {name: part for name, part in json.loads(lines[4]).items() if name != "trajectory"}
+    lines = [*lines[:4], json.dumps(second), *lines[5:7], lines[2]]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
 
@@ -158,7 +158,7 @@ def test_a_malformed_file_is_not_scored_unless_asked(tmp_path: Path, capsys: pyt
     assert main(["score", str(file)]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert f"{file}:4: episode: 'trajectory' is a required property" in said.err
+    assert f"{file}:5: episode: 'trajectory' is a required property" in said.err
     assert main(["score", str(file), "--partial", "--json"]) == 0
     said = capsys.readouterr()
     found = json.loads(said.out)
@@ -166,7 +166,7 @@ def test_a_malformed_file_is_not_scored_unless_asked(tmp_path: Path, capsys: pyt
     assert len(found["unreadable"]) == 1
     assert found["conditions"][0]["episodes"] == 2
     assert "this score is partial: 1 of 3" in said.err
-    assert ":7: says what line 2 says; counted once" in said.err
+    assert ":8: says what line 3 says; counted once" in said.err
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n", b"[]\n", b"[" * 100_000, b'{"format": 2}\n'])
@@ -197,7 +197,7 @@ def test_an_unknown_composition_is_refused(tmp_path: Path, capsys: pytest.Captur
     """Before anything is written."""
     file = tmp_path / "episodes.jsonl"
     assert main(["run", "--compositions", "S9", "--out", str(file)]) == 1
-    assert "no composition has an id that begins with 'S9'" in capsys.readouterr().err
+    assert "no composition of main has an id that begins with 'S9'" in capsys.readouterr().err
     assert not file.exists()
 
 

@@ -4,14 +4,14 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
-from asyncguard_benchmark.campaign import Played
 from asyncguard_benchmark.report.section import is_figure
 
+_T = TypeVar("_T")
 _PAUSE = 5.0
 """Seconds between two lines of progress where they cannot overwrite each other."""
 
@@ -44,7 +44,7 @@ def console() -> Console:
     return made if made.is_terminal else Console(highlight=False, width=140)
 
 
-def with_progress(played: Iterable[Played], total: int) -> Iterator[Played]:
+def with_progress(played: Iterable[_T], total: int) -> Iterator[_T]:
     """Passes episodes on and says on the standard error how many are done and how long the rest will take."""
     started = said = time.monotonic()
     terminal = sys.stderr.isatty()

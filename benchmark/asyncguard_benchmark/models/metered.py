@@ -70,7 +70,8 @@ class Budget:
         with self._lock:
             if self._limit is not None and self._spent + self._reserved + amount > self._limit:
                 raise BudgetExhaustedError(
-                    f"${self._spent:.4f} of ${self._limit:.4f} are spent, and the next request may cost ${amount:.4f}"
+                    f"${self._spent:.4f} of ${self._limit:.4f} are spent, and the next request may cost ${amount:.4f}; "
+                    "what is finished is saved: the same command with a larger --max-cost goes on"
                 )
             self._reserved += amount
         return amount
