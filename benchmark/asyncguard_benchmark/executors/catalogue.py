@@ -2,7 +2,17 @@
 
 from collections.abc import Mapping
 
-from asyncguard_benchmark.executors import filesystem, messaging, number_operations, trading
+from asyncguard_benchmark.executors import (
+    box_office,
+    data_management,
+    filesystem,
+    machine,
+    messaging,
+    number_operations,
+    string_manipulation,
+    trading,
+    travel,
+)
 from asyncguard_benchmark.executors.declarations import Tool
 from asyncguard_benchmark.executors.executor import Executor, Toolset
 from asyncguard_benchmark.scenario import Category, Composition, SubTask
@@ -10,10 +20,15 @@ from asyncguard_benchmark.scenario import Category, Composition, SubTask
 TOOLSETS: Mapping[Category, Toolset] = {
     each.category: each
     for each in (
+        data_management.TOOLSET,
         filesystem.TOOLSET,
         messaging.TOOLSET,
         number_operations.TOOLSET,
+        string_manipulation.TOOLSET,
+        box_office.TOOLSET,
         trading.TOOLSET,
+        travel.TOOLSET,
+        machine.TOOLSET,
     )
 }
 
