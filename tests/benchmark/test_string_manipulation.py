@@ -48,7 +48,7 @@ def test_case_styles(style: str, expected: str) -> None:
 @given(LETTERS, LETTERS, LETTERS)
 def test_replacing_counts_what_it_replaces(text: str, old: str, new: str) -> None:
     """As many as do not overlap, from the left."""
-    found = ask("replace_text", text=text, old=old, new=new)
+    found = ask("swap_text", text=text, old=old, new=new)
     assert len(found["text"]) == len(text) + found["replaced"] * (len(new) - len(old))
 
 

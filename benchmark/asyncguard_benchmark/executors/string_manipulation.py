@@ -52,7 +52,7 @@ def _change_case(_: State, text: str, style: str) -> Any:
     return {"text": styled, "length": len(styled), "words": len(words)}
 
 
-def _replace_text(_: State, text: str, old: str, new: str) -> Any:
+def _swap_text(_: State, text: str, old: str, new: str) -> Any:
     return {"text": text.replace(old, new), "replaced": text.count(old)}
 
 
@@ -206,9 +206,9 @@ TOOLSET = toolset(
             style=choice("The style.", _STYLES),
         ),
         function(
-            "replace_text",
+            "swap_text",
             "Replaces a piece of text wherever it occurs, and counts the replacements.",
-            _replace_text,
+            _swap_text,
             text=_TEXT,
             old=_PIECE,
             new=text("What takes its place."),
