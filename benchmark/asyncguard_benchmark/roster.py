@@ -5,8 +5,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from asyncguard_benchmark.agents.confused import ConfusedAgent
 from asyncguard_benchmark.agents.eager import EagerAgent
+from asyncguard_benchmark.agents.forgetful import ForgetfulAgent
 from asyncguard_benchmark.agents.keyword import KeywordAgent
+from asyncguard_benchmark.agents.malformed import MalformedAgent
+from asyncguard_benchmark.agents.neglectful import NeglectfulAgent
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
 from asyncguard_benchmark.agents.speaking import SpeakingAgent
@@ -22,6 +26,10 @@ AGENTS: Mapping[str, type[SpeakingAgent]] = {
     "oracle": OracleAgent,
     "serial": SerialAgent,
     "eager": EagerAgent,
+    "neglectful": NeglectfulAgent,
+    "confused": ConfusedAgent,
+    "forgetful": ForgetfulAgent,
+    "malformed": MalformedAgent,
     "keyword-and-copy": KeywordAgent,
 }
 _GUARDED: Mapping[str, Callable[..., Any]] = {"graph": play_graph, "middleware": play_middleware}

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from asyncguard_benchmark.agents.plan import Operand, Plan, PlanStep, TaskPlan
 from asyncguard_benchmark.agents.reading import Standing
@@ -51,6 +51,11 @@ class TaskProgress:
             self._refused[position] = self._refused.get(position, 0) + 1
         else:
             self._made[position] = attempt
+
+    @property
+    def begun(self) -> bool:
+        """Whether a call was made."""
+        return bool(self._made)
 
     @property
     def next_position(self) -> int | None:
@@ -115,18 +120,21 @@ def _value(response: str, operand: Operand) -> Any:
         raise PointerError(f"the result is not JSON: {response[:80]}") from problem
 
 
+_P = TypeVar("_P", bound=TaskProgress)
+
+
 def progress_of(
-    plan: Plan, attempts: Sequence[Attempt], questions: Mapping[str, str] | None = None
-) -> tuple[TaskProgress, ...]:
+    plan: Plan, attempts: Sequence[Attempt], questions: Mapping[str, str], kind: type[_P]
+) -> tuple[_P, ...]:
     """Where every sub-task stands.
 
     Args:
         plan: What is to be done.
         attempts: What was done.
         questions: Sub-task id -> its question, as far as messages tell.
+        kind: How calls are laid to steps.
     """
-    asked = questions or {}
     return tuple(
-        TaskProgress(task, [each for each in attempts if each.task_id == task.task_id], asked.get(task.task_id, ""))
+        kind(task, [each for each in attempts if each.task_id == task.task_id], questions.get(task.task_id, ""))
         for task in plan.tasks
     )

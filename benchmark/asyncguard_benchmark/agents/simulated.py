@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
@@ -15,6 +15,8 @@ from asyncguard_benchmark.agents.transcript import Attempt, read_transcript
 from asyncguard_benchmark.protocol.actions import CallAction
 
 __all__ = ["Decision", "SimulatedAgent", "call_of"]
+
+_P = TypeVar("_P", bound=TaskProgress)
 
 
 class SimulatedAgent(SpeakingAgent):
@@ -37,7 +39,11 @@ class SimulatedAgent(SpeakingAgent):
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
         """Decides from the calls that the conversation shows."""
-        return self.decide(progress_of(self.plan, self.attempts(messages), read_questions(messages)))
+        return self.decide(self.progress(messages, TaskProgress))
+
+    def progress(self, messages: Sequence[BaseMessage], kind: type[_P]) -> tuple[_P, ...]:
+        """Where every sub-task stands, as the conversation shows it."""
+        return progress_of(self.plan, self.attempts(messages), read_questions(messages), kind)
 
     def attempts(self, messages: Sequence[BaseMessage]) -> tuple[Attempt, ...]:
         """Its own calls in the conversation, each with what became of it."""

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from asyncguard_benchmark.agents.reading import MessageReader, Outcome, Standing, read_message
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
-from asyncguard_benchmark.protocol.actions import CallAction, Malformed, read_text
+from asyncguard_benchmark.protocol.actions import ALL_COMPLETED, CallAction, Completed, Malformed, read_text
 from asyncguard_benchmark.protocol.entries import signature
 
 UNREADABLE = ""
@@ -73,6 +73,14 @@ def read_transcript(
                     attempts[position], standing=outcome.standing, response=outcome.response, told=said
                 )
     return tuple(attempts)
+
+
+def claims_completion(message: AIMessage) -> bool:
+    """Whether an agent's message says that all is completed, on either surface."""
+    if message.tool_calls or message.invalid_tool_calls:
+        return False
+    text = str(message.text)
+    return text.strip() == ALL_COMPLETED or isinstance(read_text(text, ()), Completed)
 
 
 def _own_calls(message: AIMessage, task_ids: Collection[str], task_argument: str) -> Iterator[Attempt]:
