@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from asyncguard_benchmark.executors import (
     box_office,
+    data_generation,
     data_management,
     filesystem,
     machine,
@@ -22,6 +23,7 @@ TOOLSETS: Mapping[Category, Toolset] = {
     for each in (
         data_management.TOOLSET,
         filesystem.TOOLSET,
+        data_generation.TOOLSET,
         messaging.TOOLSET,
         number_operations.TOOLSET,
         string_manipulation.TOOLSET,
