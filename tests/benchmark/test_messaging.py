@@ -36,12 +36,13 @@ def test_nothing_works_before_a_mailbox_is_signed_in_to() -> None:
     """A wrong PIN, or the PIN of another mailbox, signs nobody in."""
     mail = service("ma-02")
     address = "s.okafor@stluke.example"
-    for name, values in {
+    refused: dict[str, dict[str, Any]] = {
         "list_folder": {},
         "find_person": {"name": "Sade Okafor"},
         "list_group": {"group": "Ward 7 nights"},
         "send_message": {"to": [address], "subject": "x", "text": "x"},
-    }.items():
+    }
+    for name, values in refused.items():
         assert "signed in" in ask(mail, name, **values)["error"]
     assert "PIN" in ask(mail, "open_mailbox", address=address, pin="7320")["error"]
     assert "signed in" in ask(mail, "list_folder")["error"]

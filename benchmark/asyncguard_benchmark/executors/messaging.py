@@ -261,7 +261,9 @@ _OPEN_MAILBOX = setter(
 _PLACES = choice("Which folder.", _FOLDERS, default="inbox")
 _TARGETS = choice("Where it goes.", ("inbox", "archive", "spam", "bin"))
 _AUDIENCE = choice(
-    "Only who sent the message, or also all others it went to.", ("sender", "everyone"), default="sender"
+    "Who sent the message (if that is the owner of the mailbox: whom it was sent to), or also all others it went to.",
+    ("sender", "everyone"),
+    default="sender",
 )
 _SEND_AT = text("Date and time as YYYY-MM-DD HH:MM, or now.", pattern=f"^(now|{_DATE_PATTERN})$", default="now")
 
