@@ -120,9 +120,10 @@ def check_code(_: State, digits: str, scheme: str) -> Any:
     """Digits with the check digit of a scheme behind them."""
     if not (digits.isascii() and digits.isdigit()):
         raise ToolFailure("Only the digits 0 to 9 may stand in the number, without spaces or hyphens.")
-    if len(digits) not in CODE_LENGTHS[scheme]:
-        lengths = CODE_LENGTHS[scheme]
-        raise ToolFailure(f"{scheme} takes {lengths.start} to {lengths.stop - 1} digits, not {len(digits)}.")
+    lengths = CODE_LENGTHS[scheme]
+    if len(digits) not in lengths:
+        allowed = f"{lengths.start}" if len(lengths) == 1 else f"{lengths.start} to {lengths.stop - 1}"
+        raise ToolFailure(f"{scheme} takes {allowed} digits, not {len(digits)}.")
     check = {"Luhn": _luhn, "EAN-13": _ean, "ISBN-10": _isbn}[scheme]([int(digit) for digit in digits])
     return {"check_digit": check, "code": digits + check, "length": len(digits) + 1}
 
