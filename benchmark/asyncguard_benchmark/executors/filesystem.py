@@ -161,7 +161,7 @@ TOOLSET = toolset(
             run.move,
             Effect.AT_MOST_ONCE,
             source=text("What to move."),
-            destination=text("A directory, or the new path."),
+            destination=text("The directory to move it to; only for another name, the new path."),
         ),
         _writer(
             "cp",
@@ -170,7 +170,7 @@ TOOLSET = toolset(
             run.copy,
             Effect.AT_MOST_ONCE,
             source=_FILE,
-            destination=text("A directory, or the path of the copy."),
+            destination=text("The directory that is to hold the copy; only for another name, the path of the copy."),
         ),
         _writer("rm", "Deletes a file.", run.delete_file, Effect.AT_MOST_ONCE, file=_FILE),
         _writer("rmdir", "Deletes an empty directory.", run.delete_directory, Effect.AT_MOST_ONCE, folder=_FOLDER),
