@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from asyncguard_benchmark.executors import (
     box_office,
+    data_format,
     data_generation,
     data_management,
     filesystem,
@@ -32,6 +33,7 @@ TOOLSETS: Mapping[Category, Toolset] = {
         box_office.TOOLSET,
         trading.TOOLSET,
         travel.TOOLSET,
+        data_format.TOOLSET,
         machine.TOOLSET,
     )
 }
