@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from langchain_core.language_models import BaseChatModel
 
-from asyncguard_benchmark.arms import ARMS, NONE
+from asyncguard_benchmark.arms import NONE, arm_of
 from asyncguard_benchmark.episode import FORMAT, Episode
 from asyncguard_benchmark.few_shot import example_of
 from asyncguard_benchmark.loading import composition_to_json
@@ -164,7 +164,7 @@ def _digest(cell: Cell) -> str:
         "format": FORMAT,
         "composition": composition_to_json(cell.composition),
         "agent": {"label": condition.agent_name, **condition.agent.settings},
-        "guards": ARMS[condition.arm].to_json(),
+        "guards": arm_of(condition.arm).to_json(),
         "declared": condition.declared,
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]

@@ -14,11 +14,12 @@ from asyncguard_benchmark.agents.neglectful import NeglectfulAgent
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
 from asyncguard_benchmark.agents.speaking import SpeakingAgent
-from asyncguard_benchmark.arms import ARMS, NONE
-from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.arms import NONE, arm_of
+from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.names import PLAIN
 from asyncguard_benchmark.players.guarded import Setting, play_graph, play_middleware
 from asyncguard_benchmark.players.plain import play_plain
+from asyncguard_benchmark.players.sham import play_sham
 from asyncguard_benchmark.runner import Player
 from asyncguard_benchmark.scenario import Composition
 
@@ -35,10 +36,6 @@ AGENTS: Mapping[str, type[SpeakingAgent]] = {
 _GUARDED: Mapping[str, Callable[..., Any]] = {"graph": play_graph, "middleware": play_middleware}
 
 _T = TypeVar("_T")
-
-
-class UnknownNameError(BenchmarkError):
-    """No agent, player or arm has this name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,20 +76,21 @@ def player_of(name: str, arm: str, *, declared: bool, example: str | None = None
 
     Args:
         name: `plain`, `graph` or `middleware`.
-        arm: A name in `ARMS`; the plain player has no guards and takes `none` only.
+        arm: A name that `arm_of` knows; the plain player has no guards and takes `none` only.
         declared: Whether the tools declare footprints, effects and scope to the guards.
         example: One successful trajectory for the system prompt.
 
     Raises:
         UnknownNameError: one of the names is unknown, or the plain player is to have guards.
     """
-    config = _named(ARMS, arm, "arm")
+    switched = arm_of(arm)
     if name == PLAIN:
         if arm != NONE:
             raise UnknownNameError(f"the plain player has no guards, so it cannot play the arm {arm}")
         return partial(play_plain, example=example)
-    setting = Setting(config=config, declared=declared, example=example)
-    return partial(_named(_GUARDED, name, "player"), setting=setting)
+    play = _named(_GUARDED, name, "player")
+    setting = Setting(config=switched.config, declared=declared, wording=switched.wording, example=example)
+    return partial(play_sham, setting=setting, play=play) if switched.sham else partial(play, setting=setting)
 
 
 def _named(known: Mapping[str, _T], name: str, what: str) -> _T:

@@ -37,7 +37,7 @@ def arm(name: str, overall: float | None, kind: fd.ArmKind = fd.ArmKind.ONE_IN, 
         characters=41_000.0 if known else None,
         premature_needed=1.5 if known else None,
         interventions={} if name == NONE else {"grounding": 530, "dependency": 210, "completion": 40},
-        config=ARMS[name].to_json() if name in ARMS else {},
+        config=ARMS[name].config.to_json() if name in ARMS else {},
     )
 
 

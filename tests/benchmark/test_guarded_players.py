@@ -107,7 +107,7 @@ def test_guards_that_know_nothing_of_the_tools_save_it_too(play: Callable[..., E
     assert safe.overall.value >= 95
 
 
-HARMLESS = [config for name, config in ARMS.items() if name != "without-waiting"]
+HARMLESS = [arm.config for name, arm in ARMS.items() if name != "without-waiting"]
 """Every guard out and in. Without waiting a held call may cost a turn: that is what waiting is for."""
 
 
@@ -153,7 +153,7 @@ def test_no_guard_harms_an_agent_without_fault_anywhere(play: Callable[..., Epis
 @pytest.mark.parametrize("regime", list(Regime))
 def test_without_waiting_a_held_call_costs_a_turn_at_most(regime: Regime) -> None:
     """The score stays, and the rounds are those of the ticks that the held call lost."""
-    run, setting = run_of(regime, Surface.TEXT), Setting(config=ARMS["without-waiting"])
+    run, setting = run_of(regime, Surface.TEXT), Setting(config=ARMS["without-waiting"].config)
     for composition in ALL:
         plain = play_plain(composition, OracleAgent(plan=plan_of(composition)), run)
         episode = play_graph(composition, OracleAgent(plan=plan_of(composition)), run, setting)

@@ -166,7 +166,7 @@ def test_two_processes_play_what_one_plays() -> None:
 
 def test_arms_differ_from_each_other() -> None:
     """None is another one in disguise, but for ledger and waiting, which every guard on its own has beside it."""
-    configs = [config for name, config in ARMS.items() if name not in ("only-ledger", "only-waiting")]
+    configs = [str(arm.to_json()) for name, arm in ARMS.items() if name not in ("only-ledger", "only-waiting")]
     assert all(config not in configs[:n] for n, config in enumerate(configs))
     assert {NONE, ALL, *LEAVE_ONE_OUT, *ONE_IN} <= set(ARMS)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from asyncguard_benchmark.arms import ArmKind as ArmKind
 from asyncguard_benchmark.errors import DataError
 
 FORMAT = 1
@@ -51,21 +52,6 @@ class Setup:
         return f"{self.agent} · {self.player}{tools} · {self.regime} · {self.surface}"
 
 
-class ArmKind(StrEnum):
-    """What an arm is for."""
-
-    REFERENCE = "reference"
-    """No guards, or all."""
-    FAMILY = "family"
-    """The guards of one family, together."""
-    LEAVE_ONE_OUT = "leave_one_out"
-    ONE_IN = "one_in"
-    SHAM = "sham"
-    """Random rejections at the frequency of the arm with all guards."""
-    CONTROL = "control"
-    """An arm of the same guards again with another seed (A/A), or another control."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ArmFigures:
     """One arm in one setup."""
@@ -74,6 +60,9 @@ class ArmFigures:
     kind: ArmKind
     episodes: int
     """Episodes judged."""
+    inferred: int = 0
+    """How many of them were not played: a run under more switches, of which none that this arm lacks intervened, is
+    this arm's run, too."""
     errors: int
     """Infrastructure errors: excluded from every figure, and counted here."""
     valid: bool
@@ -263,7 +252,7 @@ class Detection:
     hits: int
     """Calls of this kind that the guard objected to."""
     precision: Interval | None
-    """Hits among its objections, in per cent (interval by bootstrap over source tasks)."""
+    """Hits among its objections, in per cent (a ratio of sums, linearised; dyadic-robust)."""
     recall: Interval | None
     """Hits among the calls of this kind."""
 
@@ -376,7 +365,7 @@ class Settings:
     configs: Mapping[str, str]
     """Arm -> digest of its guard configuration."""
     resamples: int
-    """Draws behind the max-t distribution and the bootstrap intervals."""
+    """Draws behind the max-t distribution."""
     margin: float = MARGIN
     most_errors: float = MOST_ERRORS
 
