@@ -7,7 +7,14 @@ import pytest
 
 from asyncguard_benchmark.executors.box_office import TOOLSET
 from asyncguard_benchmark.executors.executor import Executor
+from asyncguard_benchmark.loading import category_sub_tasks
+from asyncguard_benchmark.scenario import Category, Split, SubTask
 from tests.benchmark.builders import SUB_TASKS
+
+TASKS = [
+    *category_sub_tasks(Category.TICKET_PURCHASE),
+    *category_sub_tasks(Category.TICKET_PURCHASE, Split.WILD),
+]
 
 
 def office(task_id: str) -> Executor:
@@ -26,6 +33,24 @@ def choir() -> Executor:
     desk = office("tp-20")
     ask(desk, "open_session", email="choir@stmary.example", password="Tallis1585")
     return desk
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+def test_seats_holds_bookings_and_cases_of_a_state_fit(task: SubTask) -> None:
+    """A seat is held or sold if a hold or a booking has it, prices add up, and cases and bookings know each other."""
+    state = task.initial_state
+    taken = [(one, "held", one["total"]) for one in state["holds"].values()]
+    taken += [(one, "sold", one["paid"]) for one in state["bookings"].values() if one["status"] == "valid"]
+    for owned, status, price in taken:
+        seats = [state["seats"][owned["event_id"]][seat] for seat in owned["seats"]]
+        assert [seat["status"] for seat in seats] == [status] * len(seats)
+        assert sum(state["events"][owned["event_id"]]["prices"][seat["section"]] for seat in seats) == price
+        assert owned["customer"] in state["customers"]
+    assert sum(len(hold["seats"]) for hold in state["holds"].values()) == sum(
+        seat["status"] == "held" for plan in state["seats"].values() for seat in plan.values()
+    )
+    for key, case in state["cases"].items():
+        assert state["bookings"][case["booking_id"]]["case_id"] == key
 
 
 def test_nothing_of_a_customer_moves_without_a_session() -> None:
