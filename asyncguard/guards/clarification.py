@@ -84,7 +84,7 @@ def _stand_ins(call: Call, spec: ToolSpec, board: Scoreboard) -> dict[str, str]:
 def _is_stand_in(value: str, path: Path, task: str, board: Scoreboard) -> bool:
     folded = _SPACE.sub(" ", value.casefold()).strip()
     if _MARKS.fullmatch(folded):
-        return True  # evidence knows words, and these marks have none
+        return not board.evidence.shows(task, folded)
     if _SHAPES.fullmatch(folded) and _names_itself(folded, path):
         return True
     if _WORDS.fullmatch(folded) or _SHAPES.fullmatch(folded):
