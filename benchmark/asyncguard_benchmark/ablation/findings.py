@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from asyncguard_benchmark.arms import ArmKind as ArmKind
 from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.statistics.estimates import Interval as Interval
 
 FORMAT = 1
 """Version of the saved form."""
@@ -22,15 +23,6 @@ MOST_ERRORS = 0.02
 """Share of infrastructure errors above which an arm counts for nothing."""
 MARGIN = 1.0
 """Non-inferiority margin, in points: a guard that costs less does no harm."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """An estimate and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
