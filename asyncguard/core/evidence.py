@@ -12,8 +12,8 @@ from typing import Any
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:,\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _SPACE = re.compile(r"\s+")
-_EDGE = r"[\s\"'`(){}\[\],;:“”‘’«»]"
-"""What may stand beside a mark that stands by itself; not the letters of ``wait...``."""
+_EDGE = r"[\s\"'`(){}\[\],;:\u2018-\u201f\u00ab\u00bb]"
+"""What may stand beside a mark that stands by itself: space, brackets and quotes, not the letters of ``wait...``."""
 _PROSE_WORDS = 4
 
 

@@ -12,9 +12,9 @@ from asyncguard_benchmark.loading import shipped_sub_tasks
 from asyncguard_benchmark.scenario import Category, Composition, Kind, SubTask, Suite
 
 SHIPPED_COUNTS: Mapping[Suite, Mapping[Kind, int]] = {
-    Suite.MAIN: {Kind.S2: 6, Kind.C2: 6, Kind.S3: 6, Kind.C3: 6},
-    Suite.FOUR: {Kind.S4: 6, Kind.C4: 6},
-    Suite.LITE: {Kind.S2: 2, Kind.C2: 2, Kind.S3: 2, Kind.C3: 2},
+    Suite.MAIN: {Kind.S2: 120, Kind.C2: 132, Kind.S3: 240, Kind.C3: 220},
+    Suite.FOUR: {Kind.S4: 300, Kind.C4: 300},
+    Suite.LITE: {Kind.S2: 20, Kind.C2: 22, Kind.S3: 41, Kind.C3: 37},
 }
 """How many compositions of each kind ship with the package."""
 SHIPPED_SEED = 12
