@@ -16,7 +16,7 @@ _RECORD: dict[str, Any] = {"type": "object", "minProperties": 1, "additionalProp
 
 
 def _records(description: str, least: int = 1) -> dict[str, Any]:
-    return array(f"{description}: objects from field name to text or number", _RECORD, least)
+    return array(f"{description}: objects from field name to text or number; digits alone are a number", _RECORD, least)
 
 
 def _values(description: str) -> dict[str, Any]:
