@@ -29,33 +29,44 @@ class Belief(TaskProgress):
     """Progress of a sub-task as an agent sees it that makes calls which are not in its plan."""
 
     def __init__(self, plan: TaskPlan, attempts: Sequence[Attempt], question: str = "") -> None:
-        self._before: Attempt | None = None
-        self._meant: dict[int, int] = {}
+        self._before: tuple[Attempt, int | None] | None = None
         self._repeats: dict[int, int] = {}
+        self._vain: dict[int, Attempt] = {}
         self.attempts = tuple(attempts)
         """All its calls, in order."""
         super().__init__(plan, attempts, question)
 
     @override
     def _assign(self, attempt: Attempt) -> None:
-        before = self._before
-        if before is not None and _same(before, attempt):
-            position = self._meant.get(id(before))
-            if position is not None:
-                self._repeats[position] = self._repeats.get(position, 0) + 1
-                # Of two answers the later one is believed, though it may only say that there is nothing left to do.
-                if attempt.standing is not Standing.REJECTED:
-                    self._made[position] = attempt
+        repeated = self._repeated_by(attempt)
+        if repeated is not None:
+            self._repeats[repeated] = self._repeats.get(repeated, 0) + 1
+            # Of two answers the later one is believed, though it may only say that there is nothing left to do.
+            if attempt.standing is not Standing.REJECTED:
+                self._made[repeated] = attempt
             return
-        self._before = attempt
         position = self._position_for(attempt)
+        self._before = (attempt, position)
         if position is None:
             return
-        self._meant[id(attempt)] = position
         if self._in_vain(attempt):
+            self._vain[position] = attempt
             self._refused[position] = self._refused.get(position, 0) + 1
         else:
             self._made[position] = attempt
+
+    def _repeated_by(self, attempt: Attempt) -> int | None:
+        """The step whose call an attempt says a second time, or None.
+
+        Two calls in a row that say the same never stand for two steps: swapping them would change nothing, and the
+        steps of a sub-task are strictly ordered. Wrong calls may, so that a third one stands for the next step.
+        """
+        if self._before is None:
+            return None
+        before, position = self._before
+        executed = before.standing is not Standing.REJECTED and before.tool != UNREADABLE
+        same = executed and before.tool == attempt.tool and before.arguments == attempt.arguments
+        return position if same and position is not None and not self.repeats(position) else None
 
     def _position_for(self, attempt: Attempt) -> int | None:
         if attempt.tool == UNREADABLE:
@@ -72,19 +83,10 @@ class Belief(TaskProgress):
         """How often the call of a step was said again, executed or refused."""
         return self._repeats.get(position, 0)
 
-    def last_refusal(self, position: int) -> str | None:
-        """What the latest refusal of a step said."""
-        said = [
-            each.response for each in self.attempts if self._meant.get(id(each)) == position and self._in_vain(each)
-        ]
-        return said[-1] if said else None
+    def position_of(self, attempt: Attempt) -> int | None:
+        """The step that a call stands for as the last word, or None."""
+        return next((position for position, made in self._made.items() if made is attempt), None)
 
-
-def _same(before: Attempt, attempt: Attempt) -> bool:
-    """Whether a call repeats one that was not refused.
-
-    Two calls in a row that say the same never stand for two steps: swapping them would change nothing, and the steps of
-    a sub-task are strictly ordered.
-    """
-    executed = before.standing is not Standing.REJECTED and before.tool != UNREADABLE
-    return executed and before.tool == attempt.tool and before.arguments == attempt.arguments
+    def latest_in_vain(self, position: int) -> Attempt | None:
+        """The latest try at a step that came to nothing."""
+        return self._vain.get(position)

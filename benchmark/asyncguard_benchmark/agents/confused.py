@@ -6,6 +6,7 @@ from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
 from asyncguard_benchmark.agents.belief import Belief
+from asyncguard_benchmark.agents.mixups import foreign_call
 from asyncguard_benchmark.agents.progress import TaskProgress
 from asyncguard_benchmark.agents.schedulers import OracleAgent
 from asyncguard_benchmark.agents.simulated import Decision
@@ -34,9 +35,4 @@ class ConfusedAgent(OracleAgent):
         position = task.next_position
         if position is None or task.refusals(position):
             return call
-        own = {step.tool for step in task.plan.steps}
-        for other in (each for each in tasks if each is not task):
-            for step in other.plan.steps:
-                if step.tool not in own and not step.operands and not step.derivations:
-                    return CallAction(task_id=call.task_id, tool=step.tool, arguments=step.arguments)
-        return call
+        return foreign_call(task, tasks) or call

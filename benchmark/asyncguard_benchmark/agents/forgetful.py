@@ -35,7 +35,7 @@ class ForgetfulAgent(OracleAgent):
         if not isinstance(task, Belief) or not task.attempts:
             return None
         last = task.attempts[-1]
-        made = next((n for n in range(len(task.plan.steps)) if task.made(n) is last), None)
+        made = task.position_of(last)
         if made is None or last.standing is not Standing.OPEN or task.repeats(made):
             return None
         return CallAction(task_id=last.task_id, tool=last.tool, arguments=last.arguments)

@@ -1,15 +1,14 @@
 """An agent that declares all tasks done while they are not."""
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
 from asyncguard_benchmark.agents.progress import TaskProgress
 from asyncguard_benchmark.agents.schedulers import OracleAgent
 from asyncguard_benchmark.agents.simulated import Decision
-from asyncguard_benchmark.agents.transcript import claims_completion
+from asyncguard_benchmark.agents.transcript import answers_to_claims
 from asyncguard_benchmark.protocol.actions import Completed, Idle
 
 
@@ -23,14 +22,8 @@ class NeglectfulAgent(OracleAgent):
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
         """Decides about the sub-tasks that it has in mind."""
         tasks = self.progress(messages, TaskProgress)
-        reminders = "\n".join(_answers_to_claims(messages))
+        reminders = "\n".join(answers_to_claims(messages))
         first, *others = tasks
         minded = [task for task in others if task.plan.task_id in reminders or task.begun]
         decision = self.decide([first, *minded])
         return Completed() if isinstance(decision, Idle) else decision
-
-
-def _answers_to_claims(messages: Sequence[BaseMessage]) -> Iterator[str]:
-    for before, after in pairwise(messages):
-        if isinstance(before, AIMessage) and claims_completion(before) and isinstance(after, HumanMessage):
-            yield str(after.text)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asyncguard_benchmark.executors.catalogue import tools_of
+from asyncguard_benchmark.executors.declarations import Tool
 from asyncguard_benchmark.pointers import parts, put, resolve
 from asyncguard_benchmark.scenario import Composition, GoldCall, SourceKind, SubTask
 
@@ -46,6 +47,10 @@ class PlanStep:
     """JSON pointer into the arguments -> where the value comes from."""
     derivations: Mapping[str, Derivation] = field(default_factory=dict)
     """JSON pointer into the arguments -> what is worked out for it; empty but in the wild split."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """JSON schema of the arguments, as the API list shows it."""
+    head: Tool | None = None
+    """The tool itself if it is a pure function without state, which one may compute in one's head; None otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +79,8 @@ def plan_of(composition: Composition) -> Plan:
 
 
 def _step(task: SubTask, call: GoldCall) -> PlanStep:
-    schema = tools_of(task)[call.tool].parameters
+    tool = tools_of(task)[call.tool]
+    schema = tool.parameters
     arguments: Mapping[str, Any] = call.arguments
     operands, derivations = {}, {}
     for place, source in call.sources.items():
@@ -84,7 +90,14 @@ def _step(task: SubTask, call: GoldCall) -> PlanStep:
         elif source.call is not None and source.pointer is not None:
             operands[place] = Operand(call=source.call, pointer=source.pointer, schema=schema_at(schema, place))
             arguments = put(arguments, place, None)
-    return PlanStep(tool=call.tool, arguments=arguments, operands=operands, derivations=derivations)
+    return PlanStep(
+        tool=call.tool,
+        arguments=arguments,
+        operands=operands,
+        derivations=derivations,
+        parameters=schema,
+        head=None if tool.reads or tool.writes else tool,
+    )
 
 
 def schema_at(schema: Mapping[str, Any], pointer: str) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Where a sub-task stands: its plan laid beside what the conversation says."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -38,8 +38,13 @@ class TaskProgress:
         """What messages have said for this sub-task: its question and its results so far."""
         self._made: dict[int, Attempt] = {}
         self._refused: dict[int, int] = {}
+        self._next = 0
         for attempt in attempts:
             self._assign(attempt)
+            while self._next in self._made:
+                self._next += 1
+        self.waiting = any(attempt.standing is Standing.OPEN for attempt in self._made.values())
+        """Whether a call has no result yet."""
 
     def _assign(self, attempt: Attempt) -> None:
         """Gives an attempt to the earliest step without one that uses its tool; a refused one leaves the step free."""
@@ -60,17 +65,12 @@ class TaskProgress:
     @property
     def next_position(self) -> int | None:
         """Index of the first step that is still to be made, or None."""
-        return next((n for n in range(len(self.plan.steps)) if n not in self._made), None)
+        return self._next if self._next < len(self.plan.steps) else None
 
     @property
     def remaining(self) -> int:
         """How many steps are still to be made."""
         return len(self.plan.steps) - len(self._made)
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a call has no result yet."""
-        return any(attempt.standing is Standing.OPEN for attempt in self._made.values())
 
     def made(self, position: int) -> Attempt | None:
         """The call that stands for a step, or None."""
@@ -124,7 +124,10 @@ _P = TypeVar("_P", bound=TaskProgress)
 
 
 def progress_of(
-    plan: Plan, attempts: Sequence[Attempt], questions: Mapping[str, str], kind: type[_P]
+    plan: Plan,
+    attempts: Sequence[Attempt],
+    questions: Mapping[str, str],
+    kind: Callable[[TaskPlan, Sequence[Attempt], str], _P],
 ) -> tuple[_P, ...]:
     """Where every sub-task stands.
 
@@ -132,7 +135,7 @@ def progress_of(
         plan: What is to be done.
         attempts: What was done.
         questions: Sub-task id -> its question, as far as messages tell.
-        kind: How calls are laid to steps.
+        kind: Makes the progress of one sub-task from its plan, its calls and its question.
     """
     return tuple(
         kind(task, [each for each in attempts if each.task_id == task.task_id], questions.get(task.task_id, ""))

@@ -1,25 +1,25 @@
 """Agents that hold a symbolic plan: `decide` says what to do from where the sub-tasks stand."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
-from asyncguard_benchmark.agents.plan import Plan
+from asyncguard_benchmark.agents.plan import Plan, TaskPlan
 from asyncguard_benchmark.agents.progress import TaskProgress, progress_of
 from asyncguard_benchmark.agents.reading import MessageReader, read_message, read_questions
 from asyncguard_benchmark.agents.speaking import Decision, SpeakingAgent
 from asyncguard_benchmark.agents.transcript import Attempt, read_transcript
 from asyncguard_benchmark.protocol.actions import CallAction
 
-__all__ = ["Decision", "SimulatedAgent", "call_of"]
+__all__ = ["Decision", "PlanningAgent", "SimulatedAgent", "call_of"]
 
 _P = TypeVar("_P", bound=TaskProgress)
 
 
-class SimulatedAgent(SpeakingAgent):
+class PlanningAgent(SpeakingAgent):
     """An agent that knows which tool comes next and where values come from, and takes the values from messages.
 
     It sees the messages it is sent and its plan, and nothing else: neither ground truth nor what a guard holds.
@@ -29,6 +29,19 @@ class SimulatedAgent(SpeakingAgent):
     """Which tool comes next and where values come from; holds no value of a result."""
     reader: MessageReader = read_message
     """Reads the messages of the front end that the agent runs behind."""
+
+    def progress(
+        self, messages: Sequence[BaseMessage], kind: Callable[[TaskPlan, Sequence[Attempt], str], _P]
+    ) -> tuple[_P, ...]:
+        """Where every sub-task stands, as the conversation shows it."""
+        task_ids = [task.task_id for task in self.plan.tasks]
+        attempts = read_transcript(messages, task_ids, self.reader, self.task_argument)
+        return progress_of(self.plan, attempts, read_questions(messages), kind)
+
+
+class SimulatedAgent(PlanningAgent):
+    """A planning agent that decides from the progress of its sub-tasks alone."""
+
     most_refusals: int = 8
     """Refusals of one step after which it gives the sub-task up."""
 
@@ -40,15 +53,6 @@ class SimulatedAgent(SpeakingAgent):
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
         """Decides from the calls that the conversation shows."""
         return self.decide(self.progress(messages, TaskProgress))
-
-    def progress(self, messages: Sequence[BaseMessage], kind: type[_P]) -> tuple[_P, ...]:
-        """Where every sub-task stands, as the conversation shows it."""
-        return progress_of(self.plan, self.attempts(messages), read_questions(messages), kind)
-
-    def attempts(self, messages: Sequence[BaseMessage]) -> tuple[Attempt, ...]:
-        """Its own calls in the conversation, each with what became of it."""
-        task_ids = [task.task_id for task in self.plan.tasks]
-        return read_transcript(messages, task_ids, self.reader, self.task_argument)
 
 
 def call_of(task: TaskProgress, position: int, values: dict[str, Any]) -> CallAction:

@@ -7,11 +7,12 @@ behind any front end, and able to be copied and replayed.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from asyncguard_benchmark.agents.reading import MessageReader, Outcome, Standing, read_message
+from asyncguard_benchmark.agents.reading import MessageReader, Outcome, Standing, read_message, words_of
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
 from asyncguard_benchmark.protocol.actions import ALL_COMPLETED, CallAction, Completed, Malformed, read_text
 from asyncguard_benchmark.protocol.entries import signature
@@ -81,6 +82,15 @@ def claims_completion(message: AIMessage) -> bool:
         return False
     text = str(message.text)
     return text.strip() == ALL_COMPLETED or isinstance(read_text(text, ()), Completed)
+
+
+def answers_to_claims(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
+    """For each time that the agent said that all is completed: what the answer said in words, results left out."""
+    return tuple(
+        words_of(after)
+        for before, after in pairwise(messages)
+        if isinstance(before, AIMessage) and claims_completion(before)
+    )
 
 
 def _own_calls(message: AIMessage, task_ids: Collection[str], task_argument: str) -> Iterator[Attempt]:

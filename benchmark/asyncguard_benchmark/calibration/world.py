@@ -1,0 +1,87 @@
+"""One sub-task's world, with everything that was ever tried in it remembered.
+
+A sub-task's results and verdict depend on nothing but its own calls in their order. So the calls form a tree: a node is
+a history, an edge is a call with its response. Executing and scoring happen once for each node, with the executor and
+the scorers of the benchmark; every further run that comes the same way reads them off.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from asyncguard_benchmark.environment import CallRecord
+from asyncguard_benchmark.executors.catalogue import fresh_executor
+from asyncguard_benchmark.executors.executor import copy_json
+from asyncguard_benchmark.scenario import SubTask
+from asyncguard_benchmark.scorers import checks
+from asyncguard_benchmark.scorers.evidence import Evidence, Replay, replay
+from asyncguard_benchmark.scorers.labels import CallLabels, labels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the scorers say of one history."""
+
+    trajectory: bool
+    state: bool
+    accurate: bool
+    functions: frozenset[str]
+    """Names of the tools that were called."""
+    parameters: Mapping[str, frozenset[str]]
+    """Tool -> labels of the arguments of its last call."""
+
+
+@dataclass(kw_only=True)
+class Node:
+    """A history of calls; grows branches as they are tried."""
+
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    branches: dict[str, tuple[str, "Node"]] = field(default_factory=dict)
+    """Call as text -> its response and the history with it."""
+    verdict: Verdict | None = None
+
+
+class World:
+    """All histories of one sub-task that were tried so far."""
+
+    def __init__(self, task: SubTask) -> None:
+        self.task = task
+        self.root = Node()
+        self.gold_labels: tuple[CallLabels, ...] = labels(task, task.gold)
+        self._gold: Replay = replay(task, task.gold)
+
+    def call(self, node: Node, tool: str, arguments: Mapping[str, Any]) -> tuple[str, Node]:
+        """The response to a call after a history, and the history with it."""
+        # Not JSON: writing that takes longer than the rest of a call, and equal text means equal arguments here, too.
+        name = f"{tool} {arguments!r}"
+        found = node.branches.get(name)
+        if found is None:
+            calls = (*node.calls, (tool, copy_json(dict(arguments))))
+            found = node.branches[name] = (self._response(calls), Node(calls=calls))
+        return found
+
+    def _response(self, calls: tuple[tuple[str, Mapping[str, Any]], ...]) -> str:
+        executor = fresh_executor(self.task)
+        return [executor.call(tool, arguments) for tool, arguments in calls][-1]
+
+    def verdict(self, node: Node) -> Verdict:
+        """What the scorers say of a history."""
+        if node.verdict is None:
+            node.verdict = self._verdict(node)
+        return node.verdict
+
+    def _verdict(self, node: Node) -> Verdict:
+        records = tuple(
+            CallRecord(number=n, task_id=self.task.id, tool=tool, arguments=arguments, response="", issued=n, due=n)
+            for n, (tool, arguments) in enumerate(node.calls)
+        )
+        made = labels(self.task, records)
+        evidence = Evidence(task=self.task, records=records, gold=self._gold, made=replay(self.task, records))
+        trajectory, state = checks.trajectory(evidence), checks.state(evidence)
+        return Verdict(
+            trajectory=trajectory,
+            state=state,
+            accurate=trajectory and state and checks.result(evidence),
+            functions=frozenset(each.function for each in made),
+            parameters={each.function: frozenset(each.parameters) for each in made},
+        )
