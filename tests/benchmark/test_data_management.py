@@ -202,6 +202,8 @@ def test_means_are_rounded_half_away_from_zero() -> None:
     """On both sides of zero."""
     assert ask("describe_numbers", values=[0.01, 0.02])["mean"] == 0.02
     assert ask("describe_numbers", values=[-0.01, -0.02])["mean"] == -0.02
+    thirds = [{"k": "x", "n": 1}, {"k": "x", "n": 0}, {"k": "x", "n": 1}]
+    assert ask("aggregate_by", records=thirds, key="k", measure="n")["groups"][0]["mean"] == 0.67
 
 
 def test_an_overlay_tells_what_gave_way() -> None:
