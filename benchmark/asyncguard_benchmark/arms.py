@@ -22,6 +22,7 @@ TIMING = "timing"
 CONTENT = "content"
 SHAM = "sham"
 SHADOW = "shadow"
+DROPPED = "dropped"
 
 SWITCHES: tuple[str, ...] = (*GUARD_NAMES, *FEATURE_NAMES)
 """Everything that can be on or off."""
@@ -56,6 +57,8 @@ class Arm:
     """Whether the agent is told why a call was refused, or only that it was."""
     sham: bool = False
     """Whether calls are refused at random, as often and in the words of the same episode with all guards."""
+    drops: int | None = None
+    """The one call that is refused whatever it is, by its number from 0: a run is compared with it."""
 
     @property
     def switched_on(self) -> frozenset[str]:
@@ -64,7 +67,7 @@ class Arm:
 
     def to_json(self) -> dict[str, Any]:
         """Everything that the arm says, as plain JSON."""
-        return {**self.config.to_json(), "wording": self.wording, "sham": self.sham}
+        return {**self.config.to_json(), "wording": self.wording, "sham": self.sham, "drops": self.drops}
 
 
 def _exactly(*names: str) -> GuardConfig:
@@ -115,13 +118,19 @@ def coalition_name(switches: frozenset[str]) -> str:
 
 
 def arm_of(name: str) -> Arm:
-    """An arm by name: one of `ARMS`, or exactly the switches that the name joins by "+".
+    """An arm by name.
+
+    It is one of `ARMS`, or exactly the switches that the name joins by "+", or no guards and one call dropped, as in
+    ``dropped-3``.
 
     Raises:
-        UnknownNameError: it is neither.
+        UnknownNameError: it is none of these.
     """
     if name in ARMS:
         return ARMS[name]
+    beginning, _, number = name.partition("-")
+    if beginning == DROPPED and number.isdecimal():
+        return Arm(kind=ArmKind.CONTROL, config=GuardConfig.none(), drops=int(number))
     names = [] if name == _NOTHING else name.split("+")
     unknown = sorted(set(names) - set(SWITCHES))
     if unknown:

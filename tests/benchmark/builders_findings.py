@@ -48,6 +48,7 @@ def effect(name: str, against: str, points: float, *, family: str = "arms agains
         arm=name,
         against=against,
         pairs=712,
+        against_value=4.0 if against == NONE else 92.0,
         difference=around(points, 2.4),
         standard_error=1.2,
         naive_error=0.9,
@@ -93,7 +94,12 @@ def study(agent: str = "eager", regime: str = "fixed1", player: str = "graph") -
         arms=arms,
         effects=effects,
         shapley=shapley(),
-        sham=fd.Sham(effect=effect("sham", NONE, -0.5), rejections_wanted=530, rejections_made=512),
+        sham=fd.Sham(
+            effect=effect("sham", NONE, -0.5),
+            beside_features=effect("sham", "features", 0.25, family="sham against features"),
+            rejections_wanted=530,
+            rejections_made=512,
+        ),
         same=(effect(ALL, f"{ALL}@1", 0.25, family="the same again"),),
         flips=(
             fd.Flip(composition="S2-001", seed=0, arm=ALL, against=NONE, gained=True),

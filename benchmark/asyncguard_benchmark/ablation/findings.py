@@ -109,6 +109,8 @@ class Effect:
     arm: str
     against: str
     pairs: int
+    against_value: float
+    """Overall of the arm that it is compared with, on these pairs, in per cent."""
     difference: Interval
     """Of overall, in points; dyadic-robust."""
     standard_error: float
@@ -172,6 +174,8 @@ class Sham:
 
     effect: Effect
     """The sham against no guards."""
+    beside_features: Effect
+    """The sham against the features of the runtime without guards: refusals alone."""
     rejections_wanted: int
     """Rejections in the paired runs with all guards."""
     rejections_made: int

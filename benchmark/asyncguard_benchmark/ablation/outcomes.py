@@ -32,6 +32,8 @@ class Outcome:
     overall: bool
     accurate: tuple[bool, ...]
     """By sub-task."""
+    calls: int
+    """Calls that reached a tool."""
     rounds: int
     ticks: int
     premature_needed: int
@@ -77,6 +79,7 @@ def outcome_of(episode: Episode, judged: Score | None = None) -> Outcome:
         involved=frozenset(settings.get("involved", ())) & switches | (switches & _FEATURES),
         overall=judged.overall,
         accurate=tuple(task.accurate for task in judged.sub_tasks),
+        calls=len(episode.trajectory),
         rounds=judged.counters.rounds,
         ticks=judged.counters.ticks,
         premature_needed=sum(task.premature_needed for task in judged.sub_tasks),

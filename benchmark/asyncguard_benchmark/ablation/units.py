@@ -1,14 +1,15 @@
 """An episode under all arms: the unit in which an ablation is played, on several processes, and resumed."""
 
 import multiprocessing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from asyncguard_benchmark.ablation.lattice import Lattice, Switches
 from asyncguard_benchmark.ablation.outcomes import Outcome, characters_of, outcome_of
+from asyncguard_benchmark.ablation.shadowing import JudgedRun, continuations, judged_run
 from asyncguard_benchmark.ablation.shapley import of_episode
-from asyncguard_benchmark.arms import ALL, FEATURES, SHAM, arm_of, coalition_name
+from asyncguard_benchmark.arms import ALL, FEATURES, SHADOW, SHAM, arm_of, coalition_name
 from asyncguard_benchmark.campaign import Cell, Condition, EpisodeKey, Played, key_of, play
 from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.scenario import Composition
@@ -35,6 +36,8 @@ class Unit:
     arms: tuple[str, ...]
     game: Game | None = None
     """Whether and how the effect is shared out."""
+    shadow: bool = False
+    """Whether guards are laid beside the unguarded run, and its calls judged."""
     infers: bool = True
     """Whether runs that are known by others are not played; only for agents that do the same in the same episode."""
 
@@ -63,7 +66,9 @@ class UnitResult:
     shares: Mapping[str, float] | None
     """Shapley values of the game; None without one, or where it failed."""
     explored: int
-    """Runs that were played or known for the game."""
+    """Runs that were played or known for arms and game."""
+    judged: JudgedRun | None
+    """The calls of the unguarded run; None if nobody asked, or where an episode failed."""
     episodes: tuple[Episode, ...]
     """Played now."""
     failures: tuple[Failure, ...]
@@ -74,8 +79,8 @@ class Task:
     """A unit and what is known of it."""
 
     unit: Unit
-    known: tuple[Outcome, ...] = ()
-    """Outcomes of episodes that were played before."""
+    known: tuple[Episode, ...] = ()
+    """Episodes of it that were played before."""
 
 
 @dataclass(kw_only=True)
@@ -86,19 +91,23 @@ class _Playing:
     episodes: list[Episode] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
-    def arm(self, name: str) -> Outcome:
-        """Plays an arm, unless it was played before."""
-        for known in self.task.known:
-            if known.arm == name:
-                return known
+    def episode(self, name: str) -> Episode:
+        """The episode under an arm; played, unless it was before."""
         cell = self.task.unit.cell(name)
+        for known in self.task.known:
+            if known.settings["arm"] == name:
+                return known
         try:
             played = _with_length(play(cell))
         except Exception as error:
             self.failures.append(Failure(key=key_of(cell), error=f"{type(error).__name__}: {error}"))
             raise _FailedError from error
         self.episodes.append(played.episode)
-        return outcome_of(played.episode)
+        return played.episode
+
+    def outcome(self, name: str) -> Outcome:
+        """The same, judged."""
+        return outcome_of(self.episode(name))
 
 
 class _FailedError(Exception):
@@ -115,8 +124,8 @@ def _with_length(played: Played) -> Played:
 def play_unit(task: Task) -> UnitResult:
     """Plays what has to be played for every arm of a unit, and for its game."""
     unit, playing = task.unit, _Playing(task=task)
-    plain = [known for known in task.known if _in_lattice(known.arm)] if unit.infers else []
-    lattice = Lattice(lambda switches: playing.arm(_name_of(unit, switches)), plain)
+    plain = [known for known in task.known if _in_lattice(known.settings["arm"])] if unit.infers else []
+    lattice = Lattice(lambda switches: playing.outcome(_name_of(unit, switches)), map(outcome_of, plain))
     outcomes: dict[str, Outcome] = {}
     inferred: set[str] = set()
     for name in sorted(unit.arms, key=lambda arm: (not _in_lattice(arm), -len(arm_of(arm).switched_on))):
@@ -134,20 +143,21 @@ def play_unit(task: Task) -> UnitResult:
         inferred=frozenset(inferred),
         shares=shares,
         explored=len(lattice.intervals),
+        judged=_judged(playing),
         episodes=tuple(playing.episodes),
         failures=tuple(playing.failures),
     )
 
 
 def _played(name: str, playing: _Playing, lattice: Lattice) -> Outcome:
-    outcome = playing.arm(name)
+    outcome = playing.outcome(name)
     return lattice.add(outcome) if _in_lattice(name) else outcome
 
 
 def _in_lattice(name: str) -> bool:
     """Whether an arm is told by its switches alone."""
     arm = arm_of(name)
-    return arm.wording and not arm.sham and not arm.config.shadow
+    return arm.wording and not arm.sham and not arm.config.shadow and arm.drops is None
 
 
 def _name_of(unit: Unit, switches: Switches) -> str:
@@ -178,6 +188,16 @@ def _shares(unit: Unit, lattice: Lattice) -> Mapping[str, float] | None:
         return None
 
 
+def _judged(playing: _Playing) -> JudgedRun | None:
+    if not playing.task.unit.shadow:
+        return None
+    try:
+        shadowed = playing.episode(SHADOW)
+        return judged_run(shadowed, {name: playing.episode(name) for name in continuations(shadowed)})
+    except _FailedError:
+        return None
+
+
 def play_units(tasks: Sequence[Task], jobs: int) -> Iterator[UnitResult]:
     """Plays units, in the order given.
 
@@ -196,14 +216,11 @@ def play_units(tasks: Sequence[Task], jobs: int) -> Iterator[UnitResult]:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def by_unit(outcomes: Iterable[tuple[EpisodeKey, Outcome]]) -> Mapping[EpisodeKey, tuple[Outcome, ...]]:
-    """Known outcomes by the unit that they belong to: their key without arm and digest."""
-    found: dict[EpisodeKey, list[Outcome]] = {}
-    for key, outcome in outcomes:
-        found.setdefault(replace(key, arm="", config=""), []).append(outcome)
-    return {key: tuple(several) for key, several in found.items()}
-
-
 def unit_key(unit: Unit) -> EpisodeKey:
-    """The key under which `by_unit` finds what is known of a unit."""
-    return replace(key_of(unit.cell(unit.arms[0])), arm="", config="")
+    """What all episodes of a unit have in common."""
+    return without_arm(key_of(unit.cell(unit.arms[0])))
+
+
+def without_arm(key: EpisodeKey) -> EpisodeKey:
+    """The part of a key that all episodes of a unit share."""
+    return replace(key, arm="", config="")

@@ -1,7 +1,7 @@
 """Estimates with an error, and their intervals by Student's distribution."""
 
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from statistics import NormalDist
 
 _NORMAL = NormalDist()
@@ -43,8 +43,10 @@ class Estimate:
 
     @property
     def t(self) -> float:
-        """The estimate in standard errors; 0 if both are 0."""
-        return self.value / self.error if self.error else 0.0
+        """The estimate in standard errors; 0 if it is 0."""
+        if not self.value:
+            return 0.0
+        return self.value / self.error if self.error else inf
 
     @property
     def z(self) -> float:

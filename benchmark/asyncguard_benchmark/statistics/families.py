@@ -18,13 +18,19 @@ DRAWS = 2000
 
 
 def max_t(
-    tests: Mapping[str, Sequence[float]], sources: Sequence[Sources], *, draws: int = DRAWS, seed: int = 0
+    tests: Mapping[str, Sequence[float]],
+    sources: Sequence[Sources],
+    *,
+    observed: Mapping[str, float] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> dict[str, float]:
     """Adjusted p of each test of a mean against 0: the chance that the largest statistic of the family gets so large.
 
     Args:
         tests: Name -> observations, all over the same compositions.
         sources: What each observation is made of.
+        observed: Standard score of each test, at least 0, if not that of the plain mean of its observations.
         draws: How many draws of the joint distribution.
         seed: Of the draws.
     """
@@ -39,9 +45,9 @@ def max_t(
     found = {}
     for name, values in tests.items():
         # Few sources make large statistics of little surprise: compared is what is as surprising without that.
-        statistic = mean_of(values, sources).z if any(values) else 0.0
+        statistic = mean_of(values, sources).z if observed is None else observed[name]
         # The data are one draw of their own, so p is never 0.
-        found[name] = (1 + sum(each >= statistic for each in largest)) / (1 + len(largest)) if statistic else 1.0
+        found[name] = (1 + sum(each >= statistic for each in largest)) / (1 + draws) if statistic else 1.0
     return found
 
 
