@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
+from asyncguard_benchmark.arms import ARMS
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.names import PERSONA_NAMES
+from asyncguard_benchmark.roster import AGENTS
+from tests.benchmark.builders import LITE
 
 ROOT = Path(__file__).parents[2]
-RUN = ("run", "--agents", "eager", "--compositions", "S2-00", "--out")
+SIX = ",".join(each.id for each in LITE[:6])
+RUN = ("run", "--agents", "eager", "--suite", "lite", "--compositions", SIX, "--no-messages", "--out")
 
 
 def bench(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -86,21 +91,33 @@ def test_lists_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
     """Every list in JSON, and one as a table."""
     found = answer(capsys, "list")
     assert {name: len(rows) for name, rows in found.items()} == {
-        "tasks": 24,
-        "compositions": 24,
-        "agents": 3,
+        "tasks": 358,
+        "compositions": 712,
+        "agents": len(AGENTS) + len(PERSONA_NAMES),
         "players": 3,
-        "arms": 30,
+        "arms": len(ARMS),
     }
     assert main(["list", "arms"]) == 0
     assert "without-grounding" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_shipped_data_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
     """No problem, in words and in JSON."""
-    assert main(["validate"]) == 0
-    assert "solved by the oracle" in capsys.readouterr().out
-    assert answer(capsys, "validate")["problems"] == []
+    found = answer(capsys, "validate", "--jobs", "1")
+    assert found["problems"] == []
+    assert found["compositions"] == {"main": 712, "four": 600, "lite": 120}
+    assert sum(found["tasks"].values()) == 358
+    assert found["wild"] >= 80
+
+
+def test_a_category_is_proved_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """In words and in JSON; an unknown code is refused."""
+    assert main(["validate", "--category", "NO,TP*"]) == 0
+    assert "44 tasks and 13 of the wild split: no problems" in capsys.readouterr().out
+    assert answer(capsys, "validate", "--category", "SC") == {"main": 18, "wild": 6, "problems": []}
+    with pytest.raises(SystemExit):
+        main(["validate", "--category", "XX"])
 
 
 def test_a_run_is_saved_scored_and_not_repeated(tmp_path: Path) -> None:
@@ -190,7 +207,7 @@ def test_failures_are_explained_on_demand(tmp_path: Path, capsys: pytest.Capture
     assert main([*RUN, str(file), "--jobs", "1", "--arms", "none"]) == 0
     capsys.readouterr()
     assert main(["score", str(file), "--explain"]) == 0
-    assert "differing_argument at set_alert.symbol: expected" in capsys.readouterr().err
+    assert "differing_argument at write_number.value: expected 57371.63264, found" in capsys.readouterr().err
 
 
 def test_an_unknown_composition_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
