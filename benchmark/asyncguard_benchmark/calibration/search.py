@@ -7,9 +7,10 @@ differs where the published row does not tell.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
+from asyncguard_benchmark.calibration.ensembles import Chosen, Played
 from asyncguard_benchmark.calibration.figures import MAIN_COLUMNS, SPLIT_COLUMNS, Figures, fit
 from asyncguard_benchmark.calibration.pool import Pool, Trial
 from asyncguard_benchmark.calibration.slopes import nearness, slopes, step_towards
@@ -27,6 +28,8 @@ _NEAREST = 160
 """Played points from which slopes are learnt."""
 _CAUTION = 60.0
 """Points squared."""
+_WIDENING = 4
+"""Points that are played in a round for a model with too few that fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +37,9 @@ class Plan:
     """How long to look."""
 
     seed: int = 0
-    spread: int = 300
+    spread: int = 120
     """Points over the whole box."""
-    rounds: int = 16
+    rounds: int = 10
     proposals: int = 2
     """Points that each model proposes in a round."""
     step: float = 0.12
@@ -46,19 +49,6 @@ class Plan:
     def trials(self) -> Callable[[int], int]:
         """Trials by number of models."""
         return lambda models: self.spread + self.rounds * self.proposals * models
-
-
-@dataclass(kw_only=True)
-class Played:
-    """Points with their figures."""
-
-    points: list[Point] = field(default_factory=list)
-    figures: list[Figures] = field(default_factory=list)
-
-    def add(self, point: Point, figures: Figures) -> None:
-        """Takes in one more."""
-        self.points.append(point)
-        self.figures.append(figures)
 
 
 def search(
@@ -79,6 +69,25 @@ def search(
         points = [point for model in models for point in _proposals(model, played, plan, random)]
         _play(points, pool, played, told)
     return played
+
+
+def widen(thin: Sequence[Chosen], pool: Pool, plan: Plan, played: Played, number: int) -> None:
+    """Plays more points near the fitting ones of models that have too few.
+
+    Args:
+        thin: Which models, with what fits them so far.
+        pool: Plays and remembers.
+        plan: How far to step.
+        played: Takes in what is played.
+        number: Of this round, for its draws.
+    """
+    random = Random(f"{plan.seed} widening {number}")
+    points = [
+        _proposal(each.model.main, played, random.choice(each.indices), plan.step / 2, random)
+        for each in thin
+        for _ in range(_WIDENING)
+    ]
+    _play(points, pool, played, lambda _: None)
 
 
 def _play(points: Sequence[Point], pool: Pool, played: Played, told: Callable[[int], None]) -> None:
@@ -102,7 +111,9 @@ def _proposal(target: Figures, played: Played, start: int, step: float, random: 
     rows = [_scaled(each, columns) for each in played.figures]
     near = sorted(range(len(rows)), key=lambda n: -nearness(rows[n], here, _WIDTH))[:_NEAREST]
     jacobian = slopes(
-        [played.points[n] for n in near], [rows[n] for n in near], [nearness(rows[n], here, _WIDTH) + 1e-3 for n in near]
+        [played.points[n] for n in near],
+        [rows[n] for n in near],
+        [nearness(rows[n], here, _WIDTH) + 1e-3 for n in near],
     )
     moved = inside([each + random.gauss(0, step) for each in played.points[start]])
     shift = [b - a for a, b in zip(played.points[start], moved, strict=True)]

@@ -15,6 +15,7 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "neglect": (0.002, 0.5),
     "dropout": (0.002, 0.4),
     "slip": (0.005, 0.6),
+    "sprawl": (0.02, 0.95),
     "confusion": (0.001, 0.3),
     "untidy": (0.001, 0.25),
     "garbled": (0.001, 0.1),

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asyncguard_benchmark.environment import CallRecord
-from asyncguard_benchmark.executors.catalogue import fresh_executor
-from asyncguard_benchmark.executors.executor import copy_json
+from asyncguard_benchmark.executors.catalogue import fresh_executor, tools_of
+from asyncguard_benchmark.executors.executor import Executor, copy_json
 from asyncguard_benchmark.scenario import SubTask
 from asyncguard_benchmark.scorers import checks
+from asyncguard_benchmark.scorers.canonical import canonical
 from asyncguard_benchmark.scorers.evidence import Evidence, Replay, replay
 from asyncguard_benchmark.scorers.labels import CallLabels, labels
 
@@ -36,6 +37,9 @@ class Node:
     """A history of calls; grows branches as they are tried."""
 
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    results: tuple[str, ...] = ()
+    executor: Executor | None = None
+    """The world after this history, until the next call takes it further or the history is judged."""
     branches: dict[str, tuple[str, "Node"]] = field(default_factory=dict)
     """Call as text -> its response and the history with it."""
     verdict: Verdict | None = None
@@ -56,27 +60,42 @@ class World:
         name = f"{tool} {arguments!r}"
         found = node.branches.get(name)
         if found is None:
-            calls = (*node.calls, (tool, copy_json(dict(arguments))))
-            found = node.branches[name] = (self._response(calls), Node(calls=calls))
+            executor, node.executor = node.executor or self._executor_after(node), None
+            response = executor.call(tool, arguments)
+            further = Node(
+                calls=(*node.calls, (tool, copy_json(dict(arguments)))),
+                results=(*node.results, response),
+                executor=executor,
+            )
+            found = node.branches[name] = (response, further)
         return found
 
-    def _response(self, calls: tuple[tuple[str, Mapping[str, Any]], ...]) -> str:
+    def _executor_after(self, node: Node) -> Executor:
         executor = fresh_executor(self.task)
-        return [executor.call(tool, arguments) for tool, arguments in calls][-1]
+        for tool, arguments in node.calls:
+            executor.call(tool, arguments)
+        return executor
 
     def verdict(self, node: Node) -> Verdict:
         """What the scorers say of a history."""
         if node.verdict is None:
-            node.verdict = self._verdict(node)
+            executor, node.executor = node.executor or self._executor_after(node), None
+            node.verdict = self._verdict(node, executor.public_state())
         return node.verdict
 
-    def _verdict(self, node: Node) -> Verdict:
+    def _verdict(self, node: Node, final: Mapping[str, Any]) -> Verdict:
         records = tuple(
             CallRecord(number=n, task_id=self.task.id, tool=tool, arguments=arguments, response="", issued=n, due=n)
             for n, (tool, arguments) in enumerate(node.calls)
         )
         made = labels(self.task, records)
-        evidence = Evidence(task=self.task, records=records, gold=self._gold, made=replay(self.task, records))
+        tools = tools_of(self.task)
+        had = Replay(
+            calls=tuple(canonical(tool, arguments, tools) for tool, arguments in node.calls),
+            results=node.results,
+            state=final,
+        )
+        evidence = Evidence(task=self.task, records=records, gold=self._gold, made=had)
         trajectory, state = checks.trajectory(evidence), checks.state(evidence)
         return Verdict(
             trajectory=trajectory,

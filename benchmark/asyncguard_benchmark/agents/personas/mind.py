@@ -9,7 +9,7 @@ reminders. Its plan says which tool comes next and where values come from (see `
 cannot tell a guarded run from another but by what it is told.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -191,14 +191,27 @@ class Mind:
         """A call with what slips into it."""
         key = (task.plan.task_id, position, task.refusals(position))
         arguments = dict(call.arguments)
-        if arguments and self._happens("slip", shift, *key):
-            name = list(arguments)[int(self._draws.share(*key, "slips at") * len(arguments))]
-            schema = schema_at(task.step(position).parameters, f"/{name}")
-            arguments[name] = self._wrong(task, f"/{name}", schema, (*key, name))
+        parameters = task.step(position).parameters
+        for name in self._wrong_arguments(task, position, arguments, shift):
+            arguments[name] = self._wrong(task, f"/{name}", schema_at(parameters, f"/{name}"), (*key, name))
         if self._happens("untidy", shift, *key):
             kind = _UNTIDY[int(self._draws.share(*key, "kind of slip") * len(_UNTIDY))]
             arguments = slipped(kind, arguments, self._draws.share(*key, "untidy at"))
         return CallAction(task_id=call.task_id, tool=call.tool, arguments=arguments)
+
+    def _wrong_arguments(
+        self, task: Belief, position: int, arguments: Mapping[str, Any], shift: float
+    ) -> Iterator[str]:
+        """The arguments that get a wrong value: one that slips, and others where one is wrong or guessed already."""
+        key = (task.plan.task_id, position, task.refusals(position))
+        operands = task.operands(position)
+        guessed = {parts(place)[0] for place in (*operands.awaited, *operands.lost)}
+        slips = bool(arguments) and self._happens("slip", shift, *key)
+        at = int(self._draws.share(*key, "slips at") * len(arguments)) if slips else None
+        for number, name in enumerate(arguments):
+            sprawls = (guessed or slips) and name not in guessed and self._happens("sprawl", 0.0, *key, name)
+            if number == at or sprawls:
+                yield name
 
 
 @dataclass(frozen=True, kw_only=True)

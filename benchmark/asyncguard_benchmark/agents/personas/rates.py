@@ -36,6 +36,8 @@ class Rates:
     """Leaves a sub-task before a step; an occasion is a step."""
     slip: float = 0.0
     """Gives one argument of a call a wrong value though it knows the right one."""
+    sprawl: float = 0.0
+    """Gives each further argument of a call a wrong value, too, once one is wrong or guessed."""
     confusion: float = 0.0
     """Makes a call that belongs to another sub-task."""
     untidy: float = 0.0
