@@ -133,6 +133,10 @@ class GuardConfig:
     """Wait without a model turn while nothing can be decided."""
     references: bool = True
     """Let calls of pure tools name a pending result as an operand."""
+    shadow: bool = False
+    """Guards judge and do not intervene: objections are events, every call that can be run is admitted as proposed, and
+    the run ends when the model says so. Features work as switched; references are not offered, for nothing would hold
+    their calls back."""
     delivery: Delivery = Delivery.ALL
     """Whether one task's results from one message arrive together."""
     news_style: NewsStyle = NewsStyle.NOTIFICATION
@@ -162,6 +166,11 @@ class GuardConfig:
             known = ", ".join((*GUARD_NAMES, *FEATURE_NAMES))
             raise CallerError(f"Unknown switch {sorted(unknown)}; the switches are {known}.")
         return replace(self, **dict(switches))  # type: ignore[arg-type]
+
+    @property
+    def offers_references(self) -> bool:
+        """Whether the model is told that it may name pending results."""
+        return self.references and self.ledger and not self.shadow
 
     def to_json(self) -> dict[str, Any]:
         """The configuration as plain JSON values, for the head of a trace."""

@@ -33,6 +33,8 @@ class Defer:
     """One sentence for the model and the log."""
     on: tuple[str, ...]
     """Keys of the calls that have to retire first; never empty."""
+    also: tuple[str, ...] = ()
+    """Further guards that say so."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,5 +102,17 @@ def admit(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> Ver
     if deferrals:
         first = deferrals[0]
         on = tuple(dict.fromkeys(key for deferral in deferrals for key in deferral.on))
-        return Defer(guard=first.guard, reason=first.reason, on=on)
+        also = tuple(deferral.guard for deferral in deferrals[1:])
+        return Defer(guard=first.guard, reason=first.reason, on=on, also=also)
     return approval
+
+
+def objections(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> list[Verdict]:
+    """What each guard on its own would do other than let the call pass; nothing is decided by it.
+
+    Args:
+        proposal: The call.
+        board: What is known.
+        guards: The guards, in order.
+    """
+    return [verdict for guard in guards if (verdict := guard(proposal, board)) != ADMIT]

@@ -41,6 +41,17 @@ class RecoveryAction(StrEnum):
     """The failure is reported to the model."""
 
 
+class Objection(StrEnum):
+    """What a guard would have done with a call."""
+
+    DEFER = "defer"
+    """Held it back until others have ended."""
+    HOLD = "hold"
+    """Asked a person."""
+    REJECT = "reject"
+    """Refused it."""
+
+
 class CompletionVerdict(StrEnum):
     """What becomes of a model message without calls."""
 
@@ -123,6 +134,18 @@ class CallAdmitted(CallEvent):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CallObjected(CallEvent):
+    """In shadow mode: a guard would have intervened. Nothing came of it."""
+
+    kind: ClassVar[str] = "call_objected"
+    guard: str
+    objection: Objection
+    reason: str
+    on: tuple[str, ...] = ()
+    """Keys of the calls it would have waited for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CallDeferred(CallEvent):
     """The call is right but early."""
 
@@ -131,6 +154,8 @@ class CallDeferred(CallEvent):
     reason: str
     on: tuple[str, ...]
     """Keys of the calls it waits for."""
+    also: tuple[str, ...] = ()
+    """Further guards that hold it back."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -251,6 +276,8 @@ class CompletionJudged(Event):
     reason: str
     tasks: tuple[str, ...] = ()
     """The tasks that are unfinished."""
+    enforced: bool = True
+    """Whether the verdict counted; in shadow mode the run ended all the same."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -276,6 +303,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     TaskOpened,
     TaskEnded,
     CallProposed,
+    CallObjected,
     CallAdmitted,
     CallDeferred,
     CallHeld,
@@ -298,9 +326,10 @@ _ENUMS: Mapping[tuple[str, str], type[StrEnum]] = {
     ("task_ended", "state"): TaskState,
     ("call_retired", "outcome"): Outcome,
     ("call_recovered", "action"): RecoveryAction,
+    ("call_objected", "objection"): Objection,
     ("completion_judged", "verdict"): CompletionVerdict,
 }
-_TUPLES = frozenset({"on", "keys", "placeholders", "passed_over", "tasks"})
+_TUPLES = frozenset({"on", "also", "keys", "placeholders", "passed_over", "tasks"})
 _NAMES = {event: tuple(item.name for item in fields(event)) for event in EVENT_TYPES}
 _CALL_NAMES = tuple(item.name for item in fields(Call))
 _values_of_call = attrgetter(*_CALL_NAMES)

@@ -12,6 +12,8 @@ from typing import Any
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:,\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _SPACE = re.compile(r"\s+")
+_EDGE = r"[\s\"'`(){}\[\],;:\u2018-\u201f\u00ab\u00bb]"
+"""What may stand beside a mark that stands by itself: space, brackets and quotes, not the letters of ``wait...``."""
 _PROSE_WORDS = 4
 
 
@@ -44,6 +46,12 @@ class Evidence:
             return self._has_text(value)
         # Numbers compare by value without a conversion, which a very long integer would not survive.
         return value in self._numbers or str(value) in self._words
+
+    def shows(self, mark: str) -> bool:
+        """Whether a text without words stands by itself somewhere, as in ``replace it by "____"``."""
+        self._read()
+        alone = re.compile(rf"(?:^|{_EDGE}){re.escape(mark.casefold())}(?:$|{_EDGE})")
+        return any(alone.search(text) for text in self._texts)
 
     def _has_text(self, value: str) -> bool:
         folded = _SPACE.sub(" ", value.casefold()).strip()
@@ -94,6 +102,11 @@ class EvidenceBook:
     def add(self, task: str, text: str) -> None:
         """Note a text that concerns one task."""
         self._own.setdefault(task, Evidence()).add(text)
+
+    def shows(self, task: str, mark: str) -> bool:
+        """Whether a text without words stands by itself in what the task was told."""
+        own = self._own.get(task)
+        return self._common.shows(mark) or (own is not None and own.shows(mark))
 
     def ungrounded(self, task: str, value: Any) -> str | float | None:
         """The first scalar in ``value`` that occurs nowhere in the task's evidence, or ``None``."""

@@ -71,7 +71,7 @@ class Ledger(LedgerViews):
 
     def _judge_completion(self, event: ev.CompletionJudged) -> None:
         for task in self._named_tasks(event.tasks):
-            task.nudged = True
+            task.nudged = task.nudged or event.enforced
 
     def _end_run(self, event: ev.RunEnded) -> None:
         self.ended = event.reason
@@ -102,6 +102,10 @@ class Ledger(LedgerViews):
         self._enter_open(record)
         if (task := self._tasks.get(call.task)) is not None:
             task.last_call = call.key
+
+    def _object(self, event: ev.CallObjected) -> None:
+        for key in (event.key, *event.on):
+            self.record(key)  # told to the log only
 
     def _admit(self, event: ev.CallAdmitted) -> None:
         record = self._move(event.key, Move.ADMIT)
@@ -250,6 +254,7 @@ class Ledger(LedgerViews):
         ev.TaskOpened: _open_task,
         ev.TaskEnded: _end_task,
         ev.CallProposed: _propose,
+        ev.CallObjected: _object,
         ev.CallAdmitted: _admit,
         ev.CallDeferred: _defer,
         ev.CallHeld: _hold,

@@ -14,7 +14,7 @@ from asyncguard.engine.clock import Clock, LoopClock
 from asyncguard.engine.executors.local import LocalExecutor
 from asyncguard.engine.executors.port import Executor
 from asyncguard.engine.inbox import Inbox
-from asyncguard.guards import compile_schema, enabled
+from asyncguard.guards import compile_schema, enabled, watching
 from asyncguard.observability.details import Observer, ObserverSet
 
 
@@ -59,6 +59,7 @@ class Engine:
         self.inbox = ports.inbox
         self.begun = Begun()
         self.guards: tuple[Guard, ...] = enabled(config)
+        self.watching: tuple[Guard, ...] = watching(config)
         self.epoch = ports.new_id()
         self.observers = ObserverSet(ports.observers)
         self.observers.introduce(config.to_json(), version=version("asyncguard"))

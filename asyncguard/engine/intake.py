@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit
+from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit, objections
 from asyncguard.core.calls import Call, CallState, call_key, canonical_json, content_size, fingerprint
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.operands import OperandError, Path, references, resolve, substitute
@@ -69,15 +69,33 @@ def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Pr
 
 
 def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> None:
+    if session.engine.watching and not released:
+        _tell_objections(session, proposal)
     verdict = admit(proposal, session.board, session.engine.guards)
     key = proposal.call.key
     match verdict:
         case Reject():
             session.note(ev.CallRejected, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
         case Defer():
-            session.note(ev.CallDeferred, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
+            session.note(
+                ev.CallDeferred, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on, also=verdict.also
+            )
         case Admit():
             _let_pass(session, proposal, verdict, released=released)
+
+
+def _tell_objections(session: Session, proposal: Proposal) -> None:
+    """In shadow mode: note what every guard would have done."""
+    note, key, objection = session.note, proposal.call.key, ev.Objection
+    for verdict in objections(proposal, session.board, session.engine.watching):
+        guard = verdict.guard
+        match verdict:
+            case Reject(reason=reason, on=on):
+                note(ev.CallObjected, key=key, guard=guard, objection=objection.REJECT, reason=reason, on=on)
+            case Defer(reason=reason, on=on):
+                note(ev.CallObjected, key=key, guard=guard, objection=objection.DEFER, reason=reason, on=on)
+            case Admit(approval=reason):
+                note(ev.CallObjected, key=key, guard=guard, objection=objection.HOLD, reason=reason)
 
 
 def _let_pass(session: Session, proposal: Proposal, verdict: Admit, *, released: bool) -> None:
@@ -108,8 +126,8 @@ def _approval_of_operands(session: Session, proposal: Proposal, arguments: Mappi
 
     The model may not have seen these values, so the context may still be clean when they are used.
     """
-    spec = proposal.spec
-    if arguments is None or spec is None or not spec.destructive or not session.engine.config.trust:
+    spec, config = proposal.spec, session.engine.config
+    if arguments is None or spec is None or not spec.destructive or not config.trust or config.shadow:
         return ""
     sources = (session.ledger.labelled(proposal.call.task, item.label) for item in references(proposal.call.arguments))
     untrusted = [item.call.label for item in sources if item and not session.board.spec(item.tool).trusted_output]

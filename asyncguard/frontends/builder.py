@@ -113,7 +113,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         own,
         specs=engine.specs,
         provider_tools=[tool for tool in tools if isinstance(tool, dict)],
-        references=config.references and config.ledger,
+        references=config.offers_references,
         options=bind_options or {},
     )
     portal = Portal()

@@ -231,10 +231,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     ) -> list[BaseTool | dict[str, Any]]:
         name = (tuple(id(tool) for tool in own), tasks if len(tasks) > 1 else (), strict)
         if name not in self._shown:
-            config = self.engine.config
-            self._shown[name] = shown_tools(
-                own, self.engine.specs, tasks, references=config.references and config.ledger, strict=strict
-            )
+            offered = self.engine.config.offers_references
+            self._shown[name] = shown_tools(own, self.engine.specs, tasks, references=offered, strict=strict)
         return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
 
     def _with_ids(self, response: ModelResponse[Any], conversation: Conversation) -> ModelResponse[Any]:

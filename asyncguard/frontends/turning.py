@@ -48,7 +48,15 @@ def take_turn(session: Session, message: AIMessage, task_argument: str) -> Turn:
     if wishes:
         return Turn(messages=[message], verdict=None)
     completion = judge_completion(session.board)
-    session.note(ev.CompletionJudged, verdict=completion.verdict, reason=completion.reason, tasks=completion.tasks)
+    session.note(
+        ev.CompletionJudged,
+        verdict=completion.verdict,
+        reason=completion.reason,
+        tasks=completion.tasks,
+        enforced=not session.engine.config.shadow,
+    )
+    if session.engine.config.shadow:
+        return Turn(messages=[message], verdict=ev.CompletionVerdict.END)
     if completion.verdict is ev.CompletionVerdict.NUDGE:
         # Same id: the reason stands in the history where "all done" stood.
         return Turn(

@@ -225,7 +225,8 @@ class Writer:
 
     def _cut(self, record: CallRecord, content: Any) -> Any:
         limit = self._config.limits.max_output_bytes
-        if not self._config.capacity or not isinstance(content, str) or len(content) <= limit // 4:
+        cuts = self._config.capacity and not self._config.shadow
+        if not cuts or not isinstance(content, str) or len(content) <= limit // 4:
             return content
         data = content.encode("utf-8", "replace")
         if len(data) <= limit:

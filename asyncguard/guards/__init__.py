@@ -18,7 +18,7 @@ from asyncguard.guards import (
 from asyncguard.guards.arguments import compile_schema
 from asyncguard.guards.completion import Completion, judge_completion
 
-__all__ = ["GUARDS", "Completion", "compile_schema", "enabled", "judge_completion"]
+__all__ = ["GUARDS", "Completion", "compile_schema", "enabled", "judge_completion", "watching"]
 
 GUARDS: tuple[tuple[str, Guard], ...] = (
     ("clarification", clarification.judge),
@@ -37,10 +37,20 @@ _NEED_LEDGER = frozenset({"duplicate", "grounding", "dependency", "conflict"})
 
 
 def enabled(config: GuardConfig) -> tuple[Guard, ...]:
-    """The guards that a configuration switches on, in order.
+    """The guards that judge calls with effect under a configuration, in order: in shadow mode none that has a switch.
 
     Two checks are always there. The first refuses what cannot be run, because there is nothing to hand to an executor;
     the last asks for the approval that a tool's declaration demands, which is the developer's word and no experiment.
     """
-    chosen = (guard for name, guard in GUARDS if getattr(config, name) and (config.ledger or name not in _NEED_LEDGER))
-    return (readable.judge, *chosen, approval.judge)
+    return (readable.judge, *(() if config.shadow else _switched_on(config)), approval.judge)
+
+
+def watching(config: GuardConfig) -> tuple[Guard, ...]:
+    """The guards whose verdicts on calls are told and not heeded, in order: none but in shadow mode."""
+    return _switched_on(config) if config.shadow else ()
+
+
+def _switched_on(config: GuardConfig) -> tuple[Guard, ...]:
+    return tuple(
+        guard for name, guard in GUARDS if getattr(config, name) and (config.ledger or name not in _NEED_LEDGER)
+    )

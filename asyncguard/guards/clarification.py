@@ -88,7 +88,7 @@ def _is_stand_in(value: str, path: Path, task: str, board: Scoreboard) -> bool:
     if not _ANY.fullmatch(folded):
         return False
     if _MARKS.fullmatch(folded):
-        return True  # evidence knows words, and these marks have none
+        return not board.evidence.shows(task, folded)
     if _SHAPES.fullmatch(folded) and _names_itself(folded, path):
         return True
     return board.evidence.ungrounded(task, value) is not None

@@ -23,7 +23,7 @@ def bad_reference(call: Call, spec: ToolSpec, board: Scoreboard) -> Reject | Non
 def _usable(spec: ToolSpec, board: Scoreboard) -> bool:
     # An operand that is not ready holds its call back; without the dependency guard nothing would.
     config = board.config
-    return config.references and config.ledger and config.dependency and spec.allows_references
+    return config.offers_references and config.dependency and spec.allows_references
 
 
 def _not_taken(reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard) -> Reject:

@@ -180,7 +180,7 @@ def _key(event: ev.Event) -> str:
 
 def _mentioned(event: ev.Event) -> tuple[str, ...]:
     match event:
-        case ev.CallDeferred() | ev.CallRejected() | ev.CallSquashed():
+        case ev.CallDeferred() | ev.CallRejected() | ev.CallSquashed() | ev.CallObjected():
             return event.on
         case ev.CallsDelivered():
             return (*event.keys, *event.placeholders)

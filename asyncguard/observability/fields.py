@@ -219,7 +219,18 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         _ARGUMENT_BYTES,
         _ARGUMENTS,
     ),
-    ev.CallDeferred: (_GUARD, *_named("on", "the calls it waits for", attribute="on"), _REASON),
+    ev.CallObjected: (
+        _GUARD,
+        _own("objection", Unit.CODE, "reject, defer or hold: what the guard would have done."),
+        *_named("on", "the calls it waits for", attribute="on"),
+        _REASON,
+    ),
+    ev.CallDeferred: (
+        _GUARD,
+        _own("also", Unit.NAMES, "Further guards that hold it back."),
+        *_named("on", "the calls it waits for", attribute="on"),
+        _REASON,
+    ),
     ev.CallHeld: (_GUARD, _REASON, _ARGUMENT_BYTES, _ARGUMENTS),
     ev.CallRejected: (_GUARD, *_named("on", "the calls it waits for", attribute="on"), _REASON),
     ev.CallStarted: (_ATTEMPT, _EPOCH),
@@ -253,6 +264,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
     ev.CompletionJudged: (
         _own("verdict", Unit.CODE, "end, wait or nudge."),
         _own("tasks", Unit.NAMES, "Tasks that are unfinished."),
+        _own("enforced", Unit.FLAG, "Whether the verdict counted; false in shadow mode, where the run ended."),
         _REASON,
     ),
     ev.RunParked: _named("open", "the external calls that the run rests for", attribute="keys"),

@@ -28,6 +28,8 @@ class Phase(StrEnum):
 class Mark(StrEnum):
     """A moment in the life of a call or of the model."""
 
+    OBJECTED = "objected"
+    """In shadow mode: a guard would have intervened."""
     REJECTED = "rejected"
     SQUASHED = "squashed"
     CANCELLED = "cancelled"
@@ -139,6 +141,7 @@ class RunHistory:
 # Event kind to the phase that begins (None: the call ends) and the mark that is set.
 _STEPS: Mapping[str, tuple[Phase | None, Mark | None]] = {
     "call_proposed": (Phase.QUEUED, None),
+    "call_objected": (Phase.QUEUED, Mark.OBJECTED),
     "call_admitted": (Phase.QUEUED, None),
     "call_deferred": (Phase.DEFERRED, None),
     "call_held": (Phase.HELD, None),
@@ -236,7 +239,7 @@ def _busy(rows: list[Row]) -> Iterable[tuple[float, float]]:
 def _run_marks(rows: list[Row]) -> Iterable[tuple[float, Mark]]:
     for row in rows:
         match row["event"]:
-            case "completion_judged" if row["verdict"] == "nudge":
+            case "completion_judged" if row["verdict"] == "nudge" and row.get("enforced", True):
                 yield row["at"], Mark.NUDGED
             case "run_parked":
                 yield row["at"], Mark.PARKED

@@ -18,6 +18,7 @@ PHASES: Mapping[Phase, tuple[str, Ink]] = {
 """Phase to the character that fills its time."""
 
 MARKS: Mapping[Mark, tuple[str, Ink]] = {
+    Mark.OBJECTED: ("○", Ink.HELD),
     Mark.REJECTED: ("✗", Ink.BAD),
     Mark.SQUASHED: ("⊘", Ink.BAD),
     Mark.CANCELLED: ("⊖", Ink.QUIET),

@@ -16,13 +16,14 @@ from asyncguard.observability.details import Details, Observer
 from asyncguard.observability.fields import fields
 from asyncguard.observability.readable import readable
 
-_WARNINGS = (ev.CallRejected, ev.CallRecovered, ev.CallSquashed)
+_WARNINGS = (ev.CallObjected, ev.CallRejected, ev.CallRecovered, ev.CallSquashed)
 
 
 def log_events(logger: Any = None, *, payloads: bool = False) -> Observer:
     """An observer that writes every event as one structured record.
 
-    Rejections, recoveries, squashed calls and calls that ended without a result are warnings, all else is info.
+    Rejections, objections in shadow mode, recoveries, squashed calls and calls that ended without a result are
+    warnings, all else is info.
 
     Args:
         logger: A structlog logger; ``structlog.get_logger("asyncguard")`` by default, which follows the application's

@@ -34,6 +34,7 @@ _PHASE_NAMES = {
 }
 _MARK_NAMES = {
     Mark.DELIVERED: "delivered",
+    Mark.OBJECTED: "a guard objects",
     Mark.REJECTED: "rejected",
     Mark.SQUASHED: "squashed",
     Mark.CANCELLED: "cancelled",

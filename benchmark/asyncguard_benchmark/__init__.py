@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
     from asyncguard_benchmark.metrics.summary import Summary, summarise
     from asyncguard_benchmark.runner import Player, run_episode
-    from asyncguard_benchmark.scenario import Composition, Regime, SubTask, Surface
+    from asyncguard_benchmark.scenario import Composition, Regime, Split, SubTask, Suite, Surface
     from asyncguard_benchmark.scorers.scoring import Score, score
 
 _HOMES = {
@@ -20,7 +20,7 @@ _HOMES = {
     "loading": ("shipped_compositions", "shipped_sub_tasks"),
     "metrics.summary": ("Summary", "summarise"),
     "runner": ("Player", "run_episode"),
-    "scenario": ("Composition", "Regime", "SubTask", "Surface"),
+    "scenario": ("Composition", "Regime", "Split", "SubTask", "Suite", "Surface"),
     "scorers.scoring": ("Score", "score"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -32,7 +32,9 @@ __all__ = [
     "Regime",
     "Run",
     "Score",
+    "Split",
     "SubTask",
+    "Suite",
     "Summary",
     "Surface",
     "episode_from_json",

@@ -1,30 +1,140 @@
-"""The arms of an experiment: which guards are on. An arm is a name and a configuration, and nothing else."""
+"""The arms of an experiment: which guards are on, and what else of the runtime is switched.
+
+Guards fall into two families. *Timing* guards ask what is known yet, and have nothing to say in serial work: grounding,
+dependency and conflict judge a call by the calls that are open, duplicate by one that is the same and open, completion
+does not let a run end on results that are outstanding. They come with ledger and waiting, on which they rest. *Content*
+guards judge a call by itself: arguments, clarification, scope, capacity, trust. The *features* of the runtime (ledger,
+waiting, task view, references) change what an agent is told and when, without judging anything.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
 
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, GuardConfig
+from asyncguard_benchmark.errors import UnknownNameError
 
 ALL = "all"
 NONE = "none"
+FEATURES = "features"
+TIMING = "timing"
+CONTENT = "content"
+SHAM = "sham"
+SHADOW = "shadow"
+DROPPED = "dropped"
+
+SWITCHES: tuple[str, ...] = (*GUARD_NAMES, *FEATURE_NAMES)
+"""Everything that can be on or off."""
+TIMING_GUARDS = ("grounding", "dependency", "conflict", "duplicate", "completion")
+CONTENT_GUARDS = tuple(name for name in GUARD_NAMES if name not in TIMING_GUARDS)
 
 
-def _arms() -> dict[str, GuardConfig]:
+class ArmKind(StrEnum):
+    """What an arm is for."""
+
+    REFERENCE = "reference"
+    """No guards, or all."""
+    FAMILY = "family"
+    """The guards of one family, or the features without guards."""
+    LEAVE_ONE_OUT = "leave_one_out"
+    ONE_IN = "one_in"
+    SHAM = "sham"
+    """Random rejections at the frequency of the arm with all guards."""
+    CONTROL = "control"
+    """The same guards again with another seed (A/A), or guards that are not heeded."""
+    COALITION = "coalition"
+    """Exactly the switches that its name lists."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """What one arm switches."""
+
+    kind: ArmKind
+    config: GuardConfig = field(default_factory=GuardConfig)
+    wording: bool = True
+    """Whether the agent is told why a call was refused, or only that it was."""
+    sham: bool = False
+    """Whether calls are refused at random, as often and in the words of the same episode with all guards."""
+    drops: int | None = None
+    """The one call that is refused whatever it is, by its number from 0: a run is compared with it."""
+
+    @property
+    def switched_on(self) -> frozenset[str]:
+        """The guards and features that are on."""
+        return frozenset(name for name in SWITCHES if getattr(self.config, name))
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that the arm says, as plain JSON."""
+        return {**self.config.to_json(), "wording": self.wording, "sham": self.sham, "drops": self.drops}
+
+
+def _exactly(*names: str) -> GuardConfig:
+    return GuardConfig.none().with_switches(dict.fromkeys(names, True))
+
+
+def _arms() -> dict[str, Arm]:
     everything = GuardConfig()
-    switches = (*GUARD_NAMES, *FEATURE_NAMES)
+    left_out = {f"without-{name}": everything.with_switches({name: False}) for name in SWITCHES}
+    # A guard on its own has what it rests on beside it: pending calls are read from the ledger, and somebody has to
+    # wait for a call that is held back.
+    alone = {f"only-{name}": _exactly("ledger", "waiting", name) for name in SWITCHES}
+    families = {
+        TIMING: _exactly("ledger", "waiting", *TIMING_GUARDS),
+        CONTENT: _exactly(*CONTENT_GUARDS),
+        FEATURES: _exactly(*FEATURE_NAMES),
+    }
     return {
-        ALL: everything,
-        NONE: GuardConfig.none(),
-        **{f"without-{name}": everything.with_switches({name: False}) for name in switches},
-        # A guard on its own has what it rests on beside it: pending calls are read from the ledger, and somebody has to
-        # wait for a call that is held back.
-        **{
-            f"only-{name}": GuardConfig.none(ledger=True, waiting=True).with_switches({name: True}) for name in switches
-        },
+        ALL: Arm(kind=ArmKind.REFERENCE),
+        NONE: Arm(kind=ArmKind.REFERENCE, config=GuardConfig.none()),
+        **{name: Arm(kind=ArmKind.FAMILY, config=config) for name, config in families.items()},
+        **{name: Arm(kind=ArmKind.LEAVE_ONE_OUT, config=config) for name, config in left_out.items()},
+        "without-wording": Arm(kind=ArmKind.LEAVE_ONE_OUT, wording=False),
+        **{name: Arm(kind=ArmKind.ONE_IN, config=config) for name, config in alone.items()},
+        SHAM: Arm(kind=ArmKind.SHAM, config=families[FEATURES], sham=True),
+        # Only the ledger beside the guards: the agent is to see what it sees without any.
+        SHADOW: Arm(kind=ArmKind.CONTROL, config=_shadow()),
     }
 
 
-ARMS: Mapping[str, GuardConfig] = _arms()
-"""Everything, nothing, each guard or feature left out, each alone with ledger and waiting."""
+def _shadow() -> GuardConfig:
+    return GuardConfig.none(shadow=True).with_switches(dict.fromkeys((*GUARD_NAMES, "ledger"), True))
 
-LEAVE_ONE_OUT: tuple[str, ...] = tuple(f"without-{name}" for name in (*GUARD_NAMES, *FEATURE_NAMES))
+
+ARMS: Mapping[str, Arm] = _arms()
+"""The arms that have names of their own."""
+
+FAMILIES: tuple[str, ...] = (TIMING, CONTENT, FEATURES)
+LEAVE_ONE_OUT: tuple[str, ...] = (*(f"without-{name}" for name in SWITCHES), "without-wording")
 ONE_IN: tuple[str, ...] = tuple(f"only-{name}" for name in GUARD_NAMES)
+
+_NOTHING = "nothing"
+
+
+def coalition_name(switches: frozenset[str]) -> str:
+    """The name of the arm with exactly these switches on: they, joined by "+" in the order of `SWITCHES`."""
+    return "+".join(name for name in SWITCHES if name in switches) or _NOTHING
+
+
+def arm_of(name: str) -> Arm:
+    """An arm by name.
+
+    It is one of `ARMS`, or exactly the switches that the name joins by "+", or no guards and one call dropped, as in
+    ``dropped-3``.
+
+    Raises:
+        UnknownNameError: it is none of these.
+    """
+    if name in ARMS:
+        return ARMS[name]
+    beginning, _, number = name.partition("-")
+    if beginning == DROPPED and number.isdecimal():
+        return Arm(kind=ArmKind.CONTROL, config=GuardConfig.none(), drops=int(number))
+    names = [] if name == _NOTHING else name.split("+")
+    unknown = sorted(set(names) - set(SWITCHES))
+    if unknown:
+        raise UnknownNameError(
+            f"there is no arm {name!r}; see `bench list arms`, or join switches by '+': {', '.join(SWITCHES)}"
+        )
+    return Arm(kind=ArmKind.COALITION, config=_exactly(*names))

@@ -4,26 +4,48 @@ import hashlib
 import json
 import multiprocessing
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
-from asyncguard_benchmark.arms import ARMS, NONE
+from langchain_core.language_models import BaseChatModel
+
+from asyncguard_benchmark.arms import NONE, arm_of
 from asyncguard_benchmark.episode import FORMAT, Episode
+from asyncguard_benchmark.few_shot import example_of
 from asyncguard_benchmark.loading import composition_to_json
 from asyncguard_benchmark.names import PLAIN
-from asyncguard_benchmark.roster import AgentSpec, player_of
+from asyncguard_benchmark.roster import player_of
 from asyncguard_benchmark.runner import run_episode
 from asyncguard_benchmark.scenario import Composition, Regime, Surface
+
+
+class Contestant(Protocol):
+    """Who is asked, before it is made for a composition: a simulated agent or a model. A frozen dataclass."""
+
+    @property
+    def label(self) -> str:
+        """The name of it in files and tables; says every setting that differs from its default."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What an episode records of it."""
+        ...
+
+    def make(self, composition: Composition, seed: int) -> BaseChatModel:
+        """The agent for one episode."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
     """Everything about an episode but its composition."""
 
-    agent: AgentSpec
+    agent: Contestant
     player: str
     arm: str = NONE
     declared: bool = True
@@ -32,6 +54,13 @@ class Condition:
     surface: Surface = Surface.TEXT
     seed: int = 0
     """Seed of the delays and of what the agent draws."""
+    few_shot: bool = False
+    """Whether the prompt holds one successful trajectory."""
+
+    @property
+    def agent_name(self) -> str:
+        """The agent as files and tables call it; a prompt with an example is never pooled with one without."""
+        return f"{self.agent.label}{' +few-shot' if self.few_shot else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +99,14 @@ class Grid:
     """An experiment: every combination of these."""
 
     compositions: Sequence[Composition]
-    agents: Sequence[AgentSpec]
+    agents: Sequence[Contestant]
     players: Sequence[str]
     arms: Sequence[str]
     declared: Sequence[bool] = (True,)
     regimes: Sequence[Regime] = (Regime.FIXED1,)
     surfaces: Sequence[Surface] = (Surface.TEXT,)
     seeds: Sequence[int] = (0,)
+    few_shot: bool = False
 
     def cells(self) -> list[Cell]:
         """The episodes, each once; the plain player has no guards, so it plays the arm `none` only."""
@@ -92,6 +122,7 @@ class Grid:
                 regime=regime,
                 surface=surface,
                 seed=seed,
+                few_shot=self.few_shot,
             )
             if condition not in found:
                 found.append(condition)
@@ -103,7 +134,7 @@ def key_of(cell: Cell) -> EpisodeKey:
     condition = cell.condition
     return EpisodeKey(
         composition=cell.composition.id,
-        agent=condition.agent.label,
+        agent=condition.agent_name,
         player=condition.player,
         arm=condition.arm,
         regime=condition.regime.value,
@@ -132,24 +163,31 @@ def _digest(cell: Cell) -> str:
     told: dict[str, Any] = {
         "format": FORMAT,
         "composition": composition_to_json(cell.composition),
-        "agent": asdict(condition.agent),
-        "guards": ARMS[condition.arm].to_json(),
+        "agent": {"label": condition.agent_name, **condition.agent.settings},
+        "guards": arm_of(condition.arm).to_json(),
         "declared": condition.declared,
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def play(cell: Cell) -> Played:
-    """Plays one episode."""
+def play(cell: Cell, *, agent: BaseChatModel | None = None, keep_messages: bool = True) -> Played:
+    """Plays one episode.
+
+    Args:
+        cell: Which one.
+        agent: Who plays it, if not what the condition's contestant makes.
+        keep_messages: Whether the episode keeps its conversation; no score needs it, and it is most of the size.
+    """
     started = time.perf_counter()
     condition, composition = cell.condition, cell.composition
+    example = example_of(condition.regime, condition.surface) if condition.few_shot else None
     episode = run_episode(
         composition,
-        condition.agent.make(composition, condition.seed),
+        agent or condition.agent.make(composition, condition.seed),
         condition.regime,
         condition.surface,
         condition.seed,
-        player_of(condition.player, condition.arm, declared=condition.declared),
+        player_of(condition.player, condition.arm, declared=condition.declared, example=example),
     )
     settings = {
         **episode.settings,
@@ -158,23 +196,27 @@ def play(cell: Cell) -> Played:
         "agent": dict(condition.agent.settings),
         "digest": _digest(cell),
     }
-    return Played(episode=replace(episode, settings=settings), seconds=time.perf_counter() - started)
+    messages = episode.messages if keep_messages else ()
+    whole = replace(episode, agent=condition.agent_name, settings=settings, messages=messages)
+    return Played(episode=whole, seconds=time.perf_counter() - started)
 
 
-def play_all(cells: Iterable[Cell], jobs: int) -> Iterator[Played]:
+def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) -> Iterator[Played]:
     """Plays episodes in the order given.
 
     Args:
         cells: What to play.
         jobs: Processes; with 1 everything happens in this one.
+        keep_messages: Whether episodes keep their conversations.
     """
     cells = list(cells)
+    playing = partial(play, keep_messages=keep_messages)
     if jobs == 1 or len(cells) < 2:
-        yield from map(play, cells)
+        yield from map(playing, cells)
         return
     # Fresh processes: a fork would copy the locks of threads that are not there any more.
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         try:
-            yield from pool.map(play, cells, chunksize=4)
+            yield from pool.map(playing, cells, chunksize=4)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -1,5 +1,6 @@
 """One finished run, as plain JSON that can be saved and scored again later without the agent."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -166,15 +167,25 @@ def episode_to_json(episode: Episode) -> dict[str, Any]:
     }
 
 
-def episode_from_json(value: Any) -> Episode:
+def digest_of(composition: Composition) -> str:
+    """What a composition is called where it does not stand in full; one that differs anywhere has another."""
+    text = json.dumps(composition_to_json(composition), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def episode_from_json(value: Any, compositions: Mapping[str, Composition] | None = None) -> Episode:
     """Reads the saved form back.
+
+    Args:
+        value: The form of `episode_to_json`, or the same with ``{"digest": ...}`` for its composition.
+        compositions: Digest -> composition, for episodes that name theirs.
 
     Raises:
         EpisodeFormatError: a part is missing, of the wrong type, or refers to something that is not there.
     """
     try:
         check(value, _EPISODE, "episode")
-        composition = _composition(json.dumps(value["composition"]))
+        composition = _named(value["composition"], compositions or {})
     except DataError as problem:
         raise EpisodeFormatError(problem.where, problem.problem) from problem
     records = tuple(CallRecord(**{**r, "pending_before": tuple(r["pending_before"])}) for r in value["trajectory"])
@@ -192,7 +203,15 @@ def episode_from_json(value: Any) -> Episode:
     )
 
 
-@lru_cache(maxsize=1024)
+def _named(value: Mapping[str, Any], known: Mapping[str, Composition]) -> Composition:
+    if set(value) != {"digest"}:
+        return _composition(json.dumps(value))
+    if value["digest"] not in known:
+        raise DataError("episode.composition", f"nothing before it says what {value['digest']!r} is")
+    return known[value["digest"]]
+
+
+@lru_cache(maxsize=2048)
 def _composition(text: str) -> Composition:
     """Files say the same compositions again and again, and checking one is most of the work of reading."""
     return composition_from_json(json.loads(text), "episode.composition")

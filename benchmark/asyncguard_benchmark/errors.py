@@ -18,6 +18,10 @@ class EpisodeFormatError(DataError):
     """A saved episode cannot be read back; nothing of it is scored."""
 
 
+class UnknownNameError(BenchmarkError):
+    """No agent, player or arm has this name; the message lists those there are."""
+
+
 class UnknownSubTaskError(BenchmarkError):
     """A player issued a call for a sub-task that the composition does not hold; players must check ids first."""
 

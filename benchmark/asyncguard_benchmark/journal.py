@@ -1,49 +1,100 @@
 """Episodes in a file: one JSON object a line, appended and never rewritten.
 
+A composition stands in full once, on a line of its own before the first episode that plays it; episodes name it by its
+digest. So a file explains itself, and a change of the shipped data cannot change an old score. Two more kinds of line
+say which command a run was (so that it can be resumed) and which episodes the infrastructure ended (no score counts
+them, and a resumed run plays them again).
+
 A process that is killed leaves at most one line unfinished, the last. `Journal` takes such a line away before it goes
 on, so that an interrupted run is resumed without losing or repeating an episode.
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from asyncguard_benchmark.campaign import EpisodeKey, key_of_episode
-from asyncguard_benchmark.episode import Episode, episode_from_json, episode_to_json
+from asyncguard_benchmark.episode import Episode, digest_of, episode_from_json, episode_to_json
 from asyncguard_benchmark.errors import DataError, EpisodeFormatError
+from asyncguard_benchmark.loading import check, composition_from_json
+from asyncguard_benchmark.scenario import Composition
+
+_COMPOSITION = "composition"
+"""The only key of a line that says what a composition is."""
+_COMMAND = "command"
+"""The only key of a line that says what was asked for."""
+_FAILURE = "failure"
+"""The only key of a line that says which episode the infrastructure ended."""
+_FAILURE_FORM = {
+    "type": "object",
+    "properties": {
+        **{each.name: {"type": "string"} for each in fields(EpisodeKey)},
+        "seed": {"type": "integer"},
+        "error": {"type": "string"},
+    },
+    "required": [*(each.name for each in fields(EpisodeKey)), "error"],
+    "additionalProperties": False,
+}
+_COMMAND_FORM = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One line of a file: an episode, or what is wrong with it."""
+    """One line of a file: one of the things that it may say, or what is wrong with it."""
 
     number: int
     """From 1."""
-    episode: Episode | None
-    problem: str | None
-    finished: bool
+    episode: Episode | None = None
+    composition: Composition | None = None
+    failure: EpisodeKey | None = None
+    command: tuple[str, ...] | None = None
+    problem: str | None = None
+    finished: bool = True
     """Whether it ends as a line does; only the last may not."""
 
 
 def read_lines(path: Path) -> Iterator[Line]:
+    """Every episode, and every line that cannot be read."""
+    return (line for line in all_lines(path) if line.episode is not None or line.problem is not None)
+
+
+def all_lines(path: Path) -> Iterator[Line]:
     """Every line that is not blank."""
+    known: dict[str, Composition] = {}
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
-            if raw.strip():
-                yield _line(raw, number, path)
+            if not raw.strip():
+                continue
+            line = _line(raw, known, number, path)
+            if line.composition is not None:
+                known[digest_of(line.composition)] = line.composition
+            yield line
 
 
-def _line(raw: bytes, number: int, path: Path) -> Line:
+def _line(raw: bytes, known: Mapping[str, Composition], number: int, path: Path) -> Line:
     finished = raw.endswith(b"\n")
     try:
-        episode = episode_from_json(json.loads(raw))
+        return replace(_said(json.loads(raw), known, number), finished=finished)
     except (DataError, RecursionError, ValueError) as problem:
         text = f"{path}:{number}: {'is cut off' if not finished else problem}"
-        return Line(number=number, episode=None, problem=text, finished=finished)
-    return Line(number=number, episode=episode, problem=None, finished=finished)
+        return Line(number=number, problem=text, finished=finished)
+
+
+def _said(value: Any, known: Mapping[str, Composition], number: int) -> Line:
+    match value:
+        case {"composition": composition, **rest} if not rest:
+            return Line(number=number, composition=composition_from_json(composition, _COMPOSITION))
+        case {"command": command, **rest} if not rest:
+            check(command, _COMMAND_FORM, _COMMAND)
+            return Line(number=number, command=tuple(command))
+        case {"failure": failure, **rest} if not rest:
+            check(failure, _FAILURE_FORM, _FAILURE)
+            return Line(number=number, failure=EpisodeKey(**{k: v for k, v in failure.items() if k != "error"}))
+        case _:
+            return Line(number=number, episode=episode_from_json(value, known))
 
 
 class Journal:
@@ -62,6 +113,13 @@ class Journal:
         """What was put in order, or None."""
         self.keys: set[EpisodeKey] = set()
         """The episodes that the file holds."""
+        self.failures: set[EpisodeKey] = set()
+        """The episodes that the infrastructure ended and that nobody has played since."""
+        self.commands: list[tuple[str, ...]] = []
+        """What the file was asked for, in order."""
+        self.dollars = 0.0
+        """What the models of its episodes have cost, as far as prices were known."""
+        self._digests: set[str] = set()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         last = self._read(path)
@@ -71,15 +129,30 @@ class Journal:
 
     def _read(self, path: Path) -> Line | None:
         last = None
-        for last in read_lines(path):
-            if last.episode is not None:
-                self.keys.add(key_of_episode(last.episode))
-            elif last.finished:
+        for last in all_lines(path):
+            if last.problem is not None and last.finished:
                 raise EpisodeFormatError(str(path), f"line {last.number} is not an episode: {last.problem}")
+            self._note(last)
         return last
 
+    def _note(self, line: Line) -> None:
+        if line.episode is not None:
+            self._count(line.episode)
+        elif line.composition is not None:
+            self._digests.add(digest_of(line.composition))
+        elif line.failure is not None:
+            self.failures.add(line.failure)
+        elif line.command is not None:
+            self.commands.append(line.command)
+
+    def _count(self, episode: Episode) -> None:
+        key = key_of_episode(episode)
+        self.keys.add(key)
+        self.failures.discard(key)
+        self.dollars += episode.settings.get("usage", {}).get("dollars") or 0.0
+
     def _mend(self, path: Path, last: Line) -> None:
-        if last.episode is not None:
+        if last.problem is None:
             self._file.write(b"\n")
             self._file.flush()
             return
@@ -87,14 +160,38 @@ class Journal:
         kept = data.rfind(b"\n") + 1
         self._file.truncate(kept)
         self.notice = (
-            f"{path}: line {last.number} was cut off after {len(data) - kept} bytes; its episode is played again"
+            f"{path}: line {last.number} was cut off after {len(data) - kept} bytes; what it said is played again"
         )
 
     def add(self, episode: Episode) -> None:
         """Appends one episode, which is on its way to the disk when this returns."""
-        self._file.write(json.dumps(episode_to_json(episode), ensure_ascii=False).encode() + b"\n")
+        value = episode_to_json(episode)
+        digest = digest_of(episode.composition)
+        if digest not in self._digests:
+            self._write({_COMPOSITION: value["composition"]})
+            self._digests.add(digest)
+        self._write({**value, _COMPOSITION: {"digest": digest}})
+        self._count(episode)
+
+    def add_failure(self, key: EpisodeKey, error: str) -> None:
+        """Notes an episode that the infrastructure ended.
+
+        Args:
+            key: Which one.
+            error: What ended it.
+        """
+        self._write({_FAILURE: {**asdict(key), "error": error}})
+        self.failures.add(key)
+
+    def add_command(self, command: Sequence[str]) -> None:
+        """Notes what the file was asked for, unless it says so already."""
+        if tuple(command) not in self.commands:
+            self._write({_COMMAND: list(command)})
+            self.commands.append(tuple(command))
+
+    def _write(self, value: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps(value, ensure_ascii=False).encode() + b"\n")
         self._file.flush()
-        self.keys.add(key_of_episode(episode))
 
     def __enter__(self) -> Self:
         return self

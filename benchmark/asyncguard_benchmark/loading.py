@@ -1,7 +1,8 @@
 """Reads and writes scenarios as JSON; every complaint names the place."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -18,7 +19,9 @@ from asyncguard_benchmark.scenario import (
     Narration,
     Source,
     SourceKind,
+    Split,
     SubTask,
+    Suite,
 )
 
 _SOURCE = {
@@ -28,6 +31,15 @@ _SOURCE = {
             "type": "object",
             "properties": {"call": {"type": "integer", "minimum": 0}, "pointer": {"type": "string"}},
             "required": ["call", "pointer"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {
+                "derived": {"type": "string", "minLength": 1},
+                "uses": {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True},
+            },
+            "required": ["derived", "uses"],
             "additionalProperties": False,
         },
     ]
@@ -65,6 +77,16 @@ _COMPOSITION = {
         "sub_tasks": {"type": "array"},
     },
     "required": ["id", "kind", "sub_tasks"],
+    "additionalProperties": False,
+}
+_SUITES = {
+    "type": "object",
+    "properties": {
+        "main": {"type": "array"},
+        "four": {"type": "array"},
+        "lite": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["main", "four", "lite"],
     "additionalProperties": False,
 }
 
@@ -116,6 +138,8 @@ def _gold_call(value: Mapping[str, Any]) -> GoldCall:
 def _source(value: Any) -> Source:
     if isinstance(value, str):
         return Source(kind=SourceKind(value))
+    if "derived" in value:
+        return Source(kind=SourceKind.DERIVED, how=value["derived"], uses=frozenset(value["uses"]))
     return Source(kind=SourceKind.RESULT, call=value["call"], pointer=value["pointer"])
 
 
@@ -133,13 +157,18 @@ def sub_task_to_json(task: SubTask) -> dict[str, Any]:
 
 
 def _gold_call_to_json(call: GoldCall) -> dict[str, Any]:
-    sources: dict[str, Any] = {
-        pointer: {"call": source.call, "pointer": source.pointer}
-        if source.kind is SourceKind.RESULT
-        else source.kind.value
-        for pointer, source in call.sources.items()
-    }
+    sources = {pointer: _source_to_json(source) for pointer, source in call.sources.items()}
     return {"tool": call.tool, "arguments": dict(call.arguments), "sources": sources}
+
+
+def _source_to_json(source: Source) -> Any:
+    match source.kind:
+        case SourceKind.RESULT:
+            return {"call": source.call, "pointer": source.pointer}
+        case SourceKind.DERIVED:
+            return {"derived": source.how, "uses": sorted(source.uses)}
+        case _:
+            return source.kind.value
 
 
 def composition_from_json(value: Any, where: str) -> Composition:
@@ -165,39 +194,62 @@ def composition_to_json(composition: Composition) -> dict[str, Any]:
     }
 
 
-def shipped_sub_tasks() -> tuple[SubTask, ...]:
-    """All single tasks that ship with the package, by category in the order of the catalogue.
+def shipped_sub_tasks(split: Split = Split.MAIN) -> tuple[SubTask, ...]:
+    """All single tasks of a split that ship with the package, by category in the order of the catalogue.
 
     Raises:
         DataError: a file breaks the format, or two tasks share an id.
     """
-    tasks: list[SubTask] = []
-    for category in TOOLSETS:
-        # "TP*" is no file name on every system.
-        name = f"tasks_{category.value.lower().replace('*', '_star')}.json"
-        tasks += [sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(_read(name))]
+    tasks = tuple(task for category in TOOLSETS for task in category_sub_tasks(category, split))
     by_id(tasks)
-    return tuple(tasks)
+    return tasks
 
 
-def shipped_compositions() -> tuple[Composition, ...]:
-    """All compositions that ship with the package; their file names sub-tasks by id.
+@cache
+def category_sub_tasks(category: Category, split: Split = Split.MAIN) -> tuple[SubTask, ...]:
+    """The single tasks of one category and split that ship with the package.
 
     Raises:
-        DataError: the file breaks the format or names an unknown sub-task.
+        DataError: the file is missing or breaks the format, or two tasks share an id.
     """
-    name = "compositions.json"
+    kind = "tasks" if split is Split.MAIN else "wild"
+    # "TP*" is no file name on every system.
+    name = f"{kind}_{category.value.lower().replace('*', '_star')}.json"
+    tasks = tuple(sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(_read(name)))
+    by_id(tasks)
+    return tasks
+
+
+def shipped_compositions(suite: Suite = Suite.MAIN) -> tuple[Composition, ...]:
+    """The compositions of a suite that ship with the package; their file names sub-tasks by id.
+
+    Raises:
+        DataError: the file breaks the format or names something unknown.
+    """
+    value = _read_json("compositions.json")
+    check(value, _SUITES, "compositions.json")
+    if suite is not Suite.LITE:
+        return _suite(value[suite.value], f"compositions.json.{suite}")
+    chosen = set(value["lite"])
+    main = _suite(value["main"], "compositions.json.main")
+    unknown = sorted(chosen - {each.id for each in main})
+    if unknown:
+        raise DataError("compositions.json.lite", f"compositions that main does not hold: {unknown}")
+    return tuple(each for each in main if each.id in chosen)
+
+
+def _suite(values: Sequence[Mapping[str, Any]], where: str) -> tuple[Composition, ...]:
     known = by_id(shipped_sub_tasks())
-    compositions = []
-    for number, value in enumerate(_read(name)):
-        where = f"{name}[{number}]"
-        check(value, _COMPOSITION, where)
-        unknown = [task_id for task_id in value["sub_tasks"] if task_id not in known]
-        if unknown:
-            raise DataError(where, f"unknown sub-tasks {unknown}")
-        tasks = tuple(known[task_id] for task_id in value["sub_tasks"])
-        compositions.append(Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tasks))
-    return tuple(compositions)
+    return tuple(_composition(value, known, f"{where}[{number}]") for number, value in enumerate(values))
+
+
+def _composition(value: Mapping[str, Any], known: Mapping[str, SubTask], where: str) -> Composition:
+    check(value, _COMPOSITION, where)
+    unknown = [task_id for task_id in value["sub_tasks"] if task_id not in known]
+    if unknown:
+        raise DataError(where, f"unknown sub-tasks {unknown}")
+    tasks = tuple(known[task_id] for task_id in value["sub_tasks"])
+    return Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tasks)
 
 
 def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
@@ -215,9 +267,13 @@ def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
 
 
 def _read(name: str) -> list[Any]:
-    try:
-        value = json.loads((files("asyncguard_benchmark") / "data" / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise DataError(name, f"cannot be read: {problem}") from problem
+    value = _read_json(name)
     check(value, {"type": "array"}, name)
     return list(value)
+
+
+def _read_json(name: str) -> Any:
+    try:
+        return json.loads((files("asyncguard_benchmark") / "data" / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise DataError(name, f"cannot be read: {problem}") from problem

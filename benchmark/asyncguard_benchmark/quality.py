@@ -11,19 +11,32 @@ from typing import Any
 
 from asyncguard_benchmark.executors.catalogue import fresh_executor, tools_of
 from asyncguard_benchmark.pointers import PointerError, covers, leaves, resolve
-from asyncguard_benchmark.scenario import GoldCall, Source, SourceKind, SubTask
+from asyncguard_benchmark.scenario import GoldCall, Source, SourceKind, Split, SubTask
 
 LEAST_DISTRACTORS = 2
 """Tools on the API list that the gold calls do not use."""
 
 
-def problems(task: SubTask) -> tuple[str, ...]:
-    """Everything that is wrong with one task; empty if it meets the bar."""
+def problems(task: SubTask, split: Split = Split.MAIN) -> tuple[str, ...]:
+    """Everything that is wrong with one task; empty if it meets the bar.
+
+    Args:
+        task: What to prove.
+        split: In the wild split every task has a derived value, in the main split none has.
+    """
     results: list[Any] = [json.loads(text) if text != "None" else None for text in run_gold(task, task.gold)]
     failed = [f"gold call {n} fails: {r['error']}" for n, r in enumerate(results) if _is_error(r)]
     if failed:
         return tuple(failed)
-    return (*_ungrounded(task, results), *_unordered(task), *_named_tools(task), *_easy(task))
+    return (*_derived(task, split), *_ungrounded(task, results), *_unordered(task), *_named_tools(task), *_easy(task))
+
+
+def _derived(task: SubTask, split: Split) -> Iterator[str]:
+    derived = any(source.kind is SourceKind.DERIVED for call in task.gold for source in call.sources.values())
+    if derived and split is Split.MAIN:
+        yield "has a derived value, which belongs to the wild split"
+    if not derived and split is Split.WILD:
+        yield "has no derived value, so it belongs to the main split"
 
 
 def run_gold(task: SubTask, calls: Sequence[GoldCall]) -> list[str]:
@@ -61,6 +74,9 @@ def _source_problem(task: SubTask, call: GoldCall, pointer: str, source: Source,
                 found = resolve(results[source.call or 0], source.pointer or "")
                 same = found == value and isinstance(found, bool) == isinstance(value, bool)
                 return None if same else f"is {value!r} but the result says {found!r}"
+            case SourceKind.DERIVED:
+                said = [leaf for _, leaf in leaves(value) if in_query(task.query, leaf)]
+                return f"holds {said}, which the query says: not derived" if said else None
             case SourceKind.SCHEMA:
                 return None if _fixed(task, call, pointer, value) else f"is {value!r}, which the schema does not fix"
     except PointerError as problem:

@@ -3,28 +3,44 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import Any, TypeVar
 
+from asyncguard_benchmark.agents.confused import ConfusedAgent
 from asyncguard_benchmark.agents.eager import EagerAgent
+from asyncguard_benchmark.agents.forgetful import ForgetfulAgent
+from asyncguard_benchmark.agents.keyword import KeywordAgent
+from asyncguard_benchmark.agents.malformed import MalformedAgent
+from asyncguard_benchmark.agents.neglectful import NeglectfulAgent
+from asyncguard_benchmark.agents.personas.agent import PersonaAgent
+from asyncguard_benchmark.agents.personas.rates import Rates
+from asyncguard_benchmark.agents.personas.shipped import PREFIX, shipped_personas
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
-from asyncguard_benchmark.agents.simulated import SimulatedAgent
-from asyncguard_benchmark.arms import ARMS, NONE
-from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.names import PLAIN
+from asyncguard_benchmark.agents.speaking import SpeakingAgent
+from asyncguard_benchmark.arms import NONE, arm_of
+from asyncguard_benchmark.errors import UnknownNameError
+from asyncguard_benchmark.names import PERSONA_NAMES, PLAIN
 from asyncguard_benchmark.players.guarded import Setting, play_graph, play_middleware
 from asyncguard_benchmark.players.plain import play_plain
+from asyncguard_benchmark.players.sham import play_sham
 from asyncguard_benchmark.runner import Player
 from asyncguard_benchmark.scenario import Composition
 
-AGENTS: Mapping[str, type[SimulatedAgent]] = {"oracle": OracleAgent, "serial": SerialAgent, "eager": EagerAgent}
+AGENTS: Mapping[str, type[SpeakingAgent]] = {
+    "oracle": OracleAgent,
+    "serial": SerialAgent,
+    "eager": EagerAgent,
+    "neglectful": NeglectfulAgent,
+    "confused": ConfusedAgent,
+    "forgetful": ForgetfulAgent,
+    "malformed": MalformedAgent,
+    "keyword-and-copy": KeywordAgent,
+}
 _GUARDED: Mapping[str, Callable[..., Any]] = {"graph": play_graph, "middleware": play_middleware}
 
+_NOT_MADE = "The call was not made."
 _T = TypeVar("_T")
-
-
-class UnknownNameError(BenchmarkError):
-    """No agent, player or arm has this name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,24 +48,31 @@ class AgentSpec:
     """A simulated agent, before it is made for a composition."""
 
     kind: str
-    """A name in `AGENTS`."""
+    """A name in `AGENTS` or `PERSONA_NAMES`, or a class of one's own as ``package.module:Class``."""
     settings: Mapping[str, float] = field(default_factory=dict)
-    """Fields of the agent that differ from their defaults."""
+    """Fields of the agent that differ from their defaults; of a persona its `member` and its `compliance`."""
 
     @property
     def label(self) -> str:
         """Kind and settings as one name."""
         return ",".join([self.kind, *(f"{name}={value:g}" for name, value in sorted(self.settings.items()))])
 
-    def make(self, composition: Composition, seed: int) -> SimulatedAgent:
+    def make(self, composition: Composition, seed: int) -> SpeakingAgent:
         """The agent for one composition.
 
         Args:
-            composition: Whose plan it is given.
+            composition: Whose plan it is given, if it works by one.
             seed: Seed of what it draws, if it draws anything.
         """
-        maker = _named(AGENTS, self.kind, "agent")
-        fields: dict[str, Any] = {"plan": plan_of(composition), "name": self.label, **self.settings}
+        settings: dict[str, Any] = dict(self.settings)
+        if self.kind in PERSONA_NAMES:
+            maker: type[SpeakingAgent] = PersonaAgent
+            settings = {"rates": self._rates(**settings)}
+        else:
+            maker = _maker(self.kind)
+        fields: dict[str, Any] = {"name": self.label, **settings}
+        if "plan" in maker.model_fields:
+            fields["plan"] = plan_of(composition)
         if "seed" in maker.model_fields:
             fields["seed"] = seed
         unknown = sorted(set(fields) - set(maker.model_fields))
@@ -57,24 +80,49 @@ class AgentSpec:
             raise UnknownNameError(f"the agent {self.kind} has no {', '.join(unknown)}")
         return maker(**fields)
 
+    def _rates(self, member: float = 0, compliance: float = 1.0, **unknown: float) -> Rates:
+        if unknown:
+            raise UnknownNameError(f"a persona has member and compliance, not {', '.join(sorted(unknown))}")
+        return shipped_personas().rates(self.kind.removeprefix(PREFIX), int(member), compliance)
 
-def player_of(name: str, arm: str, *, declared: bool) -> Player:
+
+def _maker(kind: str) -> type[SpeakingAgent]:
+    """The class of an agent: by its name here, or by where it stands."""
+    module, colon, name = kind.partition(":")
+    if not colon:
+        return _named(AGENTS, kind, "agent")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as problem:
+        raise UnknownNameError(f"the agent {kind} cannot be loaded: {problem}") from problem
+    if not (isinstance(found, type) and issubclass(found, SpeakingAgent)):
+        raise UnknownNameError(f"{kind} is no SpeakingAgent")
+    return found
+
+
+def player_of(name: str, arm: str, *, declared: bool, example: str | None = None) -> Player:
     """A player by name, with the guards of an arm.
 
     Args:
         name: `plain`, `graph` or `middleware`.
-        arm: A name in `ARMS`; the plain player has no guards and takes `none` only.
+        arm: A name that `arm_of` knows; the plain player has no guards and takes `none` only.
         declared: Whether the tools declare footprints, effects and scope to the guards.
+        example: One successful trajectory for the system prompt.
 
     Raises:
         UnknownNameError: one of the names is unknown, or the plain player is to have guards.
     """
-    config = _named(ARMS, arm, "arm")
+    switched = arm_of(arm)
     if name == PLAIN:
         if arm != NONE:
             raise UnknownNameError(f"the plain player has no guards, so it cannot play the arm {arm}")
-        return play_plain
-    return partial(_named(_GUARDED, name, "player"), setting=Setting(config=config, declared=declared))
+        return partial(play_plain, example=example)
+    play = _named(_GUARDED, name, "player")
+    refused = {} if switched.drops is None else {switched.drops: _NOT_MADE}
+    setting = Setting(
+        config=switched.config, declared=declared, wording=switched.wording, refused=refused, example=example
+    )
+    return partial(play_sham, setting=setting, play=play) if switched.sham else partial(play, setting=setting)
 
 
 def _named(known: Mapping[str, _T], name: str, what: str) -> _T:

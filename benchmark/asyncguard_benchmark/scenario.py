@@ -49,6 +49,17 @@ class Kind(StrEnum):
         return self.value[0] == "C"
 
 
+class Suite(StrEnum):
+    """The sets of compositions that ship with the package."""
+
+    MAIN = "main"
+    """Two and three sub-tasks: what a result stands for unless it says otherwise."""
+    FOUR = "four"
+    """Four sub-tasks."""
+    LITE = "lite"
+    """A part of `main` with the same shares of kinds, for quick looks."""
+
+
 class Regime(StrEnum):
     """How many assistant messages pass between a call and its result."""
 
@@ -72,6 +83,15 @@ class SourceKind(StrEnum):
     QUERY = "query"
     RESULT = "result"
     SCHEMA = "schema"
+    DERIVED = "derived"
+    """Computed, normalised or supplied by custom: said literally nowhere. In the wild split only."""
+
+
+class Split(StrEnum):
+    """The single tasks that compositions are made of, and those in which values are derived, as in life."""
+
+    MAIN = "main"
+    WILD = "wild"
 
 
 class Narration(StrEnum):
@@ -92,11 +112,21 @@ class Source:
     """Index of the earlier gold call whose result holds the value; only with RESULT."""
     pointer: str | None = None
     """JSON pointer into that result; only with RESULT."""
+    how: str | None = None
+    """How the value comes about, for a reader; only with DERIVED."""
+    uses: frozenset[int] = frozenset()
+    """Indices of the earlier gold calls whose results the value is derived from; only with DERIVED."""
 
     def __post_init__(self) -> None:
         complete = self.call is not None and self.pointer is not None
         if complete != (self.kind is SourceKind.RESULT):
             raise ValueError("a result source needs a call and a pointer, and no other source may have them")
+        if bool(self.how) != (self.kind is SourceKind.DERIVED) or (self.uses and not self.how):
+            raise ValueError("a derived source says how, and no other source may say how or what it uses")
+
+    def needs(self) -> frozenset[int]:
+        """Indices of the gold calls whose results must be there before the value can be known."""
+        return self.uses if self.call is None else frozenset({self.call})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +141,7 @@ class GoldCall:
 
     def needs(self) -> frozenset[int]:
         """Indices of the gold calls whose results this one takes values from."""
-        return frozenset(source.call for source in self.sources.values() if source.call is not None)
+        return frozenset(index for source in self.sources.values() for index in source.needs())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,14 @@ from typing import Any
 
 from asyncguard_benchmark.environment import Environment
 from asyncguard_benchmark.episode import Episode, Run, finished
-from asyncguard_benchmark.loading import by_id, shipped_sub_tasks
-from asyncguard_benchmark.scenario import Composition, GoldCall, Kind, Regime, SubTask, Surface
+from asyncguard_benchmark.loading import by_id, shipped_compositions, shipped_sub_tasks
+from asyncguard_benchmark.scenario import Composition, GoldCall, Kind, Regime, SubTask, Suite, Surface
 
 SUB_TASKS = by_id(shipped_sub_tasks())
+LITE = shipped_compositions(Suite.LITE)
+"""For slow tests."""
+SAMPLE = LITE[::5]
+"""24 of all kinds and categories, for fast tests."""
 
 Call = tuple[str, str, Mapping[str, Any]]
 

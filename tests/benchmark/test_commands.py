@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
+from asyncguard_benchmark.arms import ARMS
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.names import PERSONA_NAMES
+from asyncguard_benchmark.roster import AGENTS
+from tests.benchmark.builders import LITE
 
 ROOT = Path(__file__).parents[2]
-RUN = ("run", "--agents", "eager", "--compositions", "S2-00", "--out")
+SIX = ",".join(each.id for each in LITE[:6])
+RUN = ("run", "--agents", "eager", "--suite", "lite", "--compositions", SIX, "--no-messages", "--out")
 
 
 def bench(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -86,21 +91,33 @@ def test_lists_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
     """Every list in JSON, and one as a table."""
     found = answer(capsys, "list")
     assert {name: len(rows) for name, rows in found.items()} == {
-        "tasks": 24,
-        "compositions": 24,
-        "agents": 3,
+        "tasks": 358,
+        "compositions": 712,
+        "agents": len(AGENTS) + len(PERSONA_NAMES),
         "players": 3,
-        "arms": 30,
+        "arms": len(ARMS),
     }
     assert main(["list", "arms"]) == 0
     assert "without-grounding" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_shipped_data_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
     """No problem, in words and in JSON."""
-    assert main(["validate"]) == 0
-    assert "solved by the oracle" in capsys.readouterr().out
-    assert answer(capsys, "validate")["problems"] == []
+    found = answer(capsys, "validate", "--jobs", "1")
+    assert found["problems"] == []
+    assert found["compositions"] == {"main": 712, "four": 600, "lite": 120}
+    assert sum(found["tasks"].values()) == 358
+    assert found["wild"] >= 80
+
+
+def test_a_category_is_proved_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """In words and in JSON; an unknown code is refused."""
+    assert main(["validate", "--category", "NO,TP*"]) == 0
+    assert "44 tasks and 13 of the wild split: no problems" in capsys.readouterr().out
+    assert answer(capsys, "validate", "--category", "SC") == {"main": 18, "wild": 6, "problems": []}
+    with pytest.raises(SystemExit):
+        main(["validate", "--category", "XX"])
 
 
 def test_a_run_is_saved_scored_and_not_repeated(tmp_path: Path) -> None:
@@ -141,12 +158,13 @@ def test_a_run_that_was_cut_off_is_repaired_with_a_notice(tmp_path: Path, capsys
 
 
 def broken_file(folder: Path) -> Path:
-    """A file whose second line is an episode without a trajectory, and whose fourth repeats the first."""
+    """A file whose second episode, on line 5, has no trajectory, and whose last, on line 8, repeats the first."""
     file = folder / "episodes.jsonl"
     assert main([*RUN, str(file), "--jobs", "1", "--arms", "none"]) == 0
     lines = file.read_text(encoding="utf-8").splitlines()
-    second = {name: part for name, part in json.loads(lines[1]).items() if name != "trajectory"}
-    file.write_text("\n".join([lines[0], json.dumps(second), lines[2], lines[0]]) + "\n", encoding="utf-8")
+    second = {name: part for name, part in json.loads(lines[4]).items() if name != "trajectory"}
+    lines = [*lines[:4], json.dumps(second), *lines[5:7], lines[2]]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
 
 
@@ -157,7 +175,7 @@ def test_a_malformed_file_is_not_scored_unless_asked(tmp_path: Path, capsys: pyt
     assert main(["score", str(file)]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert f"{file}:2: episode: 'trajectory' is a required property" in said.err
+    assert f"{file}:5: episode: 'trajectory' is a required property" in said.err
     assert main(["score", str(file), "--partial", "--json"]) == 0
     said = capsys.readouterr()
     found = json.loads(said.out)
@@ -165,7 +183,7 @@ def test_a_malformed_file_is_not_scored_unless_asked(tmp_path: Path, capsys: pyt
     assert len(found["unreadable"]) == 1
     assert found["conditions"][0]["episodes"] == 2
     assert "this score is partial: 1 of 3" in said.err
-    assert ":4: says what line 1 says; counted once" in said.err
+    assert ":8: says what line 3 says; counted once" in said.err
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n", b"[]\n", b"[" * 100_000, b'{"format": 2}\n'])
@@ -189,14 +207,14 @@ def test_failures_are_explained_on_demand(tmp_path: Path, capsys: pytest.Capture
     assert main([*RUN, str(file), "--jobs", "1", "--arms", "none"]) == 0
     capsys.readouterr()
     assert main(["score", str(file), "--explain"]) == 0
-    assert "differing_argument at set_alert.symbol: expected" in capsys.readouterr().err
+    assert "differing_argument at write_number.value: expected 57371.63264, found" in capsys.readouterr().err
 
 
 def test_an_unknown_composition_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is written."""
     file = tmp_path / "episodes.jsonl"
     assert main(["run", "--compositions", "S9", "--out", str(file)]) == 1
-    assert "no composition has an id that begins with 'S9'" in capsys.readouterr().err
+    assert "no composition of main has an id that begins with 'S9'" in capsys.readouterr().err
     assert not file.exists()
 
 

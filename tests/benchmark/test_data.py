@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from asyncguard_benchmark.composing import SHIPPED_COUNTS, SHIPPED_SEED, build_compositions
+from asyncguard_benchmark.composing import build_compositions, build_suites
 from asyncguard_benchmark.corpus import corpus_problems
 from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
 from asyncguard_benchmark.quality import in_query, problems
-from asyncguard_benchmark.scenario import Category, Composition, Kind, Narration, Source, SourceKind, SubTask
+from asyncguard_benchmark.scenario import Category, Composition, Kind, Narration, Source, SourceKind, SubTask, Suite
 from tests.benchmark.builders import SUB_TASKS, changed, compose
 
 QUERY = Source(kind=SourceKind.QUERY)
@@ -31,7 +31,9 @@ def test_the_corpus_is_not_made_from_templates() -> None:
 
 def test_the_shipped_compositions_are_what_the_builder_builds() -> None:
     """The file can be made again from its seed."""
-    assert shipped_compositions() == build_compositions(shipped_sub_tasks(), SHIPPED_COUNTS, SHIPPED_SEED)
+    assert {suite: shipped_compositions(suite) for suite in Suite} == build_suites(shipped_sub_tasks())
+    main = shipped_compositions(Suite.MAIN)
+    assert all(each in main for each in shipped_compositions(Suite.LITE))
 
 
 def test_compositions_fit_their_kind_and_differ() -> None:

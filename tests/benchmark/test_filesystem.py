@@ -87,3 +87,53 @@ def test_writing_tools(fs: Executor) -> None:
     assert "x.txt" not in fs.public_state()["tree"]["a"]
     assert "exists" in ask(fs, "mkdir", folder="/b/c")["error"]
     assert "no such directory" in ask(fs, "touch", file="/nowhere/x")["error"]
+
+
+def test_lists_are_of_the_current_directory_only(fs: Executor) -> None:
+    """To see another directory an agent must go there: the order is carried by the state."""
+    assert "error" in ask(fs, "ls", folder="sub")
+    ask(fs, "cd", folder="sub")
+    assert ask(fs, "ls") == {"entries": ["x.txt"]}
+
+
+def test_one_line_and_one_column(fs: Executor) -> None:
+    """Both count from one; short lines are left out, and a place that nothing has is an error."""
+    ask(fs, "echo", text="7;rye;2", file="o.csv")
+    ask(fs, "add_line", file="o.csv", text="8")
+    ask(fs, "add_line", file="o.csv", text="9;oat;")
+    assert ask(fs, "line_at", file="o.csv", number=2) == {"text": "8"}
+    assert "3 lines" in ask(fs, "line_at", file="o.csv", number=4)["error"]
+    assert ask(fs, "cut_column", file="o.csv", separator=";", position=1) == {"values": ["7", "8", "9"]}
+    assert ask(fs, "cut_column", file="o.csv", separator=";", position=3) == {"values": ["2", ""]}
+    assert "4 parts" in ask(fs, "cut_column", file="o.csv", separator=";", position=4)["error"]
+
+
+def test_text_is_found_in_files_and_not_in_names(fs: Executor) -> None:
+    """Paths are full and alphabetical, whatever directory they are asked from."""
+    assert ask(fs, "find_text", text="two", folder="/") == {"files": ["/a/x.txt", "/b/y.txt"]}
+    assert ask(fs, "find_text", text="inner") == {"files": ["/a/sub/x.txt"]}
+    assert ask(fs, "find_text", text="x.txt", folder="/") == {"files": []}
+
+
+def test_a_line_is_added_to_a_file_that_exists(fs: Executor) -> None:
+    """A last line without an end is ended first, and no file is made."""
+    assert ask(fs, "add_line", file="sub/x.txt", text="more") == {"lines": 2}
+    assert ask(fs, "cat", file="sub/x.txt") == {"content": "inner\nmore\n"}
+    ask(fs, "touch", file="new.txt")
+    assert ask(fs, "add_line", file="new.txt", text="first") == {"lines": 1}
+    assert "no such file" in ask(fs, "add_line", file="nowhere.txt", text="x")["error"]
+
+
+def test_text_is_replaced_wherever_it_stands(fs: Executor) -> None:
+    """Letter by letter; what is not there cannot be replaced."""
+    assert ask(fs, "replace_text", file="x.txt", old="t", new="tt") == {"replaced": 2}
+    assert ask(fs, "cat", file="x.txt") == {"content": "one\nttwo\ntthree\n"}
+    assert "does not hold" in ask(fs, "replace_text", file="x.txt", old="T", new="t")["error"]
+
+
+def test_two_files_are_joined_into_a_new_one(fs: Executor) -> None:
+    """In the order given, and never over something that exists."""
+    joined = ask(fs, "join_files", first="/b/y.txt", second="x.txt", destination="sub/both.txt")
+    assert joined == {"path": "/a/sub/both.txt", "bytes": 18}
+    assert ask(fs, "head", file="/a/sub/both.txt", lines=2) == {"lines": ["two", "one"]}
+    assert "exists" in ask(fs, "join_files", first="x.txt", second="x.txt", destination="x.txt")["error"]

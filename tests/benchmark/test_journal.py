@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from asyncguard_benchmark import Regime, Surface, shipped_compositions
+from asyncguard_benchmark import Regime, Surface, score, shipped_compositions
 from asyncguard_benchmark.arms import ALL, ARMS, LEAVE_ONE_OUT, NONE, ONE_IN
 from asyncguard_benchmark.campaign import Cell, Condition, Grid, Played, key_of, key_of_episode, play, play_all
 from asyncguard_benchmark.errors import EpisodeFormatError
@@ -69,6 +69,16 @@ def test_resuming_a_whole_file_adds_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == WHOLE
 
 
+def test_a_composition_is_said_once(tmp_path: Path) -> None:
+    """However many episodes play it; and an episode whose composition nobody said is not scored on a guess."""
+    lines = WHOLE.splitlines(keepends=True)
+    spoken = [line for line in lines if set(json.loads(line)) == {"composition"}]
+    assert len(spoken) == len(GRID.compositions)
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(b"".join(line for line in lines if line not in spoken))
+    assert all("nothing before it says what" in str(line.problem) for line in read_lines(path))
+
+
 def test_a_broken_line_in_the_middle_is_not_repaired(tmp_path: Path) -> None:
     """That is no interrupted run: the file stays as it is, and the error names the line."""
     lines = WHOLE.splitlines(keepends=True)
@@ -126,6 +136,14 @@ def test_a_changed_task_changes_the_key() -> None:
     assert key_of(one).composition == key_of(other).composition
 
 
+def test_conversations_can_be_left_out() -> None:
+    """Nothing else changes, the score least of all."""
+    short = play(CELLS[0], keep_messages=False).episode
+    assert short.messages == ()
+    assert replace(short, messages=PLAYED[0].episode.messages) == PLAYED[0].episode
+    assert score(short) == score(PLAYED[0].episode)
+
+
 def test_the_plain_player_plays_one_arm() -> None:
     """It has no guards, so arms and declarations do not multiply it."""
     grid = replace(GRID, players=["plain", "graph"], arms=[NONE, ALL], declared=[True, False], surfaces=[Surface.TEXT])
@@ -148,7 +166,7 @@ def test_two_processes_play_what_one_plays() -> None:
 
 def test_arms_differ_from_each_other() -> None:
     """None is another one in disguise, but for ledger and waiting, which every guard on its own has beside it."""
-    configs = [config for name, config in ARMS.items() if name not in ("only-ledger", "only-waiting")]
+    configs = [str(arm.to_json()) for name, arm in ARMS.items() if name not in ("only-ledger", "only-waiting")]
     assert all(config not in configs[:n] for n, config in enumerate(configs))
     assert {NONE, ALL, *LEAVE_ONE_OUT, *ONE_IN} <= set(ARMS)
 

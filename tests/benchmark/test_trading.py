@@ -80,6 +80,30 @@ def test_only_open_orders_change(broker: Executor) -> None:
     assert ask(broker, "list_orders", status="cancelled") == {"order_ids": [48211, 48340]}
 
 
+def test_orders_change_their_size_within_money_and_shares(broker: Executor) -> None:
+    """A larger buy must be covered and a larger sale held; a refused change leaves the order."""
+    assert ask(broker, "resize_order", order_id=48211, quantity=31)["quantity"] == 31
+    assert "cover" in ask(broker, "resize_order", order_id=48211, quantity=32)["error"]
+    sale = order(broker, side="sell", quantity=5)["order_id"]
+    assert "hold" in ask(broker, "resize_order", order_id=sale, quantity=21)["error"]
+    assert ask(broker, "get_order", order_id=sale)["quantity"] == 5
+    assert "filled" in ask(broker, "resize_order", order_id=48117, quantity=1)["error"]
+
+
+def test_profiles_and_single_alerts(broker: Executor) -> None:
+    """What a symbol stands for, and what an alert waits for; asking for one does not take it away."""
+    assert ask(broker, "get_profile", symbol="HALK") == {
+        "symbol": "HALK",
+        "company": "Halkida Dairy",
+        "sector": "Food",
+    }
+    assert "error" in ask(broker, "get_profile", symbol="Food")
+    assert "no alert" in ask(broker, "get_alert", symbol="HALC")["error"]
+    ask(broker, "set_alert", symbol="HALC", price=61.5)
+    for _ in range(2):
+        assert ask(broker, "get_alert", symbol="HALC") == {"symbol": "HALC", "price": 61.5}
+
+
 def test_watchlist_and_alerts(broker: Executor) -> None:
     """The watchlist keeps its order and holds each stock once; an alert tells its price when it goes."""
     ask(broker, "add_to_watchlist", symbol="HALK")

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard.core.admission import ADMIT, Admit, Defer, Guard, Proposal, Reject, Verdict, admit
+from asyncguard.core.admission import ADMIT, Admit, Defer, Guard, Proposal, Reject, Verdict, admit, objections
 from asyncguard.core.scoreboard import Scoreboard
 from tests.core.builders import Scene
 
@@ -51,8 +51,10 @@ def test_after_a_rejection_nobody_is_asked() -> None:
 
 
 def test_deferrals_are_merged() -> None:
-    """The call waits for everything at once, each key named once, in the words of the first."""
-    assert together(OTHER_DEFER, ADMIT, DEFER) == Defer(guard="d2", reason="It is early, too.", on=("k2", "k3", "k1"))
+    """The call waits for everything at once, each key named once, in the words of the first; the others are named."""
+    assert together(OTHER_DEFER, ADMIT, DEFER) == Defer(
+        guard="d2", reason="It is early, too.", on=("k2", "k3", "k1"), also=("d1",)
+    )
 
 
 def test_a_question_waits_until_nothing_else_is_in_the_way() -> None:
@@ -76,6 +78,14 @@ def test_the_strictest_kind_of_verdict_comes_out(verdicts: list[Verdict]) -> Non
         assert len(outcome.on) == len(set(outcome.on))
     else:
         assert outcome == (questions[0] if questions else ADMIT)
+
+
+@given(st.lists(st.sampled_from([ADMIT, REJECT, OTHER_REJECT, DEFER, OTHER_DEFER, ASK, OTHER_ASK])))
+def test_objections_are_what_each_guard_says_on_its_own(verdicts: list[Verdict]) -> None:
+    """None hides another, and none is said where a call passes."""
+    scene = Scene()
+    found = objections(scene.propose("x"), scene.board, tuple(map(saying, verdicts)))
+    assert found == [verdict for verdict in verdicts if verdict != ADMIT]
 
 
 def test_guards_see_the_same_proposal_and_board() -> None:

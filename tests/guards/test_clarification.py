@@ -128,6 +128,18 @@ def test_what_was_really_said_is_a_value(value: str) -> None:
     rejection(scene.judge(clarification.judge, "crm", {"city": value}, task="t2"), "clarification")
 
 
+@pytest.mark.parametrize("mark", ["____", "???", "...", "<>"])
+def test_a_mark_that_stands_by_itself_is_a_value(mark: str) -> None:
+    """A teacher hides a word under "____"; what only ends or lengthens something else does not count."""
+    said = Scene(CRM)
+    said.board.evidence.add("t1", f'Hide the word under "{mark}", please')
+    assert said.judge(clarification.judge, "crm", {"city": mark}) == ADMIT
+    for text in (f"wait{mark} what{mark}", f"_?.<{mark}>._?", "nothing of the kind"):
+        other = Scene(CRM)
+        other.board.evidence.add("t1", text)
+        rejection(other.judge(clarification.judge, "crm", {"city": mark}), "clarification")
+
+
 @pytest.mark.parametrize("arguments", [{"mode": "unknown"}, {"label": "TBD"}, {"tags": ["n/a"]}])
 def test_what_the_schema_offers_is_a_value(arguments: dict[str, Any]) -> None:
     """A choice, a default and a constant are the tool's own words, also inside a list."""

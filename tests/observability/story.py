@@ -161,6 +161,9 @@ def every_kind(story: Story) -> Story:
     trip(story)
     story.at(3.0).begin("r2", hotel="sleep in Rome")
     risky, slow = story.at(3.1).turn(("hotel", "cancel_all"), ("hotel", "mail"))
+    story.tell(
+        ev.CallObjected, key=slow, guard="grounding", objection=ev.Objection.REJECT, reason="a guess", on=(risky,)
+    )
     story.tell(ev.CallHeld, key=risky, guard="trust", reason="it destroys")
     story.start_calls(slow)
     story.tell(ev.RunParked, keys=(slow,))

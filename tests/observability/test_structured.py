@@ -35,11 +35,11 @@ def test_each_event_is_one_record_with_the_documented_fields() -> None:
 
 
 def test_interventions_are_warnings() -> None:
-    """Rejections, recoveries, squashed calls and failures stand out; the normal course does not."""
+    """Rejections, objections, recoveries, squashed calls and failures stand out; the normal course does not."""
     sink, logger = capture()
     every_kind(Story(log_events(logger)))
     warned = {call.kwargs["event"] for call in sink.calls if call.method_name == "warning"}
-    assert warned == {"call_rejected", "call_recovered", "call_squashed", "call_retired"}
+    assert warned == {"call_objected", "call_rejected", "call_recovered", "call_squashed", "call_retired"}
     assert {call.method_name for call in sink.calls} == {"info", "warning"}
     ended = {call.kwargs["outcome"]: call.method_name for call in sink.calls if call.kwargs["event"] == "call_retired"}
     assert ended == {"done": "info", "failed": "warning", "in_doubt": "warning"}

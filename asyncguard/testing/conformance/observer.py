@@ -74,8 +74,10 @@ def _story(thread: str) -> Iterator[Details]:
 
 def _ways(tell: Callable[..., Details], keys: list[str]) -> Iterator[Details]:
     done, squashed, held, cancelled, rejected, doubtful = keys
+    reject = ev.Objection.REJECT
+    yield tell(ev.CallObjected, key=done, guard="grounding", objection=reject, reason="a guess", on=(held,))
     yield tell(ev.CallAdmitted, key=done)
-    yield tell(ev.CallDeferred, key=squashed, guard="dependency", reason="early", on=(done,))
+    yield tell(ev.CallDeferred, key=squashed, guard="dependency", reason="early", on=(done,), also=("conflict",))
     yield tell(ev.CallHeld, key=held, guard="approval", reason="a person decides")
     yield tell(ev.CallRejected, key=held, guard="approval", reason="refused")
     yield tell(ev.CallAdmitted, key=cancelled)

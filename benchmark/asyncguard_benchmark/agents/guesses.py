@@ -5,6 +5,7 @@ but for something else. A foreseen one follows from the arguments of the very ca
 made from schemas and messages; none looks at the ground truth, so the last two may be right or wrong.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from pathlib import PurePosixPath
 from random import Random
 from typing import Any
 
-from asyncguard_benchmark.pointers import parts
+from asyncguard_benchmark.executors.declarations import Tool
+from asyncguard_benchmark.executors.executor import Executor
+from asyncguard_benchmark.pointers import PointerError, parts, resolve
 
 _WORDS = ("quarter", "inbox", "template", "export", "backup", "overview", "minutes", "roster", "snapshot", "agenda")
 _NAMES = ("Whitcombe", "Adeyemi", "Sorensen", "Takahashi", "Ferreira", "Novotny", "Lindqvist", "Moreau")
@@ -121,3 +124,17 @@ def foreseen(arguments: Mapping[str, Any], pointer: str) -> Any:
         target = PurePosixPath(destination)
         return str(target if target.suffix else target / PurePosixPath(source).name)
     return arguments.get(field)
+
+
+def worked_out(tool: Tool, arguments: Mapping[str, Any], pointer: str) -> Any:
+    """What a pure function without state returns at a place, computed as one computes in one's head; None if nothing.
+
+    Args:
+        tool: Reads and writes no state.
+        arguments: Those that it was called with, right or wrong.
+        pointer: Into the result.
+    """
+    try:
+        return resolve(json.loads(Executor({tool.name: tool}, {}).call(tool.name, arguments)), pointer)
+    except (ValueError, PointerError):
+        return None

@@ -1,16 +1,18 @@
 """What a simulated agent knows: which tool comes next, and for each argument where its value comes from.
 
 A plan holds the literals of queries and schemas. Of a value that comes from a result it holds the place only, so an
-agent can have it from nowhere but a message.
+agent can have it from nowhere but a message. A derived value (wild split only) is held back until every result that it
+is derived from has been read: it stands for an agent that derives without a mistake.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from asyncguard_benchmark.executors.catalogue import tools_of
-from asyncguard_benchmark.pointers import parts, put
-from asyncguard_benchmark.scenario import Composition, GoldCall, SubTask
+from asyncguard_benchmark.executors.declarations import Tool
+from asyncguard_benchmark.pointers import parts, put, resolve
+from asyncguard_benchmark.scenario import Composition, GoldCall, SourceKind, SubTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,15 @@ class Operand:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Derivation:
+    """A value that an agent works out from results of the same sub-task."""
+
+    uses: frozenset[int]
+    """Indices of the calls in the plan that it must have read before."""
+    value: Any
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanStep:
     """One call to make."""
 
@@ -34,6 +45,12 @@ class PlanStep:
     """With None wherever an operand belongs."""
     operands: Mapping[str, Operand]
     """JSON pointer into the arguments -> where the value comes from."""
+    derivations: Mapping[str, Derivation] = field(default_factory=dict)
+    """JSON pointer into the arguments -> what is worked out for it; empty but in the wild split."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """JSON schema of the arguments, as the API list shows it."""
+    head: Tool | None = None
+    """The tool itself if it is a pure function without state, which one may compute in one's head; None otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +79,25 @@ def plan_of(composition: Composition) -> Plan:
 
 
 def _step(task: SubTask, call: GoldCall) -> PlanStep:
-    schema = tools_of(task)[call.tool].parameters
+    tool = tools_of(task)[call.tool]
+    schema = tool.parameters
     arguments: Mapping[str, Any] = call.arguments
-    operands = {}
+    operands, derivations = {}, {}
     for place, source in call.sources.items():
-        if source.call is not None and source.pointer is not None:
+        if source.kind is SourceKind.DERIVED:
+            derivations[place] = Derivation(uses=source.uses, value=resolve(call.arguments, place))
+            arguments = put(arguments, place, None)
+        elif source.call is not None and source.pointer is not None:
             operands[place] = Operand(call=source.call, pointer=source.pointer, schema=schema_at(schema, place))
             arguments = put(arguments, place, None)
-    return PlanStep(tool=call.tool, arguments=arguments, operands=operands)
+    return PlanStep(
+        tool=call.tool,
+        arguments=arguments,
+        operands=operands,
+        derivations=derivations,
+        parameters=schema,
+        head=None if tool.reads or tool.writes else tool,
+    )
 
 
 def schema_at(schema: Mapping[str, Any], pointer: str) -> Mapping[str, Any]:

@@ -1,9 +1,9 @@
 """Where a sub-task stands: its plan laid beside what the conversation says."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from asyncguard_benchmark.agents.plan import Operand, Plan, PlanStep, TaskPlan
 from asyncguard_benchmark.agents.reading import Standing
@@ -38,8 +38,13 @@ class TaskProgress:
         """What messages have said for this sub-task: its question and its results so far."""
         self._made: dict[int, Attempt] = {}
         self._refused: dict[int, int] = {}
+        self._next = 0
         for attempt in attempts:
             self._assign(attempt)
+            while self._next in self._made:
+                self._next += 1
+        self.waiting = any(attempt.standing is Standing.OPEN for attempt in self._made.values())
+        """Whether a call has no result yet."""
 
     def _assign(self, attempt: Attempt) -> None:
         """Gives an attempt to the earliest step without one that uses its tool; a refused one leaves the step free."""
@@ -53,19 +58,19 @@ class TaskProgress:
             self._made[position] = attempt
 
     @property
+    def begun(self) -> bool:
+        """Whether a call was made."""
+        return bool(self._made)
+
+    @property
     def next_position(self) -> int | None:
         """Index of the first step that is still to be made, or None."""
-        return next((n for n in range(len(self.plan.steps)) if n not in self._made), None)
+        return self._next if self._next < len(self.plan.steps) else None
 
     @property
     def remaining(self) -> int:
         """How many steps are still to be made."""
         return len(self.plan.steps) - len(self._made)
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a call has no result yet."""
-        return any(attempt.standing is Standing.OPEN for attempt in self._made.values())
 
     def made(self, position: int) -> Attempt | None:
         """The call that stands for a step, or None."""
@@ -92,6 +97,12 @@ class TaskProgress:
                 known[place] = _value(source.response, operand)
             except PointerError:
                 lost.append(place)
+        for place, derivation in self.step(position).derivations.items():
+            read = [self._made[call].response for call in derivation.uses if call in self._made]
+            if len(read) == len(derivation.uses) and None not in read:
+                known[place] = derivation.value
+            else:
+                awaited.append(place)
         return Operands(known=known, awaited=tuple(awaited), lost=tuple(lost))
 
     def arguments(self, position: int, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,18 +120,24 @@ def _value(response: str, operand: Operand) -> Any:
         raise PointerError(f"the result is not JSON: {response[:80]}") from problem
 
 
+_P = TypeVar("_P", bound=TaskProgress)
+
+
 def progress_of(
-    plan: Plan, attempts: Sequence[Attempt], questions: Mapping[str, str] | None = None
-) -> tuple[TaskProgress, ...]:
+    plan: Plan,
+    attempts: Sequence[Attempt],
+    questions: Mapping[str, str],
+    kind: Callable[[TaskPlan, Sequence[Attempt], str], _P],
+) -> tuple[_P, ...]:
     """Where every sub-task stands.
 
     Args:
         plan: What is to be done.
         attempts: What was done.
         questions: Sub-task id -> its question, as far as messages tell.
+        kind: Makes the progress of one sub-task from its plan, its calls and its question.
     """
-    asked = questions or {}
     return tuple(
-        TaskProgress(task, [each for each in attempts if each.task_id == task.task_id], asked.get(task.task_id, ""))
+        kind(task, [each for each in attempts if each.task_id == task.task_id], questions.get(task.task_id, ""))
         for task in plan.tasks
     )

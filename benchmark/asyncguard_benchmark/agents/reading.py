@@ -76,6 +76,14 @@ def read_questions(messages: Sequence[BaseMessage]) -> dict[str, str]:
     return dict(_QUESTION.findall(str(first.text))) if first is not None else {}
 
 
+def words_of(message: BaseMessage) -> str:
+    """What a message says in words: neither results nor entries of the protocol."""
+    if not isinstance(message, HumanMessage):
+        return ""
+    lines = _BLOCK.sub("", str(message.text)).splitlines()
+    return "\n".join(line for line in lines if not isinstance(_json(line), dict))
+
+
 def is_result(text: str) -> bool:
     """Whether a text is a tool's result and not a placeholder."""
     if text == "None":

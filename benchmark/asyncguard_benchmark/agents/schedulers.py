@@ -9,7 +9,9 @@ from asyncguard_benchmark.agents.simulated import Decision, SimulatedAgent, call
 from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle
 
 
-class _CarefulAgent(SimulatedAgent):
+class CarefulAgent(SimulatedAgent):
+    """Makes a call when every value that it needs has come."""
+
     def _next_call(self, task: TaskProgress) -> CallAction | None:
         """The next call of a sub-task if its operands are known."""
         position = task.next_position
@@ -32,7 +34,7 @@ class _CarefulAgent(SimulatedAgent):
         return position is None or self._given_up(task, position)
 
 
-class OracleAgent(_CarefulAgent):
+class OracleAgent(CarefulAgent):
     """Makes every call whose operands are known, and is idle only when there is none.
 
     Of several it prefers a sub-task at rest, then the one with most calls to go. It may make a call while another of
@@ -48,7 +50,7 @@ class OracleAgent(_CarefulAgent):
         return tuple(call for task in ranked if (call := self._next_call(task)) is not None) or Idle()
 
 
-class SerialAgent(_CarefulAgent):
+class SerialAgent(CarefulAgent):
     """Finishes one sub-task before it begins the next, and waits for every result."""
 
     @override

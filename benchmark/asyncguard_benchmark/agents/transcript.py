@@ -4,29 +4,46 @@ Agents keep no state between turns: they read the message list they are sent, as
 behind any front end, and able to be copied and replayed.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from asyncguard_benchmark.agents.reading import MessageReader, Outcome, Standing, read_message
+from asyncguard_benchmark.agents.reading import MessageReader, Outcome, Standing, read_message, words_of
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
-from asyncguard_benchmark.protocol.actions import CallAction, read_text
+from asyncguard_benchmark.protocol.actions import ALL_COMPLETED, CallAction, Completed, Malformed, read_text
 from asyncguard_benchmark.protocol.entries import signature
+
+UNREADABLE = ""
+"""The tool of an attempt that nobody could read."""
+_TASK_NAMED = re.compile(r'"id": "([^"]*)"')
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One call that the agent made."""
+    """One call that the agent made, or tried to make in broken JSON."""
 
     task_id: str
+    """Empty if it cannot be read which was meant."""
     tool: str
+    """`UNREADABLE` if the call came out broken."""
     arguments: Mapping[str, Any]
     call_id: str | None
     standing: Standing = Standing.OPEN
     response: str | None = None
     """The result as text, or the reason of the refusal."""
+    said: int = 0
+    """Number of the agent's message that made it, from 1."""
+    told: int | None = None
+    """How many messages the agent had said when it was told; None while it was not."""
+
+    @property
+    def told_at_once(self) -> bool:
+        """Whether the answer to the very message that made the call says what became of it."""
+        return self.told == self.said
 
 
 def read_transcript(
@@ -44,27 +61,63 @@ def read_transcript(
         task_argument: Name of the argument that says which sub-task a native call belongs to.
     """
     attempts: list[Attempt] = []
+    said = 0
     for message in messages:
         if isinstance(message, AIMessage):
-            attempts += _own_calls(message, task_ids, task_argument)
+            said += 1
+            attempts += (replace(each, said=said) for each in _own_calls(message, task_ids, task_argument))
             continue
         for outcome in reader(message):
             position = _meant(attempts, outcome)
             if position is not None:
-                attempts[position] = replace(attempts[position], standing=outcome.standing, response=outcome.response)
+                attempts[position] = replace(
+                    attempts[position], standing=outcome.standing, response=outcome.response, told=said
+                )
     return tuple(attempts)
+
+
+def claims_completion(message: AIMessage) -> bool:
+    """Whether an agent's message says that all is completed, on either surface."""
+    if message.tool_calls or message.invalid_tool_calls:
+        return False
+    text = str(message.text)
+    return text.strip() == ALL_COMPLETED or isinstance(read_text(text, ()), Completed)
+
+
+def answers_to_claims(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
+    """For each time that the agent said that all is completed: what the answer said in words, results left out."""
+    return tuple(
+        words_of(after)
+        for before, after in pairwise(messages)
+        if isinstance(before, AIMessage) and claims_completion(before)
+    )
 
 
 def _own_calls(message: AIMessage, task_ids: Collection[str], task_argument: str) -> Iterator[Attempt]:
     if not message.tool_calls:
-        action = read_text(str(message.text), task_ids)
-        if isinstance(action, CallAction):
-            yield Attempt(task_id=action.task_id, tool=action.tool, arguments=action.arguments, call_id=None)
+        yield from _said_in_text(str(message.text), task_ids)
+    for broken in message.invalid_tool_calls:
+        named = re.search(rf'"{re.escape(task_argument)}": "([^"]*)"', broken["args"] or "")
+        yield _unreadable(named[1] if named else "", broken["id"])
     only = next(iter(task_ids)) if len(task_ids) == 1 else None
     for call in message.tool_calls:
         task_id = call["args"].get(task_argument, only)
         arguments = {name: value for name, value in call["args"].items() if name != task_argument}
         yield Attempt(task_id=str(task_id), tool=call["name"], arguments=arguments, call_id=call["id"])
+
+
+def _said_in_text(text: str, task_ids: Collection[str]) -> Iterator[Attempt]:
+    match read_text(text, task_ids):
+        case CallAction() as action:
+            yield Attempt(task_id=action.task_id, tool=action.tool, arguments=action.arguments, call_id=None)
+        # Prose is no attempt; on the native surface it is how an agent says that it waits.
+        case Malformed() if "{" in text:
+            named = _TASK_NAMED.search(text)
+            yield _unreadable(named[1] if named else "", None)
+
+
+def _unreadable(task_id: str, call_id: str | None) -> Attempt:
+    return Attempt(task_id=task_id, tool=UNREADABLE, arguments={}, call_id=call_id)
 
 
 def _meant(attempts: Sequence[Attempt], outcome: Outcome) -> int | None:

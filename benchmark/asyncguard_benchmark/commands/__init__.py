@@ -24,6 +24,7 @@ def main(argv: Sequence[str]) -> int:
         SystemExit: after help, or a wrong command line.
     """
     options = parser().parse_args(argv)
+    options.argv = tuple(argv)
     # Loaded by name, so that help and mistakes cost nothing.
     command = import_module(f"asyncguard_benchmark.commands.{options.module}")
     try:

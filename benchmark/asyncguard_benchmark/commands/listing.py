@@ -4,12 +4,13 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from asyncguard_benchmark.agents.eager import EagerAgent
-from asyncguard_benchmark.agents.schedulers import OracleAgent, SerialAgent
-from asyncguard_benchmark.arms import ARMS
+from asyncguard_benchmark.agents.personas.agent import PersonaAgent
+from asyncguard_benchmark.arms import ARMS, SWITCHES, Arm
 from asyncguard_benchmark.commands.output import console, print_json, table
 from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
+from asyncguard_benchmark.names import PERSONA_NAMES
 from asyncguard_benchmark.players import guarded, plain
+from asyncguard_benchmark.roster import AGENTS
 
 Rows = list[dict[str, Any]]
 
@@ -59,8 +60,9 @@ def _first_line(thing: Any) -> str:
 
 
 def _agents() -> Rows:
-    kinds = {"oracle": OracleAgent, "serial": SerialAgent, "eager": EagerAgent}
-    return [{"name": name, "what it does": _first_line(kind)} for name, kind in kinds.items()]
+    scripted = [{"name": name, "what it does": _first_line(kind)} for name, kind in AGENTS.items()]
+    fitted = [{"name": name, "what it does": _first_line(PersonaAgent)} for name in PERSONA_NAMES]
+    return [*scripted, *fitted]
 
 
 def _players() -> Rows:
@@ -70,13 +72,21 @@ def _players() -> Rows:
 
 def _arms() -> Rows:
     rows = []
-    for name, config in ARMS.items():
-        off = [switch for switch, value in config.to_json().items() if value is False]
-        on = [switch for switch, value in config.to_json().items() if value is True]
-        rows.append(
-            {"name": name, "on": on if len(on) < len(off) else ["all but " + ", ".join(off)] if off else ["all"]}
-        )
+    for name, arm in ARMS.items():
+        on = [switch for switch in SWITCHES if switch in arm.switched_on]
+        off = [switch for switch in SWITCHES if switch not in arm.switched_on]
+        said = on if len(on) < len(off) else ["all but " + ", ".join(off)] if off else ["all"]
+        rows.append({"name": name, "kind": arm.kind.value, "on": [*said, *_beyond_switches(arm)]})
     return rows
+
+
+def _beyond_switches(arm: Arm) -> list[str]:
+    told = {
+        "judged and not heeded": arm.config.shadow,
+        "refusals without a reason": not arm.wording,
+        "refusals at random": arm.sham,
+    }
+    return [words for words, said in told.items() if said]
 
 
 _LISTS: Mapping[str, Callable[[], Rows]] = {

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard_benchmark.arms import ALL, ARMS, NONE
+from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.names import AGENT_NAMES, PLAYER_NAMES
-from asyncguard_benchmark.scenario import Regime, Surface
+from asyncguard_benchmark.scenario import Category, Regime, Suite, Surface
 
 _EXAMPLES = """\
 examples:
@@ -23,8 +24,10 @@ examples:
   asyncguard bench run --agents oracle --players plain,graph,middleware --regimes sync,fixed1,fixed2
   asyncguard bench run --agents eager --arms all,without-grounding,only-grounding --seeds 0,1,2
   asyncguard bench run --agents eager --distractor-rate 0.25 --tools declared,undeclared
+  asyncguard bench run --model openai:gpt-4.1-mini --surfaces native --suite lite --dry-run --prices prices.json
+  asyncguard bench run --model openai:qwen3-8b --base-url http://127.0.0.1:8000/v1 --suite lite --arms none,all
 
-The same command again goes on where an interrupted run stopped.
+The same command again, or `bench resume FILE`, goes on where an interrupted run stopped.
 """
 
 
@@ -36,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     _list(commands)
     _validate(commands)
     _run(commands)
+    _resume(commands)
     _score(commands)
     return top
 
@@ -76,12 +80,17 @@ def _list(commands: Any) -> None:
 
 
 def _validate(commands: Any) -> None:
-    _command(commands, "validate", "execute every task and composition and prove that they meet the quality bar")
+    made = _command(commands, "validate", "execute every task and composition and prove that they meet the quality bar")
+    codes = tuple(each.value for each in Category)
+    made.add_argument(
+        "--category", type=_several(codes), metavar="A,B", help=f"only the tasks of these, both splits: {_of(codes)}"
+    )
 
 
 def _run(commands: Any) -> None:
     made = _command(commands, "run", "play agents and save every episode", _RUN_EXAMPLES)
-    made.add_argument("--agents", type=_several(AGENT_NAMES), default=AGENT_NAMES, metavar="A,B", help=_of(AGENT_NAMES))
+    made.add_argument("--agents", type=_several(AGENT_NAMES), metavar="A,B", help=f"simulated: {_of(AGENT_NAMES)}")
+    made.add_argument("--replay", type=Path, metavar="FILE", help="an agent that says again what a saved run said")
     made.add_argument(
         "--players", type=_several(PLAYER_NAMES), default=("graph",), metavar="A,B", help=_of(PLAYER_NAMES)
     )
@@ -93,12 +102,25 @@ def _run(commands: Any) -> None:
     made.add_argument("--surfaces", type=_several(surfaces), default=("text",), metavar="A,B", help=_of(surfaces))
     tools = ("declared", "undeclared")
     made.add_argument("--tools", type=_several(tools), default=("declared",), metavar="A,B", help=_of(tools))
-    made.add_argument("--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses")
+    seeds = made.add_mutually_exclusive_group()
+    seeds.add_argument("--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses")
+    seeds.add_argument("--repeats", type=_positive, metavar="K", help="every episode K times: the seeds 0 to K-1")
+    suites = tuple(each.value for each in Suite)
+    made.add_argument("--suite", choices=suites, default=Suite.MAIN.value, help="712 of two or three tasks by default")
     made.add_argument("--compositions", type=_words, default=None, metavar="ID,ID", help="ids or beginnings of ids")
+    made.add_argument("--few-shot", action="store_true", help="one successful trajectory in the prompt")
+    made.add_argument("--no-messages", dest="messages", action="store_false", help="save no conversations")
     made.add_argument("--distractor-rate", type=_rate, metavar="P", help="eager agent: guesses that stand in a message")
     made.add_argument("--lucky-rate", type=_rate, metavar="P", help="eager agent: guesses foreseen from the call")
     made.add_argument("--out", type=Path, default=Path("episodes.jsonl"), metavar="FILE", help="appended to")
+    add_model_arguments(made)
     _jobs(made)
+
+
+def _resume(commands: Any) -> None:
+    made = _command(commands, "resume", "play what a file was asked for and does not hold yet")
+    made.add_argument("file", type=Path, metavar="FILE", help="what `run` wrote")
+    made.add_argument("--jobs", type=_positive, metavar="N", help="processes, as before by default")
 
 
 def _score(commands: Any) -> None:

@@ -4,14 +4,14 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
-from asyncguard_benchmark.campaign import Played
 from asyncguard_benchmark.report.section import is_figure
 
+_T = TypeVar("_T")
 _PAUSE = 5.0
 """Seconds between two lines of progress where they cannot overwrite each other."""
 
@@ -44,18 +44,19 @@ def console() -> Console:
     return made if made.is_terminal else Console(highlight=False, width=140)
 
 
-def with_progress(played: Iterable[Played], total: int) -> Iterator[Played]:
-    """Passes episodes on and says on the standard error how many are done and how long the rest will take."""
-    started = said = time.monotonic()
+def with_progress(played: Iterable[_T], total: int, what: str = "episodes") -> Iterator[_T]:
+    """Passes things on and says on the standard error how many are done and how long the rest will take."""
+    said = first = time.monotonic()
     terminal = sys.stderr.isatty()
     for done, each in enumerate(played, 1):
         yield each
         now = time.monotonic()
-        if now - said < (0.2 if terminal else _PAUSE) and done < total:
+        first = now if done == 1 else first  # processes take seconds to start; the first one says nothing of the pace
+        if done == 1 or (now - said < (0.2 if terminal else _PAUSE) and done < total):
             continue
         said = now
-        left = (now - started) / done * (total - done)
-        text = f"{done}/{total} episodes, {now - started:.0f} s, about {left:.0f} s left"
+        left = (now - first) / (done - 1) * (total - done)
+        text = f"{done}/{total} episodes, {now - first:.0f} s, about {left:.0f} s left"
         sys.stderr.write(f"\r{text} \x1b[K" if terminal else f"{text}\n")
         sys.stderr.flush()
     if terminal and total:

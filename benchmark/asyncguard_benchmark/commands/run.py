@@ -1,61 +1,150 @@
 """``bench run``: plays a grid of conditions into a file, and goes on where an interrupted run stopped."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
-from asyncguard_benchmark.campaign import Grid, key_of, play_all
+from asyncguard_benchmark.campaign import Cell, Contestant, Grid, Played, key_of, play_all
+from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of, price_for
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.journal import Journal
+from asyncguard_benchmark.journal import Journal, read_lines
 from asyncguard_benchmark.loading import shipped_compositions
+from asyncguard_benchmark.models.playing import Failed, play_models
+from asyncguard_benchmark.models.spec import ModelSpec
+from asyncguard_benchmark.names import AGENT_NAMES
 from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Composition, Regime, Surface
+from asyncguard_benchmark.scenario import Composition, Regime, Suite, Surface
+
+MOST_FAILED = 0.02
+"""Share of episodes ended by the infrastructure beyond which a run proves nothing."""
 
 
 class NothingToPlayError(BenchmarkError):
     """No composition has an id that begins as asked."""
 
 
+class TooManyFailuresError(BenchmarkError):
+    """So many episodes were ended by the infrastructure that the rest is no fair sample."""
+
+
 def execute(options: Namespace) -> int:
     """Runs the command."""
+    check_model_options(options)
     asked = _grid(options).cells()
-    tally = Tally()
+    if options.dry_run:
+        return _estimate(asked, options)
+    tally, failed = Tally(), 0
     with Journal(options.out) as journal:
+        journal.add_command(_lasting(options.argv))
         if journal.notice:
             notice(journal.notice)
         missing = [cell for cell in asked if key_of(cell) not in journal.keys]
         if len(missing) < len(asked):
             notice(f"{len(asked) - len(missing)} of {len(asked)} episodes are in {options.out} already")
-        for played in with_progress(play_all(missing, options.jobs), len(missing)):
-            journal.add(played.episode)
-            tally.add(played.episode, played.seconds)
+        for outcome in with_progress(_play(missing, options, journal.dollars), len(missing)):
+            if isinstance(outcome, Failed):
+                failed += 1
+                journal.add_failure(outcome.key, outcome.error)
+                notice(f"{outcome.key.composition} ended by the infrastructure: {outcome.error}")
+            else:
+                journal.add(outcome.episode)
+                tally.add(outcome.episode, outcome.seconds)
+    _say(options, tally, asked=len(asked), missing=len(missing), failed=failed)
+    if failed > MOST_FAILED * len(asked):
+        raise TooManyFailuresError(
+            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures are "
+            f"no fair sample; play the rest with: asyncguard bench resume {options.out}"
+        )
+    return 0
+
+
+def _lasting(argv: Sequence[str]) -> list[str]:
+    """The arguments that say what is played; how many processes play it and where it goes is no part of that."""
+    kept: list[str] = []
+    skip = False
+    for word in argv:
+        name, equals, _ = word.partition("=")
+        if not skip and name not in ("--json", "--jobs", "--out"):
+            kept.append(word)
+        skip = name in ("--jobs", "--out") and not equals
+    return kept
+
+
+def _say(options: Namespace, tally: Tally, *, asked: int, missing: int, failed: int) -> None:
     figures = tally.figures()
     if options.json:
         rows = [row.to_json() for row in figures]
-        known = len(asked) - len(missing)
-        print_json({"file": str(options.out), "played": len(missing), "known": known, "conditions": rows})
-        return 0
+        counts = {"played": missing - failed, "known": asked - missing, "failed": failed}
+        print_json({"file": str(options.out), **counts, "conditions": rows})
+        return
     out = console()
     if figures:
         out.print(table(COLUMNS, map(cells, figures)))
-    out.print(
-        f"{len(missing)} episodes added to {options.out}; score all of it with: asyncguard bench score {options.out}"
-    )
+    out.print(f"{missing - failed} episodes added to {options.out}; score it: asyncguard bench score {options.out}")
+
+
+def _play(missing: Sequence[Cell], options: Namespace, spent: float) -> Iterator[Played | Failed]:
+    """Simulated agents on processes, models on threads."""
+    models = [cell for cell in missing if isinstance(cell.condition.agent, ModelSpec)]
+    others = [cell for cell in missing if not isinstance(cell.condition.agent, ModelSpec)]
+    yield from play_all(others, options.jobs, keep_messages=options.messages)
+    if models:
+        yield from play_models(models, asking_of(options, spent), options.jobs)
+
+
+def _estimate(asked: Sequence[Cell], options: Namespace) -> int:
+    from asyncguard_benchmark.models.estimate import estimate  # noqa: PLC0415 - only here
+
+    found = estimate([cell for cell in asked if isinstance(cell.condition.agent, ModelSpec)], price_for(options))
+    if options.json:
+        print_json({"model": options.model, "episodes": len(asked), "estimates": [asdict(each) for each in found]})
+        return 0
+    heads = ("if it worked like", "requests", "input tokens", "of them cacheable", "output tokens", "USD", "uncached")
+    lines = [
+        (
+            each.agent,
+            f"{each.usage.calls:,}",
+            f"{each.usage.input_tokens:,}",
+            f"{each.usage.cached_tokens:,}",
+            f"{each.usage.output_tokens:,}",
+            "-" if each.dollars is None else f"{each.dollars:.2f}",
+            "-" if each.dollars_uncached is None else f"{each.dollars_uncached:.2f}",
+        )
+        for each in found
+    ]
+    out = console()
+    out.print(table(heads, lines, title=f"{len(asked)} episodes of {options.model}, estimated; nothing was asked"))
+    out.print("Four characters are taken for a token. A model that errs or reasons needs more than either agent.")
     return 0
 
 
 def _grid(options: Namespace) -> Grid:
     return Grid(
-        compositions=chosen(options.compositions),
-        agents=[_agent(kind, options) for kind in options.agents],
+        compositions=chosen(options.compositions, Suite(options.suite)),
+        agents=_contestants(options),
         players=options.players,
         arms=options.arms,
         declared=[each == "declared" for each in options.tools],
         regimes=[Regime(each) for each in options.regimes],
         surfaces=[Surface(each) for each in options.surfaces],
-        seeds=options.seeds,
+        seeds=options.seeds if options.repeats is None else tuple(range(options.repeats)),
+        few_shot=options.few_shot,
     )
+
+
+def _contestants(options: Namespace) -> list[Contestant]:
+    """Simulated agents, a model, a replay: what was named, or all simulated agents."""
+    from asyncguard_benchmark.agents.replay import replay_spec  # noqa: PLC0415 - only here
+
+    model = model_of(options)
+    found: list[Contestant] = [] if model is None else [model]
+    if options.replay is not None:
+        episodes = [line.episode for line in read_lines(options.replay) if line.episode is not None]
+        found.append(replay_spec(options.replay, episodes))
+    names = options.agents or (() if found else AGENT_NAMES)
+    return [*found, *(_agent(kind, options) for kind in names)]
 
 
 def _agent(kind: str, options: Namespace) -> AgentSpec:
@@ -64,16 +153,16 @@ def _agent(kind: str, options: Namespace) -> AgentSpec:
     return AgentSpec(kind=kind, settings=rates)
 
 
-def chosen(beginnings: Sequence[str] | None) -> list[Composition]:
-    """The shipped compositions whose ids begin so, or all.
+def chosen(beginnings: Sequence[str] | None, suite: Suite = Suite.MAIN) -> list[Composition]:
+    """The compositions of a suite whose ids begin so, or all.
 
     Raises:
         NothingToPlayError: a beginning fits none.
     """
-    known = shipped_compositions()
+    known = shipped_compositions(suite)
     for beginning in beginnings or ():
         if not any(each.id.startswith(beginning) for each in known):
             raise NothingToPlayError(
-                f"no composition has an id that begins with {beginning!r}; see `bench list compositions`"
+                f"no composition of {suite} has an id that begins with {beginning!r}; see `bench list compositions`"
             )
     return [each for each in known if beginnings is None or each.id.startswith(tuple(beginnings))]

@@ -2,12 +2,41 @@
 
 from collections.abc import Mapping
 
-from asyncguard_benchmark.executors import filesystem, trading
+from asyncguard_benchmark.executors import (
+    box_office,
+    data_format,
+    data_generation,
+    data_management,
+    filesystem,
+    machine,
+    messaging,
+    number_operations,
+    social,
+    string_manipulation,
+    trading,
+    travel,
+)
 from asyncguard_benchmark.executors.declarations import Tool
 from asyncguard_benchmark.executors.executor import Executor, Toolset
 from asyncguard_benchmark.scenario import Category, Composition, SubTask
 
-TOOLSETS: Mapping[Category, Toolset] = {each.category: each for each in (filesystem.TOOLSET, trading.TOOLSET)}
+TOOLSETS: Mapping[Category, Toolset] = {
+    each.category: each
+    for each in (
+        data_management.TOOLSET,
+        filesystem.TOOLSET,
+        data_generation.TOOLSET,
+        messaging.TOOLSET,
+        number_operations.TOOLSET,
+        social.TOOLSET,
+        string_manipulation.TOOLSET,
+        box_office.TOOLSET,
+        trading.TOOLSET,
+        travel.TOOLSET,
+        data_format.TOOLSET,
+        machine.TOOLSET,
+    )
+}
 
 
 def toolset_of(category: Category) -> Toolset:

@@ -94,6 +94,11 @@ def _get_rating(state: State, symbol: str) -> Any:
     return {"symbol": symbol, "target_price": stock["target_price"]}
 
 
+def _get_profile(state: State, symbol: str) -> Any:
+    stock = _stock(state, symbol)
+    return {"symbol": symbol, "company": stock["company"], "sector": stock["sector"]}
+
+
 def _list_sector(state: State, sector: str) -> Any:
     return {"symbols": sorted(s for s, stock in state["stocks"].items() if stock["sector"].lower() == sector.lower())}
 
@@ -182,6 +187,22 @@ def _reprice_order(state: State, order_id: int, limit_price: float) -> Any:
     return {"order_id": order_id, **order}
 
 
+def _resize_order(state: State, order_id: int, quantity: int) -> Any:
+    order = _open_order(state, order_id)
+    if order["side"] == "buy" and quantity * order["limit_price"] > state["balance"]:
+        raise ToolFailure("The balance does not cover this order.")
+    if order["side"] == "sell" and state["holdings"].get(order["symbol"], 0) < quantity:
+        raise ToolFailure(f"The account does not hold {quantity} shares of {order['symbol']}.")
+    order["quantity"] = quantity
+    return {"order_id": order_id, **order}
+
+
+def _get_alert(state: State, symbol: str) -> Any:
+    if symbol not in state["alerts"]:
+        raise ToolFailure(f"There is no alert for {symbol}.")
+    return {"symbol": symbol, "price": state["alerts"][symbol]}
+
+
 def _set_alert(state: State, symbol: str, price: float) -> Any:
     _stock(state, symbol)
     state["alerts"][symbol] = price
@@ -189,9 +210,9 @@ def _set_alert(state: State, symbol: str, price: float) -> Any:
 
 
 def _remove_alert(state: State, symbol: str) -> Any:
-    if symbol not in state["alerts"]:
-        raise ToolFailure(f"There is no alert for {symbol}.")
-    return {"symbol": symbol, "price": state["alerts"].pop(symbol)}
+    removed = _get_alert(state, symbol)
+    del state["alerts"][symbol]
+    return removed
 
 
 _SYMBOL = text("Ticker symbol.")
@@ -261,6 +282,15 @@ _REPRICE_ORDER = Tool(
     writes=(_ORDERS,),
     run=_reprice_order,
 )
+_RESIZE_ORDER = Tool(
+    name="resize_order",
+    description="Changes the number of shares of an open order.",
+    parameters=arguments(order_id=_ORDER_ID, quantity=whole("New number of shares.")),
+    effect=Effect.IDEMPOTENT,
+    reads=(_ACCOUNT, _HOLDINGS, _ORDERS),
+    writes=(_ORDERS,),
+    run=_resize_order,
+)
 _SET_ALERT = Tool(
     name="set_alert",
     description="Sets the price alert of a stock, replacing an earlier one.",
@@ -288,6 +318,7 @@ TOOLSET = toolset(
         _reads("find_symbol", "Tells the symbol of a company.", _find_symbol, _MARKET, company=text("Its name.")),
         _reads("get_quote", "Tells price, change and low of the day.", _get_quote, _MARKET, symbol=_SYMBOL),
         _reads("get_rating", "Tells the price that analysts aim at.", _get_rating, _MARKET, symbol=_SYMBOL),
+        _reads("get_profile", "Tells company and sector of a stock.", _get_profile, _MARKET, symbol=_SYMBOL),
         _reads("list_sector", "Lists the symbols of a sector.", _list_sector, _MARKET, sector=_SECTOR),
         _reads("top_movers", "Tells the extremes of the day in a sector.", _top_movers, _MARKET, sector=_SECTOR),
         _reads("get_account", "Tells the balance and the linked card.", _get_account, _ACCOUNT),
@@ -302,6 +333,8 @@ TOOLSET = toolset(
         _reads("list_orders", "Lists order numbers.", _list_orders, _ORDERS, status=_STATUS),
         _CANCEL_ORDER,
         _REPRICE_ORDER,
+        _RESIZE_ORDER,
+        _reads("get_alert", "Tells the price of an alert.", _get_alert, f"{_ALERTS}:{{symbol}}", symbol=_SYMBOL),
         _SET_ALERT,
         _REMOVE_ALERT,
     ),

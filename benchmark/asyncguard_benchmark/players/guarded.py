@@ -26,8 +26,10 @@ from asyncguard_benchmark.environment import Environment, most_rounds
 from asyncguard_benchmark.episode import Episode, Run, finished
 from asyncguard_benchmark.executors.catalogue import composition_tools
 from asyncguard_benchmark.executors.declarations import Tool
+from asyncguard_benchmark.players.refusing import Refuser
 from asyncguard_benchmark.players.ticks import TickClock, TickExecutor
 from asyncguard_benchmark.players.translation import IDLE_TOOL, UNKNOWN_TOOL, UNREADABLE_TOOL, Translation
+from asyncguard_benchmark.players.watching import Watcher
 from asyncguard_benchmark.protocol.actions import Idle, Malformed
 from asyncguard_benchmark.protocol.surfaces import NativeSpeech, TextSpeech, native_tools
 from asyncguard_benchmark.scenario import Composition, Surface
@@ -62,6 +64,12 @@ class Setting:
     """One successful trajectory for the system prompt."""
     observers: Sequence[Observer] = ()
     """Who is told of every event."""
+    wording: bool = True
+    """Whether the agent is told why a call was refused, or only that it was. A call that was held back first and
+    refused afterwards keeps its reason."""
+    refused: Mapping[int, str] = field(default_factory=dict)
+    """Calls of the agent, by number from 0, that are refused before the runtime sees them, and what the agent is told
+    (``{call}`` stands for the tool)."""
 
 
 class ProtocolModel(BaseChatModel):
@@ -132,6 +140,8 @@ class _Stage:
     config: GuardConfig
     ports: Ports
     tasks: Sequence[Mapping[str, str]]
+    watcher: Watcher
+    refuser: Refuser
 
 
 def play_graph(composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None) -> Episode:
@@ -174,6 +184,9 @@ def _play(
         "declared": setting.declared,
         "parallel_calls": setting.parallel_calls,
         "example": setting.example,
+        "interventions": stage.watcher.interventions(),
+        "involved": stage.watcher.involved(),
+        "refused": stage.refuser.made,
     }
     name = agent.get_name()
     return finished(stage.environment, stage.model.heard, run, agent=name, player=player, **settings)
@@ -185,21 +198,24 @@ def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Se
     limits = replace(setting.config.limits, max_model_turns=most_rounds(composition), max_rejections=10_000)
     config = replace(setting.config, limits=limits)
     numbers = iter(range(10_000))
+    watcher, refuser = Watcher(config, executor.number), Refuser(setting.refused)
     ports = Ports(
         clock=TickClock(environment, executor),
         executor=executor,
-        observers=setting.observers,
+        observers=(*setting.observers, watcher),
         new_id=lambda: f"id{next(numbers)}",
     )
     listed = composition_tools(composition)
     return _Stage(
         environment=environment,
-        model=_model(composition, agent, run, setting, environment=environment, executor=executor),
+        model=_model(composition, agent, run, setting, executor=executor, refuser=refuser),
         tools=[*(_tool(tool.name, tool.description, tool.parameters) for tool in listed.values()), *_own_tools()],
         specs=[*(_spec(tool, composition, setting) for tool in listed.values()), *_own_specs()],
         config=config,
         ports=ports,
         tasks=[{"id": task.id, "goal": task.query} for task in composition.sub_tasks],
+        watcher=watcher,
+        refuser=refuser,
     )
 
 
@@ -209,24 +225,26 @@ def _model(
     run: Run,
     setting: Setting,
     *,
-    environment: Environment,
     executor: TickExecutor,
+    refuser: Refuser,
 ) -> ProtocolModel:
     native = run.surface is Surface.NATIVE
-    config = setting.config
+    config, environment = setting.config, executor.environment
     speech = (
         NativeSpeech(composition, example=setting.example, parallel=setting.parallel_calls)
         if native
         else TextSpeech(composition, example=setting.example)
     )
-    waits = config.completion and config.waiting and config.ledger
+    waits = config.completion and config.waiting and config.ledger and not config.shadow
     translation = Translation(
         composition=composition,
         surface=run.surface,
         speech=speech,
         book=executor,
         idle_is_text=lambda: waits and bool(environment.pending()),
-        unknown_tools_pass=not config.arguments,
+        unknown_tools_pass=not config.arguments or config.shadow,
+        refuse=refuser,
+        wording=setting.wording,
     )
     speaker = agent.bind_tools(native_tools(composition)) if native else agent
     return ProtocolModel(agent=speaker, translation=translation, environment=environment, heard=[])

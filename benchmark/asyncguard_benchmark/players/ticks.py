@@ -24,7 +24,8 @@ class TickExecutor:
             idle_waits: Whether an idle action lasts until the next result comes, if one is to come. It is that of a
                 runtime which waits; of one that does not, it lasts one tick, as in the plain loop.
         """
-        self._environment = environment
+        self.environment = environment
+        """Where the calls go."""
         self._idle_waits = idle_waits
         self._resting: list[tuple[Job, Callable[[Completion], None]]] = []
         self._done: dict[int, tuple[Job, Callable[[Completion], None]]] = {}
@@ -33,7 +34,7 @@ class TickExecutor:
 
     def start(self, job: Job, done: Callable[[Completion], None]) -> None:
         """Make the call; what stands for an idle or unreadable action reaches no executor."""
-        if job.tool == IDLE_TOOL and self._idle_waits and self._environment.pending():
+        if job.tool == IDLE_TOOL and self._idle_waits and self.environment.pending():
             self._resting.append((job, done))
             return
         if job.tool in (IDLE_TOOL, UNREADABLE_TOOL):
@@ -42,14 +43,14 @@ class TickExecutor:
         tool, arguments = job.tool, job.arguments
         if tool == UNKNOWN_TOOL:
             tool, arguments = arguments["tool"], arguments["arguments"]
-        record = self._environment.issue(job.task, tool, arguments)
+        record = self.environment.issue(job.task, tool, arguments)
         self._numbers[job.key] = self._numbers[job.call_id] = record.number
         self._call_ids[record.number] = job.call_id
         self._done[record.number] = (job, done)
 
     def poll(self) -> None:
         """Complete what is due in the present tick."""
-        due = self._environment.due()
+        due = self.environment.due()
         for record in due:
             job, done = self._done.pop(record.number)
             done(Completion(key=job.key, attempt=job.attempt, result=Success(content=record.response)))
@@ -65,10 +66,14 @@ class TickExecutor:
         """Keys of the calls without a result."""
         return tuple(job.key for job, _ in self._done.values())
 
+    def number(self, name: str) -> int | None:
+        """The environment's number of a call, by the runtime's key or the provider's call id."""
+        return self._numbers.get(name)
+
     def record(self, name: str) -> CallRecord | None:
         """The environment's record of a call, by the runtime's key or the provider's call id."""
         number = self._numbers.get(name)
-        return None if number is None else self._environment.trajectory[number]
+        return None if number is None else self.environment.trajectory[number]
 
     def call_id(self, number: int) -> str:
         """The provider's id of a call, by its number in the environment."""

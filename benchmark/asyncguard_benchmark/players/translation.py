@@ -49,6 +49,10 @@ class Translation:
     """Whether an idle message may reach the runtime as interim text, on which it waits."""
     unknown_tools_pass: bool
     """Whether a tool that does not exist is called all the same, as in the plain player, to be answered by an error."""
+    refuse: Callable[[str], str | None] = lambda tool: None
+    """Asked with the tool of each call that the agent makes: why it is refused before the runtime sees it, or None."""
+    wording: bool = True
+    """Whether the agent is told why a call was refused, or only that it was."""
 
     # -- to the runtime --------------------------------------------------------------------------------------------
 
@@ -71,7 +75,7 @@ class Translation:
         first = self.composition.task_ids[0]
         match action:
             case CallAction():
-                yield self._call(action, action.call_id or fallback_id)
+                yield self._call(action, action.call_id or fallback_id, first)
             case Malformed():
                 for call_id in action.call_ids or (fallback_id,):
                     yield _tool_call(UNREADABLE_TOOL, {TASK_ARGUMENT: first, "reason": action.reason}, call_id)
@@ -80,7 +84,10 @@ class Translation:
             case Idle() | Completed():
                 pass
 
-    def _call(self, action: CallAction, call_id: str) -> ToolCall:
+    def _call(self, action: CallAction, call_id: str, first: str) -> ToolCall:
+        refused = self.refuse(action.tool)
+        if refused is not None:
+            return _tool_call(UNREADABLE_TOOL, {TASK_ARGUMENT: first, "reason": refused}, call_id)
         task = {TASK_ARGUMENT: action.task_id}
         if action.tool in composition_tools(self.composition) or not self.unknown_tools_pass:
             return _tool_call(action.tool, {**task, **action.arguments}, call_id)
@@ -104,7 +111,7 @@ class Translation:
 
     def _reply(self, said: AIMessage, heard: Sequence[BaseMessage]) -> list[BaseMessage]:
         tools = {str(call["id"]): call["name"] for call in said.tool_calls}
-        answers = [_Answer.of(m, tools, self.book) for m in heard if isinstance(m, ToolMessage)]
+        answers = [_Answer.of(m, tools, self.book, wording=self.wording) for m in heard if isinstance(m, ToolMessage)]
         others = [message for message in heard if not isinstance(message, ToolMessage)]
         late = sorted((record for message in others for record in self._told(message)), key=_order)
         words = [str(message.text) for message in others if not self._told(message)]
@@ -138,7 +145,7 @@ class _Answer:
     record: CallRecord | None = None
 
     @classmethod
-    def of(cls, message: ToolMessage, tools: Mapping[str, str], book: CallBook) -> Self:
+    def of(cls, message: ToolMessage, tools: Mapping[str, str], book: CallBook, *, wording: bool) -> Self:
         call_id, text = message.tool_call_id, str(message.text)
         tool = tools.get(call_id, "")
         mark = (message.additional_kwargs.get("lc_data") or {}).get("kind")
@@ -146,7 +153,8 @@ class _Answer:
         if tool == IDLE_TOOL:
             return cls(call_id=call_id, kind="nothing", content="")
         if tool == UNREADABLE_TOOL or message.status == "error":
-            return cls(call_id=call_id, kind="error", content=entries.error_content(text))
+            said = text if wording or tool == UNREADABLE_TOOL else _NOT_MADE
+            return cls(call_id=call_id, kind="error", content=entries.error_content(said))
         if mark == "placeholder" or record is None:
             # A call that the runtime holds back has reached no executor: it says why in words.
             words = entries.EXECUTING if record is not None else text
@@ -175,5 +183,6 @@ def _tool_call(tool: str, arguments: dict[str, Any], call_id: str) -> ToolCall:
     return ToolCall(name=tool, args=arguments, id=call_id, type="tool_call")
 
 
+_NOT_MADE = "The call was not made."
 _KEPT = ("content", "tool_calls", "invalid_tool_calls", "id")
 _NO_NEWS = entries.lines([entries.note(entries.wait_content(entries.NO_NEWS))])

@@ -1,10 +1,12 @@
 """What the scorers of one sub-task look at: ground truth and trajectory, both executed afresh.
 
-The responses in a saved trajectory are not believed: everything is executed again, on executors of its own.
+The responses in a saved trajectory are not believed: everything is executed again, on executors of its own. The ground
+truth of a sub-task is executed once in a process, as executors are deterministic and thousands of episodes share it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from asyncguard_benchmark.environment import CallRecord
@@ -45,10 +47,28 @@ def replay(task: SubTask, calls: Sequence[GoldCall | CallRecord]) -> Replay:
     )
 
 
+class _Task:
+    """A sub-task as the key of a cache: equal to itself only, as the JSON in it cannot be hashed."""
+
+    def __init__(self, task: SubTask) -> None:
+        self.task = task
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Task) and other.task is self.task
+
+    def __hash__(self) -> int:
+        return id(self.task)
+
+
+@lru_cache(maxsize=4096)
+def _gold(key: _Task) -> Replay:
+    return replay(key.task, key.task.gold)
+
+
 def evidence_of(episode: Episode) -> tuple[Evidence, ...]:
     """The evidence of every sub-task, in the order of the composition."""
     found = []
     for task in episode.composition.sub_tasks:
         records = episode.calls_of(task.id)
-        found.append(Evidence(task=task, records=records, gold=replay(task, task.gold), made=replay(task, records)))
+        found.append(Evidence(task=task, records=records, gold=_gold(_Task(task)), made=replay(task, records)))
     return tuple(found)

@@ -9,7 +9,7 @@ from typing import Any
 
 from asyncguard_benchmark.environment import CallRecord
 from asyncguard_benchmark.executors.catalogue import tools_of
-from asyncguard_benchmark.pointers import leaves
+from asyncguard_benchmark.pointers import child, leaves
 from asyncguard_benchmark.scenario import GoldCall
 from asyncguard_benchmark.scorers.canonical import freeze
 from asyncguard_benchmark.scorers.checks import contained
@@ -95,15 +95,33 @@ def _state(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(kind=FindingKind.DIFFERING_STATE, place="", expected="at least one call", found=None)
     if evidence.gold.state == evidence.made.state:
         return
-    expected, found = dict(leaves(evidence.gold.state)), dict(leaves(evidence.made.state))
+    expected: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    _gather(evidence.gold.state, evidence.made.state, "", expected, found)
     yield from _differences(FindingKind.DIFFERING_STATE, expected, found, "")
+
+
+def _gather(one: Any, other: Any, pointer: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
+    """Enters the leaves of the parts in which two states differ: most of two states is the same."""
+    if not (isinstance(one, dict) and isinstance(other, dict) and one and other):
+        expected.update(leaves(one, pointer))
+        found.update(leaves(other, pointer))
+        return
+    for name in {**one, **other}:
+        here = child(pointer, name)
+        if name not in other:
+            expected.update(leaves(one[name], here))
+        elif name not in one:
+            found.update(leaves(other[name], here))
+        elif one[name] != other[name]:
+            _gather(one[name], other[name], here, expected, found)
 
 
 def _differences(kind: FindingKind, expected: Any, found: Any, before: str) -> Iterator[Finding]:
     for name in sorted({*expected, *found}):
-        here, there = (_json(side[name]) if name in side else None for side in (expected, found))
         same = name in expected and name in found and freeze(expected[name]) == freeze(found[name])
         if not same:
+            here, there = (_json(side[name]) if name in side else None for side in (expected, found))
             yield Finding(kind=kind, place=f"{before}{name}", expected=here, found=there)
 
 

@@ -1,0 +1,1 @@
+"""What each guard is worth: arms beside each other on the same compositions and the same draws."""

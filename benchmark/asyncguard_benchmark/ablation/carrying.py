@@ -1,0 +1,198 @@
+"""Carries an ablation out: plays what is missing, keeps every episode in a file, and puts the findings together."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from asyncguard_benchmark.ablation.comparing import compliance_of, ensemble_effects, four_cells, wild_of
+from asyncguard_benchmark.ablation.design import COMPLIANCE, EVERY_ARM, GAME, Design, complying
+from asyncguard_benchmark.ablation.findings import (
+    ComplianceSweep,
+    EnsembleEffect,
+    Findings,
+    Settings,
+    Setup,
+    Shadow,
+    Study,
+)
+from asyncguard_benchmark.ablation.shadowing import shadow_of
+from asyncguard_benchmark.ablation.studying import Arms, study_of
+from asyncguard_benchmark.ablation.units import Task, Unit, UnitResult, play_units, unit_key, without_arm
+from asyncguard_benchmark.arms import arm_of
+from asyncguard_benchmark.campaign import Condition, EpisodeKey, key_of, key_of_episode
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.journal import Journal, read_lines
+from asyncguard_benchmark.loading import composition_to_json
+from asyncguard_benchmark.names import PERSONA_NAMES
+from asyncguard_benchmark.roster import AgentSpec
+from asyncguard_benchmark.scenario import Regime
+
+_WILD_AGENT = AgentSpec(kind="oracle")
+"""An agent without fault: every intervention is an error of the guard."""
+
+
+@dataclass(kw_only=True)
+class Ablation:
+    """An ablation on its way."""
+
+    design: Design
+    folder: Path
+    """Where its episodes and findings are kept."""
+    jobs: int = 1
+    notices: list[str] = field(default_factory=list)
+    """What was put in order on the way."""
+    _results: list[UnitResult] = field(default_factory=list)
+
+    def total(self) -> int:
+        """How many units there are to play."""
+        return sum(len(units) for _, units in self._parts())
+
+    def _parts(self) -> Iterator[tuple[str, list[Unit]]]:
+        for agent in self.design.agents:
+            yield agent.label, list(self.design.units(agent))
+        if self.design.wild:
+            yield "wild", list(self.design.wild_units(_WILD_AGENT))
+
+    def play(self) -> Iterator[UnitResult]:
+        """Plays unit after unit; what the folder holds already is not played again."""
+        for name, units in self._parts():
+            path = self.folder / "episodes" / f"{_file_name(name)}.jsonl"
+            with Journal(path) as journal:
+                if journal.notice:
+                    self.notices.append(journal.notice)
+                for result in play_units(_tasks(units, path), self.jobs):
+                    for episode in result.episodes:
+                        journal.add(episode)
+                    for failure in result.failures:
+                        journal.add_failure(failure.key, failure.error)
+                    slim = replace(result, episodes=())
+                    self._results.append(slim)
+                    yield slim
+
+    # -- findings --------------------------------------------------------------------------------------------------
+
+    def findings(self, command: str, *, resamples: int) -> Findings:
+        """What was found; to be asked when everything has been played.
+
+        Args:
+            command: The command line that repeats it.
+            resamples: Draws behind the adjusted p of a family.
+        """
+        conditions = [condition for agent in self.design.agents for condition in self.design.conditions(agent)]
+        main = [condition for condition in conditions if condition.regime is self.design.main]
+        wild = [wild_of(self._arms(each, wild=True)) for each in self._wild_conditions()]
+        cells = [
+            four_cells(self._arms(replace(each, regime=Regime.SYNC)), self._arms(each))
+            for each in main
+            if Regime.SYNC in self.design.regimes and each.regime is not Regime.SYNC
+        ]
+        sweeps = [self._sweep(condition) for condition in main]
+        studies = [self._study(condition, resamples) for condition in conditions]
+        return Findings(
+            settings=self._settings(command, resamples),
+            studies=tuple(studies),
+            ensembles=tuple(_ensembles(conditions, studies)),
+            four_cells=tuple(each for each in cells if each is not None),
+            shadow=tuple(shadow for each in main if (shadow := self._shadow(each)) is not None),
+            wild=tuple(each for each in wild if each is not None),
+            compliance=tuple(each for each in sweeps if each is not None),
+        )
+
+    def _wild_conditions(self) -> list[Condition]:
+        found = self.design.conditions(_WILD_AGENT) if self.design.wild else ()
+        return [condition for condition in found if condition.regime is self.design.main]
+
+    def _study(self, condition: Condition, resamples: int) -> Study:
+        main = condition.regime is self.design.main
+        again = self._arms(condition, seeds=(self.design.other_seed,)) if main else None
+        return study_of(self._arms(condition), again, GAME if main else None, resamples=resamples)
+
+    def _shadow(self, condition: Condition) -> Shadow | None:
+        judged = [each.judged for each in self._arms(condition).results if each.judged is not None]
+        return shadow_of(setup_of(condition), judged) if judged else None
+
+    def _sweep(self, condition: Condition) -> ComplianceSweep | None:
+        variants = zip(COMPLIANCE, complying(condition.agent), strict=False)
+        arms = [(rate, self._arms(replace(condition, agent=variant))) for rate, variant in variants]
+        return compliance_of(setup_of(condition), arms)
+
+    def _arms(self, condition: Condition, *, seeds: Sequence[int] | None = None, wild: bool = False) -> Arms:
+        """The outcomes of one condition."""
+        setup, wanted = setup_of(condition), self.design.seeds if seeds is None else seeds
+        ids = {each.id for each in (self.design.wild if wild else self.design.compositions)}
+        fitting = (
+            result
+            for result in self._results
+            if result.unit.condition.seed in wanted
+            and result.unit.composition.id in ids
+            and setup_of(result.unit.condition) == setup
+        )
+        return Arms.of(setup, fitting)
+
+    def _settings(self, command: str, resamples: int) -> Settings:
+        compositions = self.design.compositions
+        data = json.dumps([composition_to_json(each) for each in compositions], sort_keys=True)
+        tasks = [task_id for each in compositions for task_id in each.task_ids]
+        return Settings(
+            version=version("asyncguard"),
+            command=command,
+            suite=", ".join(dict.fromkeys(each.kind.value for each in compositions)),
+            compositions=len(compositions),
+            sub_tasks=len(tasks),
+            sources=len(set(tasks)),
+            seeds=tuple(self.design.seeds),
+            data=_digest(data),
+            configs={name: _digest(json.dumps(arm_of(name).to_json(), sort_keys=True)) for name in EVERY_ARM},
+            resamples=resamples,
+        )
+
+
+def _ensembles(conditions: Sequence[Condition], studies: Sequence[Study]) -> Iterator[EnsembleEffect]:
+    """Effects of agents that are members of one ensemble, as ranges."""
+    found: dict[tuple[str, Setup], list[Study]] = {}
+    for condition, study in zip(conditions, studies, strict=True):
+        agent = condition.agent
+        if isinstance(agent, AgentSpec) and agent.kind in PERSONA_NAMES:
+            found.setdefault((agent.kind, replace(study.setup, agent=agent.kind)), []).append(study)
+    for (name, setup), members in found.items():
+        if len(members) > 1:
+            yield from ensemble_effects(name, setup, members)
+
+
+def setup_of(condition: Condition) -> Setup:
+    """The condition without arm and seed."""
+    return Setup(
+        agent=condition.agent.label,
+        player=condition.player,
+        regime=condition.regime.value,
+        surface=condition.surface.value,
+        declared=condition.declared,
+    )
+
+
+def _tasks(units: Sequence[Unit], path: Path) -> list[Task]:
+    """Every unit with the episodes of it that a file holds and that would be played the same way today."""
+    known: dict[EpisodeKey, list[Episode]] = {}
+    by_key = {unit_key(unit): unit for unit in units}
+    for line in read_lines(path):
+        if line.episode is None:
+            continue
+        key = key_of_episode(line.episode)
+        unit = by_key.get(without_arm(key))
+        # Another digest: data, agent or guards have changed since.
+        if unit is not None and key_of(unit.cell(key.arm)) == key:
+            known.setdefault(without_arm(key), []).append(line.episode)
+    return [Task(unit=unit, known=tuple(known.get(key, ()))) for key, unit in by_key.items()]
+
+
+def _file_name(label: str) -> str:
+    """A name that any file system takes, and that no other label has."""
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', label)[:60]}-{_digest(label)[:8]}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

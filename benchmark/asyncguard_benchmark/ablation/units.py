@@ -1,0 +1,226 @@
+"""An episode under all arms: the unit in which an ablation is played, on several processes, and resumed."""
+
+import multiprocessing
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from asyncguard_benchmark.ablation.lattice import Lattice, Switches
+from asyncguard_benchmark.ablation.outcomes import Outcome, characters_of, outcome_of
+from asyncguard_benchmark.ablation.shadowing import JudgedRun, continuations, judged_run
+from asyncguard_benchmark.ablation.shapley import of_episode
+from asyncguard_benchmark.arms import ALL, FEATURES, SHADOW, SHAM, arm_of, coalition_name
+from asyncguard_benchmark.campaign import Cell, Condition, EpisodeKey, Played, key_of, play
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.scenario import Composition
+
+WORDLESS = "without-wording"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Game:
+    """Which switches share an effect."""
+
+    players: Switches
+    base: Switches
+    """On throughout."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """One composition under one condition, all arms of it."""
+
+    composition: Composition
+    condition: Condition
+    """Its arm says nothing."""
+    arms: tuple[str, ...]
+    game: Game | None = None
+    """Whether and how the effect is shared out."""
+    shadow: bool = False
+    """Whether guards are laid beside the unguarded run, and its calls judged."""
+    infers: bool = True
+    """Whether runs that are known by others are not played; only for agents that do the same in the same episode."""
+
+    def cell(self, arm: str) -> Cell:
+        """The episode under an arm."""
+        return Cell(composition=self.composition, condition=replace(self.condition, arm=arm))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An episode that ended in an error; it is in no figure."""
+
+    key: EpisodeKey
+    error: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitResult:
+    """What became of a unit."""
+
+    unit: Unit
+    outcomes: Mapping[str, Outcome]
+    """By arm; one that failed is missing."""
+    inferred: frozenset[str]
+    """Arms whose outcome was not played."""
+    shares: Mapping[str, float] | None
+    """Shapley values of the game; None without one, or where it failed."""
+    explored: int
+    """Runs that were played or known for arms and game."""
+    judged: JudgedRun | None
+    """The calls of the unguarded run; None if nobody asked, or where an episode failed."""
+    episodes: tuple[Episode, ...]
+    """Played now."""
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A unit and what is known of it."""
+
+    unit: Unit
+    known: tuple[Episode, ...] = ()
+    """Episodes of it that were played before."""
+
+
+@dataclass(kw_only=True)
+class _Playing:
+    """A unit on its way."""
+
+    task: Task
+    episodes: list[Episode] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def episode(self, name: str) -> Episode:
+        """The episode under an arm; played, unless it was before."""
+        cell = self.task.unit.cell(name)
+        for known in self.task.known:
+            if known.settings["arm"] == name:
+                return known
+        try:
+            played = _with_length(play(cell))
+        except Exception as error:
+            self.failures.append(Failure(key=key_of(cell), error=f"{type(error).__name__}: {error}"))
+            raise _FailedError from error
+        self.episodes.append(played.episode)
+        return played.episode
+
+    def outcome(self, name: str) -> Outcome:
+        """The same, judged."""
+        return outcome_of(self.episode(name))
+
+
+class _FailedError(Exception):
+    """An episode of the unit ended in an error, which has been noted; the other arms go on."""
+
+
+def _with_length(played: Played) -> Played:
+    """Counts the conversation and leaves it out."""
+    episode = played.episode
+    settings = {**episode.settings, "characters": characters_of(episode.messages)}
+    return replace(played, episode=replace(episode, settings=settings, messages=()))
+
+
+def play_unit(task: Task) -> UnitResult:
+    """Plays what has to be played for every arm of a unit, and for its game."""
+    unit, playing = task.unit, _Playing(task=task)
+    plain = [known for known in task.known if _in_lattice(known.settings["arm"])] if unit.infers else []
+    lattice = Lattice(lambda switches: playing.outcome(_name_of(unit, switches)), map(outcome_of, plain))
+    outcomes: dict[str, Outcome] = {}
+    inferred: set[str] = set()
+    for name in sorted(unit.arms, key=lambda arm: (not _in_lattice(arm), -len(arm_of(arm).switched_on))):
+        try:
+            found = _inferred(name, outcomes, lattice) if unit.infers else None
+            if found is not None and found.arm != name:
+                inferred.add(name)
+            outcomes[name] = found or _played(name, playing, lattice)
+        except _FailedError:
+            continue
+    shares = _shares(unit, lattice)
+    return UnitResult(
+        unit=unit,
+        outcomes=outcomes,
+        inferred=frozenset(inferred),
+        shares=shares,
+        explored=len(lattice.intervals),
+        judged=_judged(playing),
+        episodes=tuple(playing.episodes),
+        failures=tuple(playing.failures),
+    )
+
+
+def _played(name: str, playing: _Playing, lattice: Lattice) -> Outcome:
+    outcome = playing.outcome(name)
+    return lattice.add(outcome) if _in_lattice(name) else outcome
+
+
+def _in_lattice(name: str) -> bool:
+    """Whether an arm is told by its switches alone."""
+    arm = arm_of(name)
+    return arm.wording and not arm.sham and not arm.config.shadow and arm.drops is None
+
+
+def _name_of(unit: Unit, switches: Switches) -> str:
+    """The arm with these switches: one of the unit's if there is one, so that no episode is played under two names."""
+    fitting = (name for name in unit.arms if _in_lattice(name) and arm_of(name).switched_on == switches)
+    return next(fitting, coalition_name(switches))
+
+
+def _inferred(name: str, outcomes: Mapping[str, Outcome], lattice: Lattice) -> Outcome | None:
+    """The outcome of an arm that another run is, or None."""
+    everything = outcomes.get(ALL)
+    if _in_lattice(name):
+        return lattice.find(arm_of(name).switched_on)
+    if everything is None or everything.rejections:
+        return None
+    # Without a refusal nobody was told one, and a sham has none to imitate.
+    if name == WORDLESS:
+        return everything
+    return outcomes.get(FEATURES) if name == SHAM else None
+
+
+def _shares(unit: Unit, lattice: Lattice) -> Mapping[str, float] | None:
+    if unit.game is None:
+        return None
+    try:
+        return of_episode(lattice, unit.game.players, unit.game.base)
+    except _FailedError:
+        return None
+
+
+def _judged(playing: _Playing) -> JudgedRun | None:
+    if not playing.task.unit.shadow:
+        return None
+    try:
+        shadowed = playing.episode(SHADOW)
+        return judged_run(shadowed, {name: playing.episode(name) for name in continuations(shadowed)})
+    except _FailedError:
+        return None
+
+
+def play_units(tasks: Sequence[Task], jobs: int) -> Iterator[UnitResult]:
+    """Plays units, in the order given.
+
+    Args:
+        tasks: What to play.
+        jobs: Processes; with 1 everything happens in this one.
+    """
+    if jobs == 1 or len(tasks) < 2:
+        yield from map(play_unit, tasks)
+        return
+    # Fresh processes: a fork would copy the locks of threads that are not there any more.
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        try:
+            yield from pool.map(play_unit, tasks, chunksize=2)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def unit_key(unit: Unit) -> EpisodeKey:
+    """What all episodes of a unit have in common."""
+    return without_arm(key_of(unit.cell(unit.arms[0])))
+
+
+def without_arm(key: EpisodeKey) -> EpisodeKey:
+    """The part of a key that all episodes of a unit share."""
+    return replace(key, arm="", config="")

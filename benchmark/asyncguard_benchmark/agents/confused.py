@@ -1,0 +1,38 @@
+"""An agent that mixes up its tasks."""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage
+from typing_extensions import override
+
+from asyncguard_benchmark.agents.belief import Belief
+from asyncguard_benchmark.agents.mixups import foreign_call
+from asyncguard_benchmark.agents.progress import TaskProgress
+from asyncguard_benchmark.agents.schedulers import OracleAgent
+from asyncguard_benchmark.agents.simulated import Decision
+from asyncguard_benchmark.protocol.actions import CallAction
+
+
+class ConfusedAgent(OracleAgent):
+    """Gives each call of a sub-task first the tool and arguments that belong to another sub-task.
+
+    What was executed is done for it, whatever its result says. A refusal that comes at once makes it look again, and
+    then it makes the right call. It takes tools that its own sub-task has no use for; where no other sub-task has one,
+    it makes no mistake. If both sub-tasks may use the tool, nobody can see the mistake from outside.
+    """
+
+    @override
+    def answer(self, messages: Sequence[BaseMessage]) -> Decision:
+        """Decides from what it believes of its calls, then mixes up those that it makes for the first time."""
+        tasks = self.progress(messages, Belief)
+        decision = self.decide(tasks)
+        if not isinstance(decision, tuple):
+            return decision
+        return tuple(self._mixed_up(call, tasks) for call in decision)
+
+    def _mixed_up(self, call: CallAction, tasks: Sequence[TaskProgress]) -> CallAction:
+        task = next(each for each in tasks if each.plan.task_id == call.task_id)
+        position = task.next_position
+        if position is None or task.refusals(position):
+            return call
+        return foreign_call(task, tasks) or call

@@ -1,0 +1,40 @@
+"""The chat model that plays a persona."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from pydantic import PrivateAttr
+from typing_extensions import override
+
+from asyncguard_benchmark.agents.personas.draws import Draws
+from asyncguard_benchmark.agents.personas.mind import Mind, Sight
+from asyncguard_benchmark.agents.personas.rates import Rates
+from asyncguard_benchmark.agents.simulated import Decision, PlanningAgent
+from asyncguard_benchmark.agents.transcript import answers_to_claims
+
+
+class PersonaAgent(PlanningAgent):
+    """Errs at given rates. It holds the plan and takes every value from messages, or guesses it.
+
+    It is no model of how a language model works. Its rates are fitted to what published models scored, so that it fails
+    as often as they do and its failures hang together as theirs do. A guard that helps it would help a model that errs
+    in these ways; whether a given model errs so is not known.
+    """
+
+    rates: Rates = Rates()
+    """How often it errs in which way."""
+    seed: int = 0
+    """Seed of all its draws."""
+    _mind: Mind = PrivateAttr()
+
+    @override
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        self._mind = Mind(self.plan, self.rates, Draws(self.seed, self.plan.composition_id))
+
+    @override
+    def answer(self, messages: Sequence[BaseMessage]) -> Decision:
+        """Decides from what it believes of its calls and from what it was told in words."""
+        tasks = self.progress(messages, self._mind.believe)
+        return self._mind.decide(Sight(tasks=tasks, answers_to_claims=answers_to_claims(messages)))

@@ -1,0 +1,176 @@
+"""``bench calibrate``: what personas were fitted to, how well, and the fit itself."""
+
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from asyncguard_benchmark.agents.personas.rates import SPREADS
+from asyncguard_benchmark.agents.personas.shipped import Personas, shipped_personas, to_json
+from asyncguard_benchmark.calibration.account import Account, ModelAccount, account_of
+from asyncguard_benchmark.calibration.delays import OTHER_REGIMES, Forecast
+from asyncguard_benchmark.calibration.figures import MAIN_COLUMNS, SPLIT_COLUMNS
+from asyncguard_benchmark.calibration.fitting import Effort, Told, calibrate
+from asyncguard_benchmark.calibration.pool import Pool, Trial, digest_of_corpus
+from asyncguard_benchmark.calibration.tables import published_models
+from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
+from asyncguard_benchmark.loading import shipped_compositions
+from asyncguard_benchmark.scenario import Regime
+
+_PAUSE = 5.0
+"""Seconds between two lines of progress."""
+_SAME = 0.002
+"""Points by which a figure in the file may differ from one played anew: it is rounded there."""
+_QUICK = 10
+MOST_ERROR, MOST_COLUMN_ERROR = 1.5, 3.0
+"""Points of mean error that a calibration may have, over everything and in one column."""
+
+_SHORT = {
+    "func_f1": "func",
+    "param_f1": "param",
+    "subtask_traj": "traj",
+    "subtask_env": "env",
+    "subtask_acc": "acc",
+    "task_traj": "t.traj",
+    "task_env": "t.env",
+    "overall": "overall",
+    "similar2": "S2",
+    "similar3": "S3",
+    "cross2": "C2",
+    "cross3": "C3",
+}
+
+
+def execute(options: Namespace) -> int:
+    """Runs the command."""
+    if options.fit:
+        personas = _fit(options)
+    else:
+        personas = shipped_personas()
+        if digest_of_corpus(shipped_compositions()) != personas.corpus:
+            notice(
+                "the personas were fitted on other tasks or compositions than those that ship now; --check tells what "
+                "they score on these, --fit fits them anew"
+            )
+    account = account_of(published_models(), personas)
+    differing = _check(personas, options.jobs) if options.check else []
+    if options.json:
+        print_json({**account.to_json(), "corpus": personas.corpus, "differing": differing if options.check else None})
+    else:
+        _print(account)
+        if options.check:
+            said = ", ".join(differing) or "none"
+            console().print(f"Best fits played anew that score otherwise than the file says: {said}.")
+    return 1 if differing else 0
+
+
+def _fit(options: Namespace) -> Personas:
+    effort = Effort()
+    plan = replace(effort.plan, seed=options.seed)
+    if options.quick:
+        effort = replace(effort, widening=1, delay_members=1, extrapolated=1)
+        plan = replace(plan, spread=plan.spread // _QUICK, rounds=1, proposals=1)
+    with Pool(shipped_compositions(), options.work, options.jobs) as pool:
+        if pool.known:
+            notice(f"{pool.known} trials are in {options.work} already")
+        personas = calibrate(published_models(), pool, replace(effort, plan=plan), _progress())
+    options.out.write_text(json.dumps(to_json(personas)) + "\n", encoding="utf-8")
+    notice(f"the personas are in {options.out}")
+    return personas
+
+
+def _progress() -> Told:
+    """Says now and then what is being done and how long it will take."""
+    started: dict[str, float] = {}
+    said = [0.0]
+
+    def tell(what: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        started.setdefault(what, now)
+        if now - said[0] < _PAUSE and done < total:
+            return
+        said[0] = now
+        left = (now - started[what]) / max(done - 1, 1) * (total - done)
+        sys.stderr.write(f"{what}: {done}/{total}, about {left:.0f} s left\n")
+
+    return tell
+
+
+def _check(personas: Personas, jobs: int) -> list[str]:
+    """The models whose best member scores otherwise than the file says."""
+    first = {model: ensemble.members[0] for model, ensemble in personas.ensembles.items()}
+    trials = [Trial(rates=member.rates, seed=personas.seed) for member in first.values()]
+    with Pool(shipped_compositions(), None, jobs) as pool:
+        played = list(with_progress(pool.play(trials), len(trials)))
+    return [
+        model
+        for (model, member), figures in zip(first.items(), played, strict=True)
+        if any(abs(figures[name] - value) > _SAME for name, value in member.figures[Regime.FIXED1.value].items())
+    ]
+
+
+def _print(account: Account) -> None:
+    out = console()
+    columns = (*MAIN_COLUMNS, *SPLIT_COLUMNS)
+    heads = ("model", "", *(_SHORT[name] for name in columns), "error", "members")
+    lines = [line for each in account.models for line in _rows(each, columns)]
+    out.print(table(heads, lines, title="Published and predicted, fixed1, per cent"))
+    means = account.by_column
+    out.print(f"\nMean error over models and the eight main columns: {account.error:.2f} points.")
+    out.print("By column: " + ", ".join(f"{_SHORT[name]} {means[name]:.2f}" for name in columns) + ".")
+    met = account.error <= MOST_ERROR and all(means[name] <= MOST_COLUMN_ERROR for name in MAIN_COLUMNS)
+    out.print(
+        f"At most {MOST_ERROR} on the mean and {MOST_COLUMN_ERROR} in any main column: {'yes' if met else 'no'}.\n"
+    )
+    heads_of_rates = ("rate", "narrowest", "", "widest", "")
+    out.print(table(heads_of_rates, _rate_rows(account.models), title="Rates: least and greatest of an ensemble"))
+    out.print(
+        "An ensemble differs where the published row does not tell. Whatever rests on a rate is a range, no number.\n"
+        "Compliance with refusals is in no published figure and is never fitted.\n"
+    )
+    heads_of_delays = ("regime", "models", "error", "naive", "distraction")
+    out.print(table(heads_of_delays, list(_delay_rows(account.forecasts)), title="Other delays, each model left out"))
+    extrapolated = [each for each in account.forecasts if not each.published]
+    if extrapolated:
+        out.print(
+            f"\nWithout delay nothing is published of {len(extrapolated)} models. What is foreseen for them is an "
+            "extrapolation."
+        )
+        lines = [
+            (e.model, f"{e.foreseen['overall']:.1f}", f"{e.low['overall']:.1f}-{e.high['overall']:.1f}")
+            for e in extrapolated
+        ]
+        out.print(table(("model", "overall", "range"), lines, title="Extrapolated: sync"))
+
+
+def _rows(each: ModelAccount, columns: Sequence[str]) -> Iterator[Sequence[str]]:
+    published = [f"{each.model.main[name]:.1f}" if name in each.model.main else "-" for name in columns]
+    yield (each.model.key, "published", *published, "", "")
+    predicted = [f"{each.predicted[name]:.1f}" for name in columns]
+    yield ("", "predicted", *predicted, f"{each.error:.2f}", str(each.members))
+
+
+def _rate_rows(models: Sequence[ModelAccount]) -> list[Sequence[str]]:
+    """Of each rate the model whose ensemble leaves it least open, and the one whose ensemble leaves it most open."""
+    rows: list[Sequence[str]] = []
+    for name in models[0].rates:
+        ranked = sorted(models, key=lambda each: each.rates[name][1] - each.rates[name][0])
+        shown = [(_bounds(name, *each.rates[name]), each.model.key) for each in (ranked[0], ranked[-1])]
+        rows.append((name, *shown[0], *shown[1]))
+    return rows
+
+
+def _bounds(name: str, low: float, high: float) -> str:
+    return f"{low:.1f} to {high:.1f} logits" if name in SPREADS else f"{100 * low:.1f} to {100 * high:.1f} %"
+
+
+def _delay_rows(found: Sequence[Forecast]) -> Iterator[Sequence[str]]:
+    for regime in OTHER_REGIMES:
+        known = [e for e in found if e.regime is regime and e.error is not None and e.naive_error is not None]
+        if known:
+            error = sum(e.error or 0.0 for e in known) / len(known)
+            naive = sum(e.naive_error or 0.0 for e in known) / len(known)
+            levels = sorted({f"{e.level:g}" for e in known})
+            yield (regime.value, str(len(known)), f"{error:.2f}", f"{naive:.2f}", ", ".join(levels))

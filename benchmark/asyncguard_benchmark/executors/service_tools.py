@@ -1,0 +1,41 @@
+"""The two common kinds of tools that a service with a state has."""
+
+from typing import Any
+
+from asyncguard_benchmark.executors.declarations import Effect, Tool, arguments
+
+
+def reader(name: str, description: str, run: Any, reads: tuple[str, ...], /, **properties: Any) -> Tool:
+    """A tool that only looks; `properties` are the schemas of its arguments."""
+    schema = arguments(**properties)
+    return Tool(name=name, description=description, parameters=schema, effect=Effect.PURE, reads=reads, run=run)
+
+
+def writer(
+    name: str, description: str, run: Any, reads: tuple[str, ...], writes: tuple[str, ...], /, **properties: Any
+) -> Tool:
+    """A tool that must not be repeated; `properties` are the schemas of its arguments."""
+    return Tool(
+        name=name,
+        description=description,
+        parameters=arguments(**properties),
+        effect=Effect.AT_MOST_ONCE,
+        reads=reads,
+        writes=writes,
+        run=run,
+    )
+
+
+def setter(
+    name: str, description: str, run: Any, reads: tuple[str, ...], writes: tuple[str, ...], /, **properties: Any
+) -> Tool:
+    """A tool that leaves and answers twice in a row what once does; `properties` are the schemas of its arguments."""
+    return Tool(
+        name=name,
+        description=description,
+        parameters=arguments(**properties),
+        effect=Effect.IDEMPOTENT,
+        reads=reads,
+        writes=writes,
+        run=run,
+    )

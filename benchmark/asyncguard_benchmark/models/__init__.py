@@ -1,0 +1,1 @@
+"""Real models as agents: clients, quotas, costs, and what a run of them records."""

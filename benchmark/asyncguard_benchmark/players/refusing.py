@@ -1,0 +1,23 @@
+"""Refusing calls by their number, whatever they are: what sham guards and paired continuations are made of."""
+
+from collections.abc import Mapping
+
+GAP = "{call}"
+"""Stands in a text where the refused call is named."""
+
+
+class Refuser:
+    """Refuses the calls of one episode by their number."""
+
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        self.made = 0
+        """How many were refused so far."""
+        self._texts = texts
+        self._seen = 0
+
+    def __call__(self, tool: str) -> str | None:
+        """Why the next call is refused, or None; to be asked once for each call that the agent makes."""
+        text = self._texts.get(self._seen)
+        self._seen += 1
+        self.made += text is not None
+        return None if text is None else text.replace(GAP, tool)

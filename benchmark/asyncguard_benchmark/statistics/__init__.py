@@ -1,0 +1,1 @@
+"""Statistics of paired verdicts over compositions that share source tasks."""

@@ -1,0 +1,284 @@
+"""Calibration: the paper's tables, the figures, the search, what is kept, and what is foreseen."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asyncguard_benchmark import Regime, Surface, run_episode, score, shipped_compositions, summarise
+from asyncguard_benchmark.agents.personas.agent import PersonaAgent
+from asyncguard_benchmark.agents.personas.rates import FITTED, Rates
+from asyncguard_benchmark.agents.personas.shipped import (
+    Ensemble,
+    Member,
+    Personas,
+    UnknownPersonaError,
+    from_json,
+    shipped_personas,
+    to_json,
+)
+from asyncguard_benchmark.agents.plan import plan_of
+from asyncguard_benchmark.calibration.account import account_of
+from asyncguard_benchmark.calibration.delays import forecasts
+from asyncguard_benchmark.calibration.ensembles import LEAST_MEMBERS, MOST_MEMBERS, TOLERANCE, Played, choose
+from asyncguard_benchmark.calibration.figures import MAIN_COLUMNS, SPLIT_COLUMNS, Troupe, fit
+from asyncguard_benchmark.calibration.fitting import Effort, calibrate
+from asyncguard_benchmark.calibration.pool import Pool, Trial
+from asyncguard_benchmark.calibration.rehearsal import stages_of
+from asyncguard_benchmark.calibration.search import Plan
+from asyncguard_benchmark.calibration.slopes import slopes, solve, step_towards
+from asyncguard_benchmark.calibration.space import BOUNDS, inside, rates_at, spread_points
+from asyncguard_benchmark.calibration.tables import PublishedModel, published_models
+from asyncguard_benchmark.errors import DataError
+from asyncguard_benchmark.names import PERSONA_NAMES
+from asyncguard_benchmark.roster import AgentSpec
+from tests.benchmark.builders import compose
+
+PAIRS = (compose("fs-08", "tb-07"), compose("fs-01", "fs-12"), compose("tb-02", "fs-13", "tb-05"))
+RATES = Rates(haste=0.4, slip=0.2, repeat=0.2, neglect=0.1, distractor=0.5, frailty=1.0, difficulty=1.0)
+
+
+def test_figures_are_those_of_the_metrics() -> None:
+    """Made from remembered verdicts, they equal what scoring real episodes of the plain player gives."""
+    for rates in (RATES, replace(RATES, untidy=0.3, confusion=0.3, haste=0.9)):
+        scores = []
+        for each in PAIRS:
+            agent = PersonaAgent(plan=plan_of(each), rates=rates, seed=1, name="persona")
+            scores.append(score(run_episode(each, agent, Regime.RANDOM12, Surface.TEXT, 1)))
+        summary = summarise(scores)
+        figures = Troupe(stages_of(PAIRS)).figures(rates, Regime.RANDOM12, 1)
+        assert summary.function_f1 is not None
+        assert summary.parameter_f1 is not None
+        assert figures["func_f1"] == pytest.approx(100 * summary.function_f1)
+        assert figures["param_f1"] == pytest.approx(100 * summary.parameter_f1)
+        for column, rate in (
+            ("subtask_traj", summary.trajectory),
+            ("subtask_env", summary.state),
+            ("subtask_acc", summary.accuracy),
+            ("task_traj", summary.task_trajectory),
+            ("task_env", summary.task_state),
+            ("overall", summary.overall),
+        ):
+            assert rate is not None
+            assert figures[column] == pytest.approx(rate.value)
+
+
+def test_figures_are_the_same_the_second_time() -> None:
+    """What is remembered of a world changes nothing, whatever was played in between."""
+    troupe = Troupe(stages_of(PAIRS))
+    first = troupe.figures(RATES, Regime.FIXED1, 0)
+    troupe.figures(replace(RATES, haste=0.9), Regime.FIXED2, 1)
+    assert troupe.figures(RATES, Regime.FIXED1, 0) == first
+
+
+def test_the_tables_are_whole() -> None:
+    """Nineteen models with twelve columns; other regimes where they are printed; the misprint is left out."""
+    models = {each.key: each for each in published_models()}
+    assert len(models) == 19
+    assert tuple(f"persona:{key}" for key in models) == PERSONA_NAMES
+    for each in models.values():
+        assert set(each.main) == {*MAIN_COLUMNS, *SPLIT_COLUMNS}
+        # Overall is the mean of the four kinds, by their numbers of compositions.
+        kinds = zip((120, 240, 132, 220), ("similar2", "similar3", "cross2", "cross3"), strict=True)
+        assert sum(count * each.main[kind] for count, kind in kinds) / 712 == pytest.approx(
+            each.main["overall"], abs=0.05
+        )
+    counts = [sum(regime in each.by_regime for each in models.values()) for regime in Regime]
+    assert dict(zip(Regime, counts, strict=True)) == {
+        Regime.SYNC: 3,
+        Regime.FIXED1: 19,
+        Regime.FIXED2: 12,
+        Regime.RANDOM01: 12,
+        Regime.RANDOM12: 12,
+    }
+    assert "subtask_acc" not in models["gpt-4.1"].by_regime[Regime.FIXED2]
+
+
+@given(st.integers(1, 6), st.randoms(use_true_random=False))
+def test_equations_are_solved(size: int, random: Random) -> None:
+    """The solution put into the equations gives the right sides."""
+    matrix = [[random.uniform(-1, 1) + (3 if i == k else 0) for k in range(size)] for i in range(size)]
+    sides = [[random.uniform(-5, 5), random.uniform(-5, 5)] for _ in range(size)]
+    found = solve(matrix, sides)
+    for row, side in zip(matrix, sides, strict=True):
+        for column in range(2):
+            total = sum(a * b[column] for a, b in zip(row, found, strict=True))
+            assert total == pytest.approx(side[column], abs=1e-6)
+
+
+def test_singular_equations_are_refused() -> None:
+    """They have no one solution."""
+    with pytest.raises(ValueError, match="singular"):
+        solve([[1.0, 1.0], [1.0, 1.0]], [[1.0], [2.0]])
+
+
+def test_slopes_of_a_plane_are_found_and_followed() -> None:
+    """What rises evenly is learnt as it is, and a step along it closes the gap."""
+    random = Random(0)
+    points = [(random.random(), random.random(), random.random()) for _ in range(60)]
+    figures = [(10 + 40 * a - 20 * b, 5 + 30 * b) for a, b, _ in points]
+    jacobian = slopes(points, figures, [1.0] * 60)
+    assert jacobian[0] == pytest.approx([40, -20, 0], abs=6)
+    assert jacobian[1] == pytest.approx([0, 30, 0], abs=5)
+    step = step_towards([[40.0, -20.0, 0.0], [0.0, 30.0, 0.0]], [4.0, 3.0], caution=0.01)
+    assert step == pytest.approx([0.15, 0.1, 0.0], abs=0.01)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(-1, 2), min_size=len(FITTED), max_size=len(FITTED)))
+def test_every_point_of_the_box_is_a_persona(point: list[float]) -> None:
+    """Its rates are within their bounds, and a file holds them exactly."""
+    rates = rates_at(inside(point))
+    for name, (low, high) in BOUNDS.items():
+        assert low - 1e-4 <= getattr(rates, name) <= high + 1e-4
+    assert Rates.from_json(json.loads(json.dumps(rates.to_json()))) == rates
+    assert tuple(BOUNDS) == FITTED
+
+
+def test_spread_points_take_every_level_once() -> None:
+    """In each direction; the same seed, the same points."""
+    points = spread_points(10, Random(3))
+    for column in zip(*points, strict=True):
+        assert sorted(int(10 * each) for each in column) == list(range(10))
+    assert points == spread_points(10, Random(3))
+
+
+def test_an_ensemble_is_the_best_fit_and_what_fits_as_well_but_differs() -> None:
+    """The best one first; nobody beyond the tolerance; of many the most different."""
+    model = published_models()[0]
+    played = Played()
+    random = Random(0)
+    for number in range(60):
+        shift = 0.01 * number if number < 40 else 5.0
+        figures = {name: value + shift for name, value in model.main.items()}
+        played.add(tuple(random.random() for _ in FITTED), figures)
+    chosen = choose(model, played)
+    assert chosen.indices[0] == 0
+    assert len(chosen.indices) == MOST_MEMBERS >= LEAST_MEMBERS
+    assert all(number < 40 for number in chosen.indices)
+    assert chosen.fitting == 40
+
+
+def _model(key: str, **regimes: float) -> PublishedModel:
+    rows = {Regime(name): dict.fromkeys(MAIN_COLUMNS, value) for name, value in regimes.items()}
+    return PublishedModel(key=key, name=key, by_regime=rows)
+
+
+def _member(distraction: float, drop: float) -> Member:
+    rows = {"fixed1": 50.0, "fixed2": 50.0 - drop}
+    figures = {regime: dict.fromkeys(MAIN_COLUMNS, value) for regime, value in rows.items()}
+    return Member(rates=Rates(distraction=distraction), figures=figures)
+
+
+def test_delays_are_foreseen_from_the_other_models() -> None:
+    """The level of distraction that fits the others is used; the row of the model itself is not."""
+    calm, upset = _member(0.0, 0.0), _member(1.0, 20.0)
+    models = [_model("a", fixed1=60, fixed2=40), _model("b", fixed1=50, fixed2=30), _model("c", fixed1=40, fixed2=40)]
+    ensembles = {each.key: Ensemble(model=each.key, members=(calm, upset)) for each in models}
+    found = {each.model: each for each in forecasts(models, ensembles)}
+    assert found["c"].level == 1.0
+    assert found["c"].foreseen["overall"] == pytest.approx(20, abs=0.1)
+    assert found["c"].error == pytest.approx(20, abs=0.1)
+    assert found["c"].naive_error == 0
+    assert (found["c"].low["overall"], found["c"].high["overall"]) == (20, 40)
+
+
+def test_what_nobody_published_is_an_extrapolation() -> None:
+    """It has a range and no error."""
+    models = [_model("a", fixed1=60, fixed2=40), _model("b", fixed1=50)]
+    members = (_member(0.0, 0.0), _member(1.0, 20.0))
+    found = forecasts(models, {each.key: Ensemble(model=each.key, members=members) for each in models})
+    (extrapolated,) = [each for each in found if each.model == "b"]
+    assert extrapolated.error is None
+    assert not extrapolated.published
+
+
+def test_a_fit_comes_near_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """On three compositions: the search halves the error of chance, and what was played is not played again."""
+    target = Troupe(stages_of(PAIRS)).figures(RATES, Regime.FIXED1, 0)
+    models = [PublishedModel(key="made-up", name="Made up", by_regime={Regime.FIXED1: target})]
+    effort = Effort(plan=Plan(spread=12, rounds=4), widening=1, extrapolated=1)
+    file = tmp_path / "work.jsonl"
+    told: list[tuple[str, int, int]] = []
+    with Pool(PAIRS, file, 1) as pool:
+        first = calibrate(models, pool, effort, lambda *each: told.append(each))
+    assert told[0] == ("search", 1, 20)
+    lines = file.read_text().splitlines()
+    spread_best = min(fit(json.loads(line)["figures"], target).error for line in lines[:12])
+    best = fit(first.ensembles["made-up"].members[0].figures["fixed1"], target).error
+    assert best <= spread_best
+    assert "sync" in first.ensembles["made-up"].members[0].figures
+    file.write_text("\n".join(lines[:-1]) + '\n{"corpus": "' + first.corpus)
+    with Pool(PAIRS, file, 1) as pool:
+        assert pool.known == len(lines) - 1
+        again = calibrate(models, pool, effort, lambda *_: None)
+    assert again == first
+    assert len(file.read_text().splitlines()) <= len(lines) + 1
+
+
+def test_other_compositions_are_another_corpus(tmp_path: Path) -> None:
+    """What was played on one is not taken for another."""
+    file = tmp_path / "work.jsonl"
+    with Pool(PAIRS[:1], file, 1) as pool:
+        list(pool.play([Trial(rates=RATES)]))
+    with Pool(PAIRS[1:2], file, 1) as pool:
+        assert pool.known == 0
+    with Pool(PAIRS[:1], file, 1) as pool:
+        assert pool.known == 1
+
+
+def test_the_file_of_personas_holds_what_was_fitted() -> None:
+    """Rates exactly; figures to the third place."""
+    member = _member(0.5, 1.0)
+    personas = Personas(corpus="x", seed=0, ensembles={"a": Ensemble(model="a", members=(member,))})
+    assert from_json(json.loads(json.dumps(to_json(personas)))) == personas
+    for broken in ({}, {"corpus": "x", "seed": 0, "rates": ["haste"], "models": {"a": [{"rates": [1, 2]}]}}):
+        with pytest.raises(DataError):
+            from_json(broken)
+
+
+def test_unknown_personas_and_members_are_named() -> None:
+    """With what there is instead."""
+    personas = Personas(corpus="x", seed=0, ensembles={"a": Ensemble(model="a", members=(_member(0, 0),))})
+    with pytest.raises(UnknownPersonaError, match="there are a"):
+        personas.rates("b")
+    with pytest.raises(UnknownPersonaError, match="0 to 0, not 3"):
+        personas.rates("a", 3)
+    assert personas.rates("a", 0, 0.25).compliance == 0.25
+
+
+def test_shipped_personas_meet_the_target() -> None:
+    """Every published model has an ensemble within the tolerance, and the errors are small enough."""
+    personas = shipped_personas()
+    models = published_models()
+    account = account_of(models, personas)
+    for each in account.models:
+        assert each.members >= LEAST_MEMBERS
+        assert each.worst_member <= each.error + TOLERANCE + 0.01
+    assert account.error <= 1.5
+    assert all(account.by_column[column] <= 3 for column in MAIN_COLUMNS)
+
+
+def test_a_shipped_persona_plays_by_its_name() -> None:
+    """The best member by default; another one and another compliance if asked for."""
+    composition = shipped_compositions()[0]
+    agent = AgentSpec(kind="persona:gpt-4.1").make(composition, 5)
+    assert isinstance(agent, PersonaAgent)
+    assert agent.rates == shipped_personas().rates("gpt-4.1")
+    assert agent.seed == 5
+    other = AgentSpec(kind="persona:gpt-4.1", settings={"member": 3, "compliance": 0.5}).make(composition, 5)
+    assert isinstance(other, PersonaAgent)
+    assert other.rates == shipped_personas().rates("gpt-4.1", 3, 0.5)
+
+
+@pytest.mark.slow
+def test_the_shipped_figures_come_out_again() -> None:
+    """For the best fit of one model on the whole corpus, to the rounding of the file."""
+    personas = shipped_personas()
+    member = personas.ensemble("gpt-4.1").members[0]
+    figures = Troupe(stages_of(shipped_compositions())).figures(member.rates, Regime.FIXED1, personas.seed)
+    assert figures == pytest.approx(dict(member.figures["fixed1"]), abs=0.002)

@@ -1,0 +1,104 @@
+"""The sham refuses as often as guards do, in their words, and at random."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncguard import GuardConfig
+from asyncguard_benchmark.ablation.outcomes import Outcome, outcome_of
+from asyncguard_benchmark.arms import ALL, FEATURES, NONE, SHAM
+from asyncguard_benchmark.campaign import Cell, Condition, play
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.loading import shipped_compositions
+from asyncguard_benchmark.players.refusing import Refuser
+from asyncguard_benchmark.players.sham import drawn
+from asyncguard_benchmark.players.watching import Refusal
+from asyncguard_benchmark.roster import AgentSpec
+from asyncguard_benchmark.scenario import Composition, Surface
+
+SOME = shipped_compositions()[::60]
+EAGER = Condition(agent=AgentSpec(kind="eager"), player="graph")
+
+
+def episode(composition: Composition, arm: str, condition: Condition = EAGER) -> Episode:
+    """One episode."""
+    return play(Cell(composition=composition, condition=replace(condition, arm=arm))).episode
+
+
+def outcome(composition: Composition, arm: str) -> Outcome:
+    """One episode, judged."""
+    return outcome_of(episode(composition, arm))
+
+
+refusals = st.lists(st.builds(Refusal, call=st.sampled_from(["", "cat#1", "mv#2"]), reason=st.text()), max_size=12)
+
+
+@given(refusals, st.integers(12, 40), st.integers())
+def test_as_many_calls_are_drawn_as_were_refused(made: list[Refusal], proposed: int, key: int) -> None:
+    """Each of a number that the run had, the same for the same key."""
+    found = drawn(made, proposed, (key,))
+    assert len(found) == len(made)
+    assert all(0 <= number < proposed for number in found)
+    assert found == drawn(made, proposed, (key,))
+
+
+def test_every_call_is_as_likely_as_any_other() -> None:
+    """Over many draws no place is preferred."""
+    counts = [0] * 6
+    for key in range(1200):
+        for number in drawn([Refusal(call="", reason="no")] * 2, 6, (key,)):
+            counts[number] += 1
+    assert all(340 <= count <= 460 for count in counts)
+
+
+def test_the_words_are_those_of_the_guard() -> None:
+    """With the call that is refused in the place of the one that they were said of."""
+    (text,) = drawn([Refusal(call="cat#1", reason="Wait before cat#1.")], 1, ()).values()
+    refuser = Refuser({0: text})
+    assert refuser("mv") == "mv was not run. Wait before mv."
+    assert refuser("mv") is None
+    assert refuser.made == 1
+
+
+@pytest.mark.parametrize("surface", list(Surface))
+def test_a_refused_call_is_not_made_and_its_agent_is_told(surface: Surface) -> None:
+    """The refusal is an error like a guard's, costs its round, and reaches no tool."""
+    told = 0
+    for composition in SOME[:4]:
+        played = episode(composition, SHAM, replace(EAGER, surface=surface))
+        text = str(played.messages)
+        assert played.settings["refused"] == text.count("was not run.")
+        proposed = played.counters.rounds - played.counters.idle_turns - 1
+        assert len(played.trajectory) == proposed - played.settings["refused"]
+        told += played.settings["refused"]
+    assert told > 0
+
+
+def test_frequency_is_matched() -> None:
+    """Nearly all refusals of the paired runs are imitated; runs that end early leave some over."""
+    shams = [outcome(composition, SHAM) for composition in SOME]
+    paired = [outcome(composition, ALL) for composition in SOME]
+    assert [each.refusals_wanted for each in shams] == [each.rejections for each in paired]
+    wanted, made = sum(each.refusals_wanted for each in shams), sum(each.refused for each in shams)
+    assert 0.7 * wanted <= made <= wanted
+
+
+def test_the_sham_shows_no_gain() -> None:
+    """Refusals at random solve at most a tenth of what the guards solve."""
+    solved = {arm: sum(outcome(each, arm).overall for each in SOME) for arm in (NONE, FEATURES, SHAM, ALL)}
+    assert solved[ALL] >= 0.9 * len(SOME)
+    assert solved[SHAM] - solved[NONE] <= 0.1 * solved[ALL]
+    assert solved[SHAM] - solved[FEATURES] <= 0.1 * solved[ALL]
+
+
+def test_guards_off_beside_the_sham() -> None:
+    """Nothing but the sham refuses."""
+    played = episode(SOME[0], SHAM)
+    assert played.settings["interventions"] == []
+    config = GuardConfig(
+        **{name: value for name, value in played.settings["config"].items() if isinstance(value, bool)}
+    )
+    assert config.waiting
+    assert not config.grounding
