@@ -63,8 +63,8 @@ class ModelBinding:
         """
         bound: Any = self._bound_for(tasks)
         arguments: Mapping[str, Any] = {}
-        if type(bound) is RunnableBinding and not bound.config and not bound.config_factories:
-            # The binding only adds its arguments; calling through it would merge the configs once more a turn.
+        if _only_adds_arguments(bound):
+            # Calling through the binding would merge the configs once more a turn.
             bound, arguments = bound.bound, bound.kwargs
         if type(bound).ainvoke is BaseChatModel.ainvoke:
             # A prompt is taken as it is; a list would be looked through, message by message, at each turn. A model with
@@ -87,3 +87,9 @@ class ModelBinding:
         )
         everything = [*shown, *self._provider_tools]
         return self._model.bind_tools(everything, **self._options) if everything else self._model
+
+
+def _only_adds_arguments(bound: Any) -> bool:
+    if not isinstance(bound, RunnableBinding) or type(bound).ainvoke is not RunnableBinding.ainvoke:
+        return False
+    return not bound.config and not bound.config_factories

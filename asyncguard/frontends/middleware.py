@@ -224,6 +224,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         tasks = tuple(task.task.id for task in session.ledger.tasks())
         strict = request.model_settings.get("strict")
         tools = self._tools_for(own, request.tools, tasks, strict)
+        if messages == request.messages and tools == request.tools:
+            return request, conversation  # the common case with one task; a copy costs more than the comparison
         return request.override(messages=messages, tools=tools), conversation
 
     def _tools_for(
