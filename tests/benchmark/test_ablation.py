@@ -62,10 +62,16 @@ def solved(agent: str, arm: str) -> int:
 
 @pytest.mark.parametrize("agent", CAUGHT_BY)
 def test_every_failing_agent_is_caught_by_its_guard(agent: str) -> None:
-    """All guards solve more than none, and without that one guard the gain is mostly gone."""
-    none, everything, without = (solved(agent, arm) for arm in (NONE, ALL, f"without-{CAUGHT_BY[agent]}"))
-    assert everything - none >= 2
-    assert everything - without >= 0.75 * (everything - none)
+    """All guards solve more than none; that one guard alone brings most of the gain, or most is gone without it.
+
+    Both need not hold: the task view may remind an agent of what the completion guard would, and a guard may need it.
+    """
+    guard = CAUGHT_BY[agent]
+    none, everything = solved(agent, NONE), solved(agent, ALL)
+    gain = everything - none
+    assert gain >= 2
+    alone, lost = solved(agent, f"only-{guard}") - none, everything - solved(agent, f"without-{guard}")
+    assert max(alone, lost) >= 0.75 * gain
 
 
 def test_families_share_out_the_guards() -> None:
