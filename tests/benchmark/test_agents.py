@@ -6,7 +6,6 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from asyncguard_benchmark import (
-    Composition,
     Regime,
     Run,
     Surface,

@@ -131,7 +131,7 @@ def _calibrate(commands: Any) -> None:
     made = _command(commands, "calibrate", "show or fit the personas of published models", _CALIBRATE_EXAMPLES)
     what = made.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="play the best fit of every model anew and compare")
-    what.add_argument("--fit", action="store_true", help="fit everything anew; about half an hour on two processors")
+    what.add_argument("--fit", action="store_true", help="fit everything anew; some ten minutes on two free processors")
     made.add_argument("--out", type=Path, default=Path("personas.json"), metavar="FILE", help="where a fit goes")
     made.add_argument(
         "--work", type=Path, default=Path("calibration.jsonl"), metavar="FILE", help="what a fit has played so far"
