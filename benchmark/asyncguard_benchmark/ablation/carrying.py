@@ -64,12 +64,14 @@ class Ablation:
             with Journal(path) as journal:
                 if journal.notice:
                     self.notices.append(journal.notice)
-                for result in play_units(_tasks(units, path), self.jobs):
+                tasks = _tasks(units, path)
+                for task, result in zip(tasks, play_units(tasks, self.jobs), strict=True):
                     for episode in result.episodes:
                         journal.add(episode)
                     for failure in result.failures:
                         journal.add_failure(failure.key, failure.error)
-                    slim = replace(result, episodes=())
+                    # A result from another process brings its own copy of the composition.
+                    slim = replace(result, unit=task.unit, episodes=())
                     self._results.append(slim)
                     yield slim
 

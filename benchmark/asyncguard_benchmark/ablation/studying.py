@@ -21,7 +21,7 @@ from asyncguard_benchmark.ablation.findings import (
 )
 from asyncguard_benchmark.ablation.outcomes import Outcome
 from asyncguard_benchmark.ablation.units import Game, UnitResult
-from asyncguard_benchmark.arms import ALL, FEATURES, LEAVE_ONE_OUT, NONE, SHAM, arm_of
+from asyncguard_benchmark.arms import ALL, ARMS, FEATURES, LEAVE_ONE_OUT, NONE, SHAM, arm_of
 from asyncguard_benchmark.metrics.summary import mean
 from asyncguard_benchmark.statistics.clustered import Sources, mean_of, share_of
 from asyncguard_benchmark.statistics.families import max_t
@@ -106,8 +106,8 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
 
 
 def _lost(arms: Arms) -> list[str]:
-    """Arms of which no episode came to its end."""
-    return sorted(set(arms.errors) - set(arms.outcomes))
+    """Arms of which no episode came to its end; runs that only the game or the detectors asked for are no arms."""
+    return sorted(name for name in set(arms.errors) - set(arms.outcomes) if name in ARMS)
 
 
 def figures_of(name: str, arms: Arms) -> ArmFigures:

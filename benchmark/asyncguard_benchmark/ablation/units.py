@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from asyncguard.config import GUARD_NAMES
 from asyncguard_benchmark.ablation.lattice import Lattice, Switches
 from asyncguard_benchmark.ablation.outcomes import Outcome, characters_of, outcome_of
 from asyncguard_benchmark.ablation.shadowing import JudgedRun, continuations, judged_run
 from asyncguard_benchmark.ablation.shapley import of_episode
-from asyncguard_benchmark.arms import ALL, FEATURES, SHADOW, SHAM, arm_of, coalition_name
+from asyncguard_benchmark.arms import ALL, FEATURES, ONE_IN, SHADOW, SHAM, arm_of, coalition_name
 from asyncguard_benchmark.campaign import Cell, Condition, EpisodeKey, Played, key_of, play
 from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.scenario import Composition
@@ -130,6 +131,8 @@ def play_unit(task: Task) -> UnitResult:
     inferred: set[str] = set()
     for name in sorted(unit.arms, key=lambda arm: (not _in_lattice(arm), -len(arm_of(arm).switched_on))):
         try:
+            if unit.infers and name in ONE_IN:
+                _probe(unit, outcomes, lattice)
             found = _inferred(name, outcomes, lattice) if unit.infers else None
             if found is not None and found.arm != name:
                 inferred.add(name)
@@ -152,6 +155,18 @@ def play_unit(task: Task) -> UnitResult:
 def _played(name: str, playing: _Playing, lattice: Lattice) -> Outcome:
     outcome = playing.outcome(name)
     return lattice.add(outcome) if _in_lattice(name) else outcome
+
+
+def _probe(unit: Unit, outcomes: Mapping[str, Outcome], lattice: Lattice) -> None:
+    """Plays one run that tells of most arms with a single guard: all guards that did nothing beside the others.
+
+    Nothing is wrong if they do something without the others: then the run tells of fewer arms.
+    """
+    left = [arm for arm in unit.arms if arm in ONE_IN and lattice.find(arm_of(arm).switched_on) is None]
+    if ALL in outcomes and len(left) > 1:
+        alone = frozenset.intersection(*(arm_of(arm).switched_on for arm in left))
+        quiet = frozenset(GUARD_NAMES) - outcomes[ALL].involved
+        lattice.outcome(alone | quiet)
 
 
 def _in_lattice(name: str) -> bool:

@@ -87,6 +87,8 @@ def guess(name: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
             return random.random() < 0.5
         case "array":
             return [guess(name, schema.get("items", {}), (*key, 0))]
+        case "object" if not schema.get("properties"):
+            return {random.choice(_WORDS): random.randrange(1000, 100_000)}
         case "object":
             return {part: guess(part, inner, (*key, part)) for part, inner in schema.get("properties", {}).items()}
     return _look(name).make(random)

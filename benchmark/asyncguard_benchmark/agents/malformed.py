@@ -1,8 +1,7 @@
 """An agent that cannot get its arguments right at the first go."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 from langchain_core.messages import BaseMessage
 from typing_extensions import override
@@ -44,5 +43,8 @@ class MalformedAgent(OracleAgent):
         slip = random.choice(SLIPS)
         if slip is Slip.BROKEN_JSON:
             return Garbled(call=call)
-        arguments: Mapping[str, Any] = slipped(slip, call.arguments, random.random())
+        required = task.step(position).parameters.get("required", ())
+        if slip is Slip.MISSING and not set(required) & set(call.arguments):
+            slip = Slip.UNKNOWN  # leaving out what has a default is no mistake of form
+        arguments = slipped(slip, call.arguments, random.random(), droppable=required)
         return (CallAction(task_id=call.task_id, tool=call.tool, arguments=arguments),)

@@ -8,22 +8,22 @@ from typing_extensions import override
 from asyncguard_benchmark.agents.progress import TaskProgress
 from asyncguard_benchmark.agents.schedulers import OracleAgent
 from asyncguard_benchmark.agents.simulated import Decision
-from asyncguard_benchmark.agents.transcript import answers_to_claims
+from asyncguard_benchmark.agents.transcript import reminders
 from asyncguard_benchmark.protocol.actions import Completed, Idle
 
 
 class NeglectfulAgent(OracleAgent):
     """Has only the first sub-task in mind, and says that all is completed as soon as it would have to wait.
 
-    What answers such a claim and names a sub-task brings that one to its mind. Its calls are right.
+    An objection that names a sub-task brings that one to its mind. Its calls are right.
     """
 
     @override
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
         """Decides about the sub-tasks that it has in mind."""
         tasks = self.progress(messages, TaskProgress)
-        reminders = "\n".join(answers_to_claims(messages))
+        said = "\n".join(reminders(messages))
         first, *others = tasks
-        minded = [task for task in others if task.plan.task_id in reminders or task.begun]
+        minded = [task for task in others if task.plan.task_id in said or task.begun]
         decision = self.decide([first, *minded])
         return Completed() if isinstance(decision, Idle) else decision

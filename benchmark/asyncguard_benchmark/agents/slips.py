@@ -1,6 +1,6 @@
 """Ways to say a call so that its tool cannot take it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -20,7 +20,9 @@ _STRANGE = "options"
 """The name of the unknown argument."""
 
 
-def slipped(slip: Slip, arguments: Mapping[str, Any], draw: float) -> dict[str, Any]:
+def slipped(
+    slip: Slip, arguments: Mapping[str, Any], draw: float, droppable: Collection[str] | None = None
+) -> dict[str, Any]:
     """Arguments with a slip.
 
     Args:
@@ -28,8 +30,9 @@ def slipped(slip: Slip, arguments: Mapping[str, Any], draw: float) -> dict[str, 
             have one too many.
         arguments: As they should be.
         draw: From 0 to below 1: which argument it happens to.
+        droppable: The arguments of which one may be missing; any unless given.
     """
-    names = list(arguments)
+    names = [name for name in arguments if slip is not Slip.MISSING or droppable is None or name in droppable]
     if slip is Slip.BROKEN_JSON:
         return dict(arguments)
     if slip is Slip.UNKNOWN or not names:

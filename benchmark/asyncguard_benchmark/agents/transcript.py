@@ -7,18 +7,18 @@ behind any front end, and able to be copied and replayed.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from asyncguard_benchmark.agents.reading import MessageReader, Outcome, Standing, read_message, words_of
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
-from asyncguard_benchmark.protocol.actions import ALL_COMPLETED, CallAction, Completed, Malformed, read_text
+from asyncguard_benchmark.protocol.actions import CallAction, Malformed, read_text
 from asyncguard_benchmark.protocol.entries import signature
 
 UNREADABLE = ""
 """The tool of an attempt that nobody could read."""
+_OBJECTION = re.compile(r"^[^-\n].*\b(?:finish|complete|done)\w*\b.*(?:\n-.*)+", re.MULTILINE)
 _TASK_NAMED = re.compile(r'"id": "([^"]*)"')
 
 
@@ -76,21 +76,13 @@ def read_transcript(
     return tuple(attempts)
 
 
-def claims_completion(message: AIMessage) -> bool:
-    """Whether an agent's message says that all is completed, on either surface."""
-    if message.tool_calls or message.invalid_tool_calls:
-        return False
-    text = str(message.text)
-    return text.strip() == ALL_COMPLETED or isinstance(read_text(text, ()), Completed)
+def reminders(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
+    """What objected, in words, to the end of the run: a sentence that speaks of finishing, and the list below it.
 
-
-def answers_to_claims(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
-    """For each time that the agent said that all is completed: what the answer said in words, results left out."""
-    return tuple(
-        words_of(after)
-        for before, after in pairwise(messages)
-        if isinstance(before, AIMessage) and claims_completion(before)
-    )
+    A list of how the tasks stand that is only shown is no objection, and moves no agent here.
+    """
+    later = [message for message in messages if isinstance(message, HumanMessage)][1:]
+    return tuple(found for message in later for found in _OBJECTION.findall(words_of(message)))
 
 
 def _own_calls(message: AIMessage, task_ids: Collection[str], task_argument: str) -> Iterator[Attempt]:

@@ -1,64 +1,140 @@
-"""``bench demo``: the same agents without and with guards, as a report on the terminal and in files."""
+"""``bench demo``: a small ablation, offline, as a report on the terminal and in files."""
 
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from asyncguard_benchmark.ablation.carrying import Ablation
+from asyncguard_benchmark.ablation.design import Design
+from asyncguard_benchmark.ablation.findings import Findings, findings_to_json, write_findings
 from asyncguard_benchmark.campaign import play_all
 from asyncguard_benchmark.commands.output import console, print_json, table, with_progress
+from asyncguard_benchmark.commands.report import FINDINGS, side_of
+from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.journal import Journal
 from asyncguard_benchmark.loading import shipped_compositions
-from asyncguard_benchmark.report.markdown import markdown
-from asyncguard_benchmark.report.page import page
-from asyncguard_benchmark.report.section import Section
-from asyncguard_benchmark.report.study import Study, cells_of
+from asyncguard_benchmark.report import probing
+from asyncguard_benchmark.report.assembly import document_of
+from asyncguard_benchmark.report.blocks import Block, Chapter, Table, Text
+from asyncguard_benchmark.report.chapters import overview, summary
+from asyncguard_benchmark.report.document import page_of
+from asyncguard_benchmark.report.figures import Figures, Tally
+from asyncguard_benchmark.report.markdown import markdown, tables_of
+from asyncguard_benchmark.roster import AgentSpec
+from asyncguard_benchmark.scenario import Suite
 
-_TITLE = "asyncguard: agents without and with guards"
+AGENTS = ("eager", "neglectful", "confused", "forgetful", "malformed", "oracle")
+"""Each of the first five makes one kind of mistake, the last none."""
+EVERY = 12
+"""The demo plays every twelfth composition of the suite `lite`."""
+_TITLE = "asyncguard: the same agents without and with guards"
+_RESAMPLES = 1_000
+_EPISODES = "episodes"
+_SWEEP = "sweep.jsonl"
+_WIDEST = 110
+"""Characters of a line of prose."""
+
+
+class DemoError(BenchmarkError):
+    """Episodes of the demo ended in errors: something is wrong with the installation or the code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What the demo has to say."""
+
+    findings: Findings
+    sweep: Sequence[Figures]
+    chapters: Sequence[Chapter]
+    """What the terminal shows."""
+    closing: str
+    files: Sequence[Path]
 
 
 def execute(options: Namespace) -> int:
     """Runs the command."""
     started = time.perf_counter()
-    cells = cells_of(shipped_compositions())
-    study = Study()
-    saved = options.out / "episodes.jsonl"
-    saved.unlink(missing_ok=True)
-    with Journal(saved) as journal:
-        for played in with_progress(play_all(cells, options.jobs), len(cells)):
-            journal.add(played.episode)
-            study.add(played)
-    seconds = time.perf_counter() - started
-    closing = f"{study.episodes} episodes, played and scored in {seconds:.0f} s, with no model and no network."
-    sections = study.sections()
-    paths = [*_write(options.out, sections, closing), saved]
+    folder: Path = options.out
+    for saved in (folder / _EPISODES).glob("*.jsonl"):
+        saved.unlink()
+    findings = _ablation(folder, options.jobs)
+    sweep = _sweep(folder, options.jobs)
+    write_findings(findings, folder / FINDINGS)
+    shown = _written(folder, findings, sweep, started)
     if options.json:
-        rows = [row.to_json() for row in study.tally.figures()]
-        files = [str(path) for path in paths]
-        print_json({"seconds": seconds, "episodes": study.episodes, "conditions": rows, "files": files})
+        conditions = [row.to_json() for row in sweep]
+        files = [str(path) for path in shown.files]
+        print_json({"findings": findings_to_json(findings), "sweep": conditions, "files": files})
     else:
-        _show(console(), sections, closing, paths)
+        _show(console(), shown)
     return 0
 
 
-def _write(folder: Path, sections: Sequence[Section], closing: str) -> list[Path]:
-    texts = {"index.html": page(_TITLE, sections, closing), "report.md": markdown(_TITLE, sections, closing)}
+def _ablation(folder: Path, jobs: int) -> Findings:
+    """The same as ``bench ablate``, on few compositions."""
+    compositions = shipped_compositions(Suite.LITE)[::EVERY]
+    agents = [AgentSpec(kind=kind) for kind in AGENTS]
+    ablation = Ablation(design=Design(compositions=compositions, agents=agents, shadow=False), folder=folder, jobs=jobs)
+    for result in with_progress(ablation.play(), ablation.total(), "compositions under all arms"):
+        for failure in result.failures:
+            raise DemoError(f"{failure.key.composition} under {failure.key.arm} ended by an error: {failure.error}")
+    return ablation.findings("asyncguard bench demo", resamples=_RESAMPLES)
+
+
+def _sweep(folder: Path, jobs: int) -> list[Figures]:
+    cells, tally = probing.cells_of(shipped_compositions(Suite.LITE)[::EVERY]), Tally()
+    with Journal(folder / _EPISODES / _SWEEP) as journal:
+        for played in with_progress(play_all(cells, jobs, keep_messages=False), len(cells), "further episodes"):
+            journal.add(played.episode)
+            tally.add(played.episode, played.seconds)
+    return tally.figures()
+
+
+def _written(folder: Path, findings: Findings, sweep: Sequence[Figures], started: float) -> Shown:
+    side, sceptic = side_of(folder, ()), probing.chapter(sweep)
+    seconds = time.perf_counter() - started
+    closing = f"{side.observed.episodes} episodes, played and judged in {seconds:.0f} s, with no model and no network."
+    document = document_of(side, title=_TITLE, closing=closing, further=[sceptic])
+    texts = {
+        "index.html": page_of(document).text,
+        "report.md": markdown(_TITLE, document.simulated, document.chapters, closing),
+    }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return [folder / name for name in texts]
+    said = [summary.chapter(findings), overview.chapter(findings), sceptic]
+    files = [*(folder / name for name in texts), folder / FINDINGS, folder / _EPISODES]
+    chapters = [each for each in said if each is not None]
+    return Shown(findings=findings, sweep=sweep, chapters=chapters, closing=closing, files=files)
 
 
-def _show(out: Console, sections: Sequence[Section], closing: str, paths: Sequence[Path]) -> None:
-    out.print(f"\n[bold]{_TITLE}[/bold]")
-    for section in sections:
-        out.print(f"\n[bold]{section.title}[/bold]")
-        if section.text:
-            out.print(section.text, markup=False, width=min(out.width, 110))
-        if section.lines:
-            out.print()
-            out.print(table(section.heads, section.lines))
-    out.print(f"\n{closing}")
-    for path in paths:
+def _show(out: Console, shown: Shown) -> None:
+    out.print(f"\n[bold]{_TITLE}[/bold]\n")
+    _say(out, summary.SIMULATED)
+    for chapter in shown.chapters:
+        out.print(f"\n[bold]{chapter.title}[/bold]")
+        _say(out, chapter.text)
+        for block in chapter.blocks:
+            _show_block(out, block)
+    out.print(f"\n{shown.closing}")
+    for path in shown.files:
         out.print(f"  {path}", markup=False, soft_wrap=True)
+
+
+def _show_block(out: Console, block: Block) -> None:
+    if isinstance(block, Text):
+        _say(out, block.text)
+    for title, each in tables_of(block):
+        _show_table(out, title, each)
+
+
+def _show_table(out: Console, title: str, shown: Table) -> None:
+    out.print()
+    out.print(table(shown.heads, shown.lines, title=title))
+
+
+def _say(out: Console, text: str) -> None:
+    out.print(text, markup=False, width=min(out.width, _WIDEST))

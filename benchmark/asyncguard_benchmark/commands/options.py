@@ -8,7 +8,7 @@ from typing import Any
 
 from asyncguard_benchmark.arms import ALL, ARMS, NONE
 from asyncguard_benchmark.commands.model_options import add_model_arguments
-from asyncguard_benchmark.names import AGENT_NAMES, PLAYER_NAMES
+from asyncguard_benchmark.names import AGENT_NAMES, PERSONA_NAMES, PLAIN, PLAYER_NAMES
 from asyncguard_benchmark.scenario import Category, Regime, Suite, Surface
 
 _EXAMPLES = """\
@@ -31,6 +31,40 @@ The same command again, or `bench resume FILE`, goes on where an interrupted run
 """
 
 
+_ABLATE_EXAMPLES = """\
+examples:
+  asyncguard bench ablate --agents eager --quick
+  asyncguard bench ablate --agents eager,neglectful,confused --players graph,middleware --out ablation
+  asyncguard bench ablate --agents oracle --regimes sync,fixed1,fixed2,random01,random12 --json
+
+The same command again goes on where an interrupted run stopped. Every arm is played in the main regime (fixed1 if it is
+asked for), families of guards in all.
+"""
+_REPORT_EXAMPLES = """\
+examples:
+  asyncguard bench report ablation --out report.html
+  asyncguard bench report ablation --against ablation-before --out changes.html
+  asyncguard bench report episodes.jsonl --out episodes.html
+"""
+_EXPORT_EXAMPLES = """\
+examples:
+  asyncguard bench export episodes.jsonl --format csv --out episodes.csv
+  asyncguard bench export episodes.jsonl --format markdown --out episodes.md
+  asyncguard bench export episodes.jsonl --format chrome-trace --compositions C3-014 --out trace.json
+
+chrome://tracing, Perfetto and speedscope open a trace; a microsecond in it is one tick.
+"""
+_OTHER_AGENTS = "persona:MODEL (`bench list agents`), package.module:Class"
+_CALIBRATE_EXAMPLES = """\
+examples:
+  asyncguard bench calibrate                     what was fitted: published and predicted figures side by side
+  asyncguard bench calibrate --check             the same, and the best fit of every model is played anew
+  asyncguard bench calibrate --fit --out personas.json --work calibration.jsonl
+
+An interrupted fit goes on where it stopped if it is given the same --work.
+"""
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     top = _parser("asyncguard bench", "Plays and scores agents on several tasks at once.", _EXAMPLES)
@@ -38,9 +72,14 @@ def parser() -> argparse.ArgumentParser:
     _demo(commands)
     _list(commands)
     _validate(commands)
+    _calibrate(commands)
     _run(commands)
     _resume(commands)
     _score(commands)
+    _ablate(commands)
+    _compare(commands)
+    _report(commands)
+    _export(commands)
     return top
 
 
@@ -85,11 +124,26 @@ def _validate(commands: Any) -> None:
     made.add_argument(
         "--category", type=_several(codes), metavar="A,B", help=f"only the tasks of these, both splits: {_of(codes)}"
     )
+    _jobs(made)
+
+
+def _calibrate(commands: Any) -> None:
+    made = _command(commands, "calibrate", "show or fit the personas of published models", _CALIBRATE_EXAMPLES)
+    what = made.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="play the best fit of every model anew and compare")
+    what.add_argument("--fit", action="store_true", help="fit everything anew; some ten minutes on two free processors")
+    made.add_argument("--out", type=Path, default=Path("personas.json"), metavar="FILE", help="where a fit goes")
+    made.add_argument(
+        "--work", type=Path, default=Path("calibration.jsonl"), metavar="FILE", help="what a fit has played so far"
+    )
+    made.add_argument("--seed", type=_number, default=0, metavar="N", help="seed of the search")
+    made.add_argument("--quick", action="store_true", help="a tenth of the search, to see that it works")
+    _jobs(made)
 
 
 def _run(commands: Any) -> None:
     made = _command(commands, "run", "play agents and save every episode", _RUN_EXAMPLES)
-    made.add_argument("--agents", type=_several(AGENT_NAMES), metavar="A,B", help=f"simulated: {_of(AGENT_NAMES)}")
+    made.add_argument("--agents", type=_agents, metavar="A,B", help=f"simulated: {_of(AGENT_NAMES)}, {_OTHER_AGENTS}")
     made.add_argument("--replay", type=Path, metavar="FILE", help="an agent that says again what a saved run said")
     made.add_argument(
         "--players", type=_several(PLAYER_NAMES), default=("graph",), metavar="A,B", help=_of(PLAYER_NAMES)
@@ -112,6 +166,8 @@ def _run(commands: Any) -> None:
     made.add_argument("--no-messages", dest="messages", action="store_false", help="save no conversations")
     made.add_argument("--distractor-rate", type=_rate, metavar="P", help="eager agent: guesses that stand in a message")
     made.add_argument("--lucky-rate", type=_rate, metavar="P", help="eager agent: guesses foreseen from the call")
+    made.add_argument("--member", type=_number, metavar="N", help="personas: set of rates, from 0; the best fit first")
+    made.add_argument("--compliance", type=_rate, metavar="P", help="personas: share of refusals heeded, 1 by default")
     made.add_argument("--out", type=Path, default=Path("episodes.jsonl"), metavar="FILE", help="appended to")
     add_model_arguments(made)
     _jobs(made)
@@ -130,6 +186,58 @@ def _score(commands: Any) -> None:
     made.add_argument("--explain", action="store_true", help="say of every failed sub-task what was wrong")
 
 
+def _ablate(commands: Any) -> None:
+    made = _command(commands, "ablate", "measure what each guard is worth, under every arm", _ABLATE_EXAMPLES)
+    made.add_argument(
+        "--agents", type=_agents, default=("eager",), metavar="A,B", help=f"{_of(AGENT_NAMES)}, {_OTHER_AGENTS}"
+    )
+    guarded = tuple(name for name in PLAYER_NAMES if name != PLAIN)
+    made.add_argument("--players", type=_several(guarded), default=("graph",), metavar="A,B", help=_of(guarded))
+    regimes = tuple(each.value for each in Regime)
+    made.add_argument("--regimes", type=_several(regimes), default=("sync", "fixed1"), metavar="A,B", help=_of(regimes))
+    tools = ("declared", "undeclared")
+    made.add_argument("--tools", type=_several(tools), default=("declared",), metavar="A,B", help=_of(tools))
+    made.add_argument("--surface", choices=tuple(each.value for each in Surface), default="text")
+    made.add_argument("--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses")
+    suites = tuple(each.value for each in Suite)
+    made.add_argument("--suite", choices=suites, default=Suite.MAIN.value, help="712 of two or three tasks by default")
+    made.add_argument("--compositions", type=_words, default=None, metavar="ID,ID", help="ids or beginnings of ids")
+    made.add_argument("--members", type=_positive, default=1, metavar="N", help="personas: sets of rates, for ranges")
+    made.add_argument("--quick", action="store_true", help="40 compositions, and guards not judged as detectors")
+    made.add_argument("--no-shadow", dest="shadow", action="store_false", help="do not judge guards as detectors")
+    made.add_argument("--no-wild", dest="wild", action="store_false", help="leave the wild split out")
+    made.add_argument("--resamples", type=_positive, default=2000, metavar="N", help="draws behind adjusted p")
+    made.add_argument(
+        "--out", type=Path, default=Path("ablation"), metavar="DIR", help="where episodes and findings go"
+    )
+    _jobs(made)
+
+
+def _compare(commands: Any) -> None:
+    made = _command(commands, "compare", "lay two runs beside each other: paired effect, McNemar, flips")
+    made.add_argument("first", type=Path, metavar="A", help="a file of episodes")
+    made.add_argument("second", type=Path, metavar="B", help="another; effects are B minus A")
+    made.add_argument("--flips", type=int, default=20, metavar="N", help="flips to list, 20 by default")
+
+
+def _report(commands: Any) -> None:
+    made = _command(commands, "report", "make one page of what was found, to be read anywhere", _REPORT_EXAMPLES)
+    made.add_argument(
+        "findings", type=Path, metavar="FINDINGS_OR_DIR", help="what `ablate` wrote, or a file of episodes"
+    )
+    made.add_argument("--episodes", type=Path, nargs="+", default=(), metavar="FILE", help="further episodes")
+    made.add_argument("--against", type=Path, metavar="OTHER", help="another run, to compare with")
+    made.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="the page")
+
+
+def _export(commands: Any) -> None:
+    made = _command(commands, "export", "write saved episodes for other tools", _EXPORT_EXAMPLES)
+    made.add_argument("file", type=Path, metavar="EPISODES", help="what `run` wrote")
+    made.add_argument("--format", choices=("chrome-trace", "csv", "markdown"), required=True)
+    made.add_argument("--compositions", type=_words, default=(), metavar="ID,ID", help="ids or beginnings of ids")
+    made.add_argument("--out", type=Path, required=True, metavar="FILE", help="overwritten if it is there")
+
+
 def _jobs(made: Any) -> None:
     made.add_argument(
         "--jobs", type=_positive, default=min(2, os.cpu_count() or 1), metavar="N", help="processes, 2 by default"
@@ -142,6 +250,21 @@ def _of(names: Sequence[str]) -> str:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in text.split(",") if word))
+
+
+def _agents(text: str) -> tuple[str, ...]:
+    """Names of agents; one with a colon is a persona, or a class of one's own that is looked for when it is played."""
+    unknown = [
+        name
+        for name in _words(text)
+        if name not in (*AGENT_NAMES, *PERSONA_NAMES) and (":" not in name or name.startswith("persona:"))
+    ]
+    if unknown or not _words(text):
+        known = _of((*AGENT_NAMES, *PERSONA_NAMES))
+        raise argparse.ArgumentTypeError(
+            f"{', '.join(unknown) or text!r}: choose from {known}, or package.module:Class"
+        )
+    return _words(text)
 
 
 def _several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
@@ -170,6 +293,12 @@ def _rate(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
     return value
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
 
 
 def _positive(text: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from asyncguard_benchmark.report.section import is_figure
+from asyncguard_benchmark.report.wording import is_figure
 
 _T = TypeVar("_T")
 _PAUSE = 5.0
@@ -56,7 +56,7 @@ def with_progress(played: Iterable[_T], total: int, what: str = "episodes") -> I
             continue
         said = now
         left = (now - first) / (done - 1) * (total - done)
-        text = f"{done}/{total} episodes, {now - first:.0f} s, about {left:.0f} s left"
+        text = f"{done}/{total} {what}, {now - first:.0f} s, about {left:.0f} s left"
         sys.stderr.write(f"\r{text} \x1b[K" if terminal else f"{text}\n")
         sys.stderr.flush()
     if terminal and total:

@@ -12,7 +12,7 @@ from asyncguard_benchmark.journal import Journal, read_lines
 from asyncguard_benchmark.loading import shipped_compositions
 from asyncguard_benchmark.models.playing import Failed, play_models
 from asyncguard_benchmark.models.spec import ModelSpec
-from asyncguard_benchmark.names import AGENT_NAMES
+from asyncguard_benchmark.names import AGENT_NAMES, PERSONA_NAMES
 from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.roster import AgentSpec
 from asyncguard_benchmark.scenario import Composition, Regime, Suite, Surface
@@ -148,9 +148,12 @@ def _contestants(options: Namespace) -> list[Contestant]:
 
 
 def _agent(kind: str, options: Namespace) -> AgentSpec:
-    given = {"distractor_rate": options.distractor_rate, "lucky_rate": options.lucky_rate}
-    rates = {name: rate for name, rate in given.items() if rate is not None} if kind == "eager" else {}
-    return AgentSpec(kind=kind, settings=rates)
+    given: dict[str, float | None] = {}
+    if kind == "eager":
+        given = {"distractor_rate": options.distractor_rate, "lucky_rate": options.lucky_rate}
+    elif kind in PERSONA_NAMES:
+        given = {"member": options.member, "compliance": options.compliance}
+    return AgentSpec(kind=kind, settings={name: value for name, value in given.items() if value is not None})
 
 
 def chosen(beginnings: Sequence[str] | None, suite: Suite = Suite.MAIN) -> list[Composition]:

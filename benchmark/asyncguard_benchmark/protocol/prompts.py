@@ -15,6 +15,8 @@ _RULES = (
     "A function may need some rounds to finish. While a call of one task is not complete, you may go on with another "
     "task.",
     "Results arrive in later messages and name the task and the call that they belong to.",
+    "Work nothing out yourself: what a function can do is a call of that function, also when its outcome is plain to "
+    "see.",
 )
 _TEXT_FORMAT = (
     'Answer with nothing but one JSON object: {"id": "<task id>", "func_name": "<function>", "params": {"<name>": '

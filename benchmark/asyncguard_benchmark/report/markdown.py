@@ -1,24 +1,71 @@
-"""A report as Markdown."""
+"""Chapters as Markdown: every chart by its table."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
-from asyncguard_benchmark.report.section import Section, is_figure
+from asyncguard_benchmark.report.blocks import Block, Chapter, HeatMap, Panels, Row, Table, Text
+from asyncguard_benchmark.report.markup import is_column_of_figures
 
-
-def markdown(title: str, sections: Sequence[Section], closing: str) -> str:
-    """The whole report."""
-    parts = [f"# {title}", *(_section(section) for section in sections), closing]
-    return "\n\n".join(parts) + "\n"
-
-
-def _section(section: Section) -> str:
-    parts = [f"## {section.title}", section.text, _table(section)]
-    return "\n\n".join(part for part in parts if part)
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+"""What begins a tag."""
 
 
-def _table(section: Section) -> str:
-    if not section.lines:
-        return ""
-    right = [all(is_figure(line[index]) for line in section.lines) for index in range(len(section.heads))]
+def markdown(title: str, opening: str, chapters: Sequence[Chapter], closing: str) -> str:
+    """The whole report.
+
+    Args:
+        title: Heads it.
+        opening: Comes first, say what is simulated.
+        chapters: What it says.
+        closing: Comes last.
+    """
+    parts = [f"# {_plain(title)}", _plain(opening)]
+    for chapter in chapters:
+        parts += [f"## {_plain(chapter.title)}", _plain(chapter.text)]
+        parts += [text for block in chapter.blocks for text in _block(block)]
+    return "\n\n".join(part for part in (*parts, _plain(closing)) if part) + "\n"
+
+
+def tables_of(block: Block) -> Iterator[tuple[str, Table]]:
+    """Every table of a block under its heading; charts by the tables that say the same."""
+    match block:
+        case Text():
+            return
+        case Table():
+            yield block.title, block
+        case HeatMap():
+            yield block.title, block.table()
+        case Row():
+            for curves in block.charts:
+                yield curves.title, curves.table()
+        case Panels():
+            for name, blocks in block.choices.items():
+                for inner in blocks:
+                    yield from ((f"{name}: {title}", table) for title, table in tables_of(inner))
+
+
+def _block(block: Block) -> Iterator[str]:
+    if isinstance(block, Text):
+        yield f"**{_plain(block.title)}** {_plain(block.text)}" if block.title else _plain(block.text)
+    for title, table in tables_of(block):
+        yield f"### {_plain(title)}"
+        yield markdown_table(table)
+        if table.note:
+            yield _plain(table.note)
+
+
+def markdown_table(table: Table) -> str:
+    """One table; figures stand to the right."""
+    right = [is_column_of_figures(table, column) for column in range(len(table.heads))]
     rule = ["---:" if each else "---" for each in right]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (section.heads, rule, *section.lines))
+    lines = [[_cell(text) for text in line] for line in (table.heads, *table.lines)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], rule, *lines[1:]))
+
+
+def _cell(text: str) -> str:
+    return _plain(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _plain(text: str) -> str:
+    """Text that is no markup: names of agents and tasks come from files."""
+    return _TAG.sub("&lt;", text)

@@ -11,7 +11,7 @@ from asyncguard_benchmark.agents.personas.draws import Draws
 from asyncguard_benchmark.agents.personas.mind import Mind, Sight
 from asyncguard_benchmark.agents.personas.rates import Rates
 from asyncguard_benchmark.agents.simulated import Decision, PlanningAgent
-from asyncguard_benchmark.agents.transcript import answers_to_claims
+from asyncguard_benchmark.agents.transcript import reminders
 
 
 class PersonaAgent(PlanningAgent):
@@ -37,4 +37,4 @@ class PersonaAgent(PlanningAgent):
     def answer(self, messages: Sequence[BaseMessage]) -> Decision:
         """Decides from what it believes of its calls and from what it was told in words."""
         tasks = self.progress(messages, self._mind.believe)
-        return self._mind.decide(Sight(tasks=tasks, answers_to_claims=answers_to_claims(messages)))
+        return self._mind.decide(Sight(tasks=tasks, reminders=reminders(messages)))

@@ -46,8 +46,8 @@ class Sight:
     """What a persona sees in a turn."""
 
     tasks: Sequence[Belief]
-    answers_to_claims: Sequence[str] = ()
-    """For each time that it said that all is completed: what the answer said in words."""
+    reminders: Sequence[str] = ()
+    """What objected to the end of the run; see `transcript.reminders`."""
 
 
 class Mind:
@@ -78,7 +78,7 @@ class Mind:
         reminded = {
             task.plan.task_id
             for task in sight.tasks
-            for number, said in enumerate(sight.answers_to_claims)
+            for number, said in enumerate(sight.reminders)
             if task.plan.task_id in said and self._happens("compliance", 0.0, task.plan.task_id, "reminder", number)
         }
         calls = sum(len(task.attempts) for task in sight.tasks)
@@ -92,7 +92,7 @@ class Mind:
                 return move
         if not waiting:
             return Completed()
-        hurries = self._happens("impatience", 0.0, "run", calls, len(sight.answers_to_claims))
+        hurries = self._happens("impatience", 0.0, "run", calls, len(sight.reminders))
         return Completed() if hurries else Idle()
 
     def _happens(self, rate: str, shift: float, *key: Any) -> bool:

@@ -1,0 +1,75 @@
+"""``bench export``: saved episodes in forms that other tools read."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from asyncguard_benchmark.commands.output import notice, print_json
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.journal import read_lines
+from asyncguard_benchmark.report.assembly import Side, chapters_of
+from asyncguard_benchmark.report.chapters.summary import SIMULATED
+from asyncguard_benchmark.report.chrome_trace import trace_of
+from asyncguard_benchmark.report.figures import Tally
+from asyncguard_benchmark.report.markdown import markdown
+from asyncguard_benchmark.report.observations import Observations
+from asyncguard_benchmark.report.spreadsheet import write_csv
+
+MOST_TRACED = 500
+"""Episodes in a trace; viewers become slow beyond."""
+
+
+class NothingToExportError(BenchmarkError):
+    """The file holds no episode that was asked for."""
+
+
+def execute(options: Namespace) -> int:
+    """Runs the command."""
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    episodes = _episodes(options.file, options.compositions)
+    match options.format:
+        case "chrome-trace":
+            number = _trace(episodes, options.out)
+        case "csv":
+            with options.out.open("w", encoding="utf-8", newline="") as file:
+                number = write_csv(episodes, file)
+        case _:
+            number = _markdown(episodes, options.out)
+    if not number:
+        options.out.unlink(missing_ok=True)
+        asked = f" of {', '.join(options.compositions)}" if options.compositions else ""
+        raise NothingToExportError(f"{options.file} holds no episode{asked}")
+    if options.json:
+        print_json({"file": str(options.out), "format": options.format, "episodes": number})
+    else:
+        notice(f"{number} episodes are in {options.out}")
+    return 0
+
+
+def _trace(episodes: Iterator[Episode], out: Path) -> int:
+    chosen = list(islice(episodes, MOST_TRACED))
+    if next(episodes, None) is not None:
+        notice(f"the trace holds the first {MOST_TRACED} episodes; --compositions chooses others")
+    out.write_text(json.dumps(trace_of(chosen), ensure_ascii=False), encoding="utf-8")
+    return len(chosen)
+
+
+def _markdown(episodes: Iterator[Episode], out: Path) -> int:
+    observed, tally = Observations(), Tally()
+    for episode in episodes:
+        observed.add(episode, tally.add(episode))
+    chapters = chapters_of(Side(findings=None, observed=observed, figures=tuple(tally.figures())))
+    closing = f"{observed.episodes} episodes."
+    out.write_text(markdown("Saved episodes", SIMULATED, chapters, closing), encoding="utf-8")
+    return observed.episodes
+
+
+def _episodes(path: Path, compositions: tuple[str, ...]) -> Iterator[Episode]:
+    for line in read_lines(path):
+        if line.episode is None:
+            notice(f"left out: {line.problem}")
+        elif not compositions or line.episode.composition.id.startswith(compositions):
+            yield line.episode

@@ -1,0 +1,88 @@
+"""``bench report``: one self-contained page of what an ablation found, and of what its episodes say."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from asyncguard_benchmark.ablation.findings import read_findings
+from asyncguard_benchmark.commands.output import notice, print_json
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.journal import read_lines
+from asyncguard_benchmark.report.assembly import Side, document_of
+from asyncguard_benchmark.report.document import LARGEST, page_of
+from asyncguard_benchmark.report.figures import Tally
+from asyncguard_benchmark.report.observations import Observations
+
+FINDINGS = "findings.json"
+"""What an ablation calls its findings in the folder that it writes."""
+_SAID_EVERY = 2_000
+
+
+class NothingToReportError(BenchmarkError):
+    """There are neither findings nor episodes."""
+
+
+def execute(options: Namespace) -> int:
+    """Runs the command."""
+    side = side_of(options.findings, options.episodes)
+    against = None if options.against is None else side_of(options.against, ())
+    page = page_of(document_of(side, against, closing=_closing(options.findings)))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(page.text, encoding="utf-8")
+    if page.size > LARGEST:
+        notice(f"the page has {page.size:,} bytes, more than the {LARGEST:,} that it should have")
+    if options.json:
+        told = {"file": str(options.out), "bytes": page.size, "trajectories": page.held, "of": page.of}
+        print_json(told)
+    else:
+        notice(f"{page.held:,} of {page.of:,} trajectories are in the page")
+        print(options.out)  # noqa: T201 - the output of the command
+    return 0
+
+
+def _closing(path: Path) -> str:
+    return f"Made by asyncguard bench report from {path.name}. The page needs nothing from anywhere else."
+
+
+def side_of(path: Path, more: Sequence[Path]) -> Side:
+    """One run: a file of findings, a file of episodes, or a folder with either or both.
+
+    Args:
+        path: Where the run is.
+        more: Further files of episodes.
+
+    Raises:
+        NothingToReportError: there is neither.
+        FindingsFormatError: the findings cannot be read.
+        OSError: a file cannot be read.
+    """
+    findings, files = _parts(path)
+    observed, tally = Observations(), Tally()
+    for file in (*files, *more):
+        for episode in _episodes(file):
+            # Figures by condition would keep every verdict in memory, and findings hold better ones.
+            observed.add(episode, tally.add(episode) if findings is None else None)
+            if observed.episodes % _SAID_EVERY == 0:
+                notice(f"{observed.episodes:,} episodes read")
+    if findings is None and not observed.episodes:
+        raise NothingToReportError(
+            f"{path} holds neither {FINDINGS} nor episodes; `bench ablate` writes the one, `bench run` the other"
+        )
+    found = None if findings is None else read_findings(findings)
+    return Side(findings=found, observed=observed, figures=tuple(tally.figures()))
+
+
+def _parts(path: Path) -> tuple[Path | None, list[Path]]:
+    if path.is_dir():
+        findings = path / FINDINGS
+        return findings if findings.exists() else None, sorted(path.rglob("*.jsonl"))
+    return (None, [path]) if path.suffix == ".jsonl" else (path, [])
+
+
+def _episodes(path: Path) -> Iterator[Episode]:
+    for line in read_lines(path):
+        if line.episode is None:
+            notice(f"left out: {line.problem}")
+        else:
+            yield line.episode

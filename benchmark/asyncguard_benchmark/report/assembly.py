@@ -1,0 +1,114 @@
+"""A whole report: chapters, explorer and page from findings and observed episodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asyncguard_benchmark.ablation.findings import Findings
+from asyncguard_benchmark.report.blocks import Chapter, Table
+from asyncguard_benchmark.report.chapters import behaviour, costs, delay, detectors, flips, guards, safety, summary
+from asyncguard_benchmark.report.document import Document
+from asyncguard_benchmark.report.explorer import Explorer
+from asyncguard_benchmark.report.figures import COLUMNS, Figures, cells
+from asyncguard_benchmark.report.observations import Observations, compare
+from asyncguard_benchmark.report.wording import count
+
+_TITLE = "What the guards are worth"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One run: what an ablation found, what its episodes say, or both."""
+
+    findings: Findings | None
+    observed: Observations
+    figures: tuple[Figures, ...] = ()
+    """By condition, of the episodes."""
+
+
+def document_of(
+    side: Side,
+    against: Side | None = None,
+    *,
+    title: str = _TITLE,
+    closing: str = "",
+    further: Sequence[Chapter] = (),
+) -> Document:
+    """The whole report.
+
+    Args:
+        side: The run that is reported.
+        against: Another that it is compared with.
+        title: Heads the page.
+        closing: Ends it.
+        further: Chapters of one's own, before the one on how it was measured.
+    """
+    explorer = Explorer()
+    if side.observed.verdicts:
+        explorer.add(side.observed, run="this run" if against is not None else "")
+    if against is not None and against.observed.verdicts:
+        explorer.add(against.observed, run="other run")
+    return Document(
+        title=title,
+        subtitle=_subtitle(side),
+        simulated=summary.SIMULATED,
+        chapters=chapters_of(side, against, further),
+        explorer=explorer,
+        closing=closing,
+    )
+
+
+def chapters_of(side: Side, against: Side | None = None, further: Sequence[Chapter] = ()) -> list[Chapter]:
+    """All chapters for which there are data."""
+    found = _found(side.findings) if side.findings is not None else [_episodes(side)]
+    found += [behaviour.chapter(side.observed), _between(side, against), *further]
+    found += [costs.method_chapter(side.findings)] if side.findings is not None else []
+    return [chapter for chapter in found if chapter is not None]
+
+
+def _found(findings: Findings) -> list[Chapter | None]:
+    changes = flips.flips_block(findings)
+    costly = costs.costs_chapter(findings)
+    return [
+        summary.chapter(findings),
+        guards.chapter(findings),
+        delay.chapter(findings),
+        safety.chapter(findings),
+        detectors.shadow_chapter(findings),
+        detectors.compliance_chapter(findings),
+        costly,
+        None if changes is None else _flips(changes),
+    ]
+
+
+def _flips(changes: Table) -> Chapter:
+    text = (
+        "Compositions that one arm solves and the other does not. Those lost are named: in each of them a guard may "
+        "have done harm. They are the first to have their trajectories in this page, below."
+    )
+    return Chapter(id="flips", title="Flips", text=text, blocks=[changes])
+
+
+def _between(side: Side, against: Side | None) -> Chapter | None:
+    if against is None:
+        return None
+    return flips.runs_chapter(side.findings, against.findings, compare(against.observed, side.observed))
+
+
+def _episodes(side: Side) -> Chapter:
+    table = Table(title="By condition", heads=COLUMNS, lines=[cells(row) for row in side.figures])
+    text = (
+        "Figures of saved episodes. Intervals are Wilson's and take compositions for independent; `bench ablate` makes "
+        "paired comparisons with intervals that hold where compositions share sub-tasks."
+    )
+    return Chapter(id="episodes", title="Episodes", text=text, blocks=[table])
+
+
+def _subtitle(side: Side) -> str:
+    if side.findings is None:
+        return f"{count(side.observed.episodes)} saved episodes"
+    settings = side.findings.settings
+    return (
+        f"{count(settings.compositions)} compositions ({settings.suite}), {count(settings.sub_tasks)} sub-tasks of "
+        f"which {count(settings.sources)} are different, seeds {', '.join(map(str, settings.seeds))}; "
+        f"asyncguard {settings.version}"
+    )

@@ -1,0 +1,1 @@
+"""The chapters of a report, each made from findings or from observed episodes."""

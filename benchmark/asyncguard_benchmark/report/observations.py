@@ -1,0 +1,194 @@
+"""What episodes say that findings do not: by category, by streak, by mistake, and composition by composition."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from asyncguard_benchmark.ablation.findings import Setup
+from asyncguard_benchmark.arms import ALL, NONE, coalition_name
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.report.lanes import packed_episode
+from asyncguard_benchmark.report.mistakes import Mistake, mistakes_of
+from asyncguard_benchmark.scenario import Category, Composition, SourceKind
+from asyncguard_benchmark.scorers.scoring import Score, score
+
+TOLD = (NONE, ALL)
+"""The arms whose episodes are looked at one by one. Of other arms some episodes are known without having been played,
+so that the ones in a file are no fair sample; their verdicts alone are kept."""
+
+
+_MOST_HELD = 4_000
+"""Episodes of which all are held; of more, some of each kind are."""
+_ALIKE = 20
+"""Pairs of one setup and one outcome that are always held."""
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Played:
+    """What a group of episodes has in common."""
+
+    setup: Setup
+    arm: str
+    seed: int
+
+
+@dataclass(kw_only=True)
+class Share:
+    """Solved among judged."""
+
+    solved: int = 0
+    judged: int = 0
+
+    def add(self, *, solved: bool) -> None:
+        """Counts one."""
+        self.solved += solved
+        self.judged += 1
+
+
+@dataclass(kw_only=True)
+class Conduct:
+    """How an arm fared in a setup, over all seeds."""
+
+    by_category: dict[tuple[Category, int], Share] = field(default_factory=dict)
+    """Sub-tasks by category and by the number of tasks in their composition."""
+    by_streak: dict[int, Share] = field(default_factory=dict)
+    """Compositions by their longest run of calls for one task."""
+    mistakes: Counter[Mistake] = field(default_factory=Counter)
+    """Failed sub-tasks by what went wrong."""
+    sub_tasks: int = 0
+
+    def add(self, episode: Episode, judged: Score) -> None:
+        """Counts one episode."""
+        size = len(judged.sub_tasks)
+        for verdict in judged.sub_tasks:
+            place = (verdict.category, size)
+            self.by_category.setdefault(place, Share()).add(solved=verdict.accurate)
+        self.by_streak.setdefault(judged.same_task_streak, Share()).add(solved=judged.overall)
+        self.mistakes.update(each for each in mistakes_of(episode, judged) if each is not None)
+        self.sub_tasks += size
+
+
+@dataclass(kw_only=True)
+class Observations:
+    """Folded from episodes, one at a time."""
+
+    verdicts: dict[Played, dict[str, bool]] = field(default_factory=dict)
+    """Composition id -> solved."""
+    conducts: dict[tuple[Setup, str], Conduct] = field(default_factory=dict)
+    """By setup and arm, of `TOLD` arms only."""
+    compositions: dict[str, Composition] = field(default_factory=dict)
+    held: dict[tuple[Played, str], Mapping[str, Any]] = field(default_factory=dict)
+    """Packed episodes of `TOLD` arms by composition id, for a look at them: all of them as long as they are few."""
+    episodes: int = 0
+    told: int = 0
+    """Episodes of `TOLD` arms."""
+    _alike: Counter[tuple[Setup, int, int]] = field(default_factory=Counter)
+
+    def add(self, episode: Episode, judged: Score | None = None) -> None:
+        """Counts one episode; one that was counted already, or an arm without a name, changes nothing.
+
+        Args:
+            episode: What was played.
+            judged: Its verdict, if it is known.
+        """
+        played, name = played_of(episode), episode.composition.id
+        if _is_coalition(played.arm):
+            return
+        verdicts = self.verdicts.setdefault(played, {})
+        if name in verdicts:
+            return
+        judged = judged or score(episode)
+        verdicts[name] = judged.overall
+        self.compositions.setdefault(name, episode.composition)
+        self.episodes += 1
+        if played.arm not in TOLD:
+            return
+        self.told += 1
+        self.held[played, name] = packed_episode(episode, judged)
+        self._thin_out(played, name)
+        if not _derives(episode.composition):
+            self.conducts.setdefault((played.setup, played.arm), Conduct()).add(episode, judged)
+
+    def _thin_out(self, played: Played, name: str) -> None:
+        """Lets go of a pair if there are many episodes, and enough pairs of its setup that went the same way."""
+        pair = [(replace(played, arm=arm), name) for arm in TOLD]
+        if not all(each in self.held for each in pair):
+            return
+        kind = (played.setup, played.seed, self.rank(played, name))
+        self._alike[kind] += 1
+        if self._alike[kind] > _ALIKE and len(self.held) > _MOST_HELD:
+            for each in pair:
+                del self.held[each]
+
+    def rank(self, played: Played, name: str) -> int:
+        """How much a composition is worth a look: lost by the guards, won by them, failed by both, anything else."""
+        bare, full = (self.verdicts.get(replace(played, arm=arm), {}).get(name) for arm in TOLD)
+        return {(True, False): 0, (False, True): 1, (False, False): 2}.get((bare is True, full is True), 3)
+
+    @property
+    def setups(self) -> list[Setup]:
+        """In the order of their names."""
+        return sorted({played.setup for played in self.verdicts})
+
+
+def _is_coalition(arm: str) -> bool:
+    """Whether the arm is an exact set of switches, which is played here and there to share an effect out."""
+    return "+" in arm or arm == coalition_name(frozenset())
+
+
+def _derives(composition: Composition) -> bool:
+    """Whether it is of the wild split, which says nothing about the tasks that figures stand for."""
+    return any(
+        source.kind is SourceKind.DERIVED
+        for task in composition.sub_tasks
+        for call in task.gold
+        for source in call.sources.values()
+    )
+
+
+def played_of(episode: Episode) -> Played:
+    """The group of an episode; one that names no arm has none, as a plain loop has."""
+    return Played(setup=setup_of(episode), arm=str(episode.settings.get("arm") or NONE), seed=episode.run.seed)
+
+
+def setup_of(episode: Episode) -> Setup:
+    """The setup of an episode."""
+    return Setup(
+        agent=episode.agent,
+        player=episode.player,
+        regime=episode.run.regime.value,
+        surface=episode.run.surface.value,
+        declared=bool(episode.settings.get("declared", True)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One arm in two runs."""
+
+    played: Played
+    before: Mapping[str, bool]
+    after: Mapping[str, bool]
+
+    @cached_property
+    def shared(self) -> list[str]:
+        """Compositions that both played."""
+        return sorted(self.before.keys() & self.after.keys())
+
+    @property
+    def gained(self) -> list[str]:
+        """Solved now and not before."""
+        return [name for name in self.shared if self.after[name] and not self.before[name]]
+
+    @property
+    def lost(self) -> list[str]:
+        """Solved before and not now."""
+        return [name for name in self.shared if self.before[name] and not self.after[name]]
+
+
+def compare(before: Observations, after: Observations) -> list[Comparison]:
+    """Every arm that both runs played."""
+    both = sorted(before.verdicts.keys() & after.verdicts.keys())
+    return [Comparison(played=each, before=before.verdicts[each], after=after.verdicts[each]) for each in both]

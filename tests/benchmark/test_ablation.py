@@ -1,0 +1,376 @@
+"""Ablations as a whole: every failing agent is caught by its guard, runs are resumed, errors are counted."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
+from asyncguard_benchmark.ablation import units as units_module
+from asyncguard_benchmark.ablation.carrying import Ablation
+from asyncguard_benchmark.ablation.comparing import ensemble_effects, four_cells, wild_of
+from asyncguard_benchmark.ablation.design import (
+    COMPLIANCE,
+    EVERY_ARM,
+    Design,
+    complying,
+    is_repeatable,
+    members,
+    wild_compositions,
+)
+from asyncguard_benchmark.ablation.findings import Findings, HarmVerdict, Setup, read_findings
+from asyncguard_benchmark.ablation.outcomes import Outcome, characters_of
+from asyncguard_benchmark.ablation.studying import Arms, effect_of, study_of
+from asyncguard_benchmark.arms import (
+    ALL,
+    CONTENT_GUARDS,
+    NONE,
+    SWITCHES,
+    TIMING,
+    TIMING_GUARDS,
+    arm_of,
+    coalition_name,
+)
+from asyncguard_benchmark.campaign import Cell, Condition, Played, play
+from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.errors import BenchmarkError, UnknownNameError
+from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
+from asyncguard_benchmark.names import PERSONA_NAMES
+from asyncguard_benchmark.roster import AgentSpec
+from asyncguard_benchmark.scenario import Regime, Split
+from asyncguard_benchmark.scorers.scoring import score
+from tests.benchmark.builders_findings import effect, setup, study
+
+SOME = shipped_compositions()[::100]
+FEW = SOME[:2]
+CAUGHT_BY = {
+    "eager": "grounding",
+    "neglectful": "completion",
+    "confused": "scope",
+    "forgetful": "duplicate",
+    "malformed": "arguments",
+}
+
+
+def solved(agent: str, arm: str) -> int:
+    """How many of some compositions an agent solves under an arm."""
+    condition = Condition(agent=AgentSpec(kind=agent), player="graph", arm=arm)
+    return sum(score(play(Cell(composition=each, condition=condition)).episode).overall for each in SOME)
+
+
+@pytest.mark.parametrize("agent", CAUGHT_BY)
+def test_every_failing_agent_is_caught_by_its_guard(agent: str) -> None:
+    """All guards solve more than none; that one guard alone brings most of the gain, or most is gone without it.
+
+    Both need not hold: the task view may remind an agent of what the completion guard would, and a guard may need it.
+    """
+    guard = CAUGHT_BY[agent]
+    none, everything = solved(agent, NONE), solved(agent, ALL)
+    gain = everything - none
+    assert gain >= 2
+    alone, lost = solved(agent, f"only-{guard}") - none, everything - solved(agent, f"without-{guard}")
+    assert max(alone, lost) >= 0.75 * gain
+
+
+def test_families_share_out_the_guards() -> None:
+    """Every guard is in one family, and the timing family has what it rests on."""
+    assert sorted((*TIMING_GUARDS, *CONTENT_GUARDS)) == sorted(GUARD_NAMES)
+    assert arm_of(TIMING).switched_on == {*TIMING_GUARDS, "ledger", "waiting"}
+
+
+def test_arms_by_name() -> None:
+    """Any set of switches has a name that is read back, and so has a dropped call; others are refused with advice."""
+    for switches in (frozenset(), frozenset({"ledger"}), frozenset(SWITCHES), frozenset({"trust", "scope"})):
+        assert arm_of(coalition_name(switches)).switched_on == switches
+    assert arm_of("dropped-3").drops == 3
+    for name in ("", "left", "dropped-x", "grounding+"):
+        with pytest.raises(UnknownNameError, match="there is no arm"):
+            arm_of(name)
+
+
+def test_characters_count_every_sending() -> None:
+    """A message is counted in each round that sends it, with what the agent says in it."""
+    messages = [
+        {"role": "system", "content": "aaaa"},
+        {"role": "user", "content": "bb"},
+        {"role": "assistant", "content": "c"},
+        {"role": "user", "content": "ddd"},
+        {"role": "assistant", "content": "e"},
+    ]
+    assert characters_of(messages) == (4 + 2 + 1) + (4 + 2 + 1 + 3 + 1)
+
+
+# -- playing ---------------------------------------------------------------------------------------------------------
+
+
+def design(**more: Any) -> Design:
+    """A small ablation."""
+    plain = {"compositions": FEW, "agents": [AgentSpec(kind="eager")], "regimes": (Regime.FIXED1,)}
+    return Design(**{**plain, **more})  # type: ignore[arg-type]
+
+
+def carried(folder: Path, plan: Design) -> Findings:
+    """Plays an ablation to its end."""
+    ablation = Ablation(design=plan, folder=folder)
+    for _ in ablation.play():
+        pass
+    return ablation.findings("bench ablate", resamples=50)
+
+
+def test_an_interrupted_ablation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was played is not played again, nothing is played twice, and the findings are those of one go."""
+    plan = design(regimes=(Regime.SYNC,))
+    whole = carried(tmp_path / "whole", plan)
+    first = Ablation(design=plan, folder=tmp_path / "parts")
+    playing = first.play()
+    next(playing)
+    playing.close()
+    (path,) = (tmp_path / "parts" / "episodes").iterdir()
+    with path.open("ab") as file:
+        file.write(b'{"cut off')
+    before = len(path.read_bytes().splitlines())
+    assert carried(tmp_path / "parts", plan) == whole
+
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    keys = [(e["composition"]["digest"], e["settings"]["arm"], e["run"]["seed"]) for e in lines if "run" in e]
+    assert len(lines) > before
+    assert len(keys) == len(set(keys))
+
+    def nothing(cell: Cell) -> Played:
+        raise AssertionError(f"{cell.condition.arm} is played again")
+
+    monkeypatch.setattr(units_module, "play", nothing)
+    assert carried(tmp_path / "parts", plan) == whole
+
+
+@pytest.mark.slow
+def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
+    """The order of playing is no part of the findings."""
+    alone = carried(tmp_path / "alone", design(shadow=False))
+    both = Ablation(design=design(shadow=False), folder=tmp_path / "both", jobs=2)
+    assert len(list(both.play())) == both.total()
+    assert both.findings("bench ablate", resamples=50) == alone
+
+
+def test_what_an_ablation_finds(tmp_path: Path) -> None:
+    """Every arm once, shares that add up, four cells, guards as detectors, A/A, and the wild split."""
+    wild = wild_compositions(shipped_sub_tasks(Split.WILD))[:2]
+    found = carried(tmp_path, design(regimes=(Regime.SYNC, Regime.FIXED1), wild=wild))
+    main_study = next(each for each in found.studies if each.setup.regime == "fixed1")
+    assert {each.arm for each in main_study.arms} == set(EVERY_ARM)
+    assert all(each.episodes == len(FEW) and each.valid for each in main_study.arms)
+    assert sum(each.inferred for each in main_study.arms) > 10
+
+    shares = main_study.shapley
+    assert shares is not None
+    assert sum(each.value.value for each in shares.values) == pytest.approx(shares.all - shares.none)
+    assert shares.values[0].switch == "grounding"
+    assert shares.base == dict.fromkeys(sorted(FEATURE_NAMES), True)
+
+    (cells,) = found.four_cells
+    assert (cells.unguarded_sync.value, cells.unguarded_delayed.value) == (100.0, 0.0)
+    assert cells.interaction.value == pytest.approx(100.0)
+    assert [each.against for each in main_study.same] == [NONE, ALL]
+    (shadow,) = found.shadow
+    assert shadow.calls > 0
+    (judged,) = found.wild
+    assert judged.setup.agent == "oracle"
+    assert judged.episodes == 2
+
+
+def test_errors_are_counted_and_make_an_arm_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An episode that ends in an error is in no figure; an arm that loses too many has no effect at all."""
+
+    def failing(cell: Cell) -> Played:
+        if cell.condition.arm == "content" and cell.composition.id == FEW[0].id:
+            raise ConnectionError("the line is dead")
+        return play(cell)
+
+    monkeypatch.setattr(units_module, "play", failing)
+    found = carried(tmp_path, design(regimes=(Regime.SYNC,), shadow=False)).studies[0]
+    content, everything = found.arm("content"), found.arm(ALL)
+    assert content is not None
+    assert everything is not None
+    if content.inferred == len(FEW):
+        pytest.fail("the arm has to be played for this test")
+    assert (content.errors, content.episodes, content.valid) == (1, 1, False)
+    assert found.effect("content", NONE) is None
+    assert everything.valid
+    text = next((tmp_path / "episodes").iterdir()).read_text()
+    assert "the line is dead" in text
+
+
+# -- figures ---------------------------------------------------------------------------------------------------------
+
+
+def outcome(number: int, overall: bool, **more: Any) -> Outcome:
+    """One episode."""
+    return Outcome(
+        composition=f"S2-{number:03}",
+        seed=0,
+        sources=frozenset({f"a-{number}", f"b-{number}"}),
+        arm="",
+        switches=frozenset(),
+        involved=frozenset(),
+        overall=overall,
+        accurate=(overall, overall),
+        calls=4,
+        rounds=8,
+        ticks=9,
+        premature_needed=0,
+        **more,
+    )
+
+
+def arms(regime: str = "fixed1", **verdicts: Sequence[bool]) -> Arms:
+    """Outcomes by arm."""
+    where = Setup(agent="x", player="graph", regime=regime, surface="text", declared=True)
+    outcomes = {
+        name: {(f"S2-{n:03}", 0): outcome(n, verdict) for n, verdict in enumerate(several)}
+        for name, several in verdicts.items()
+    }
+    return Arms(setup=where, outcomes=outcomes)
+
+
+def test_effects_by_hand() -> None:
+    """Gains and losses are counted, and the difference is theirs."""
+    given = arms(all=[True, True, True, False], none=[False, True, False, True])
+    found = effect_of(ALL, NONE, given.both(ALL, NONE), "family")
+    assert (found.pairs, found.mcnemar.gained, found.mcnemar.lost) == (4, 2, 1)
+    assert found.difference.value == pytest.approx(25.0)
+    assert found.against_value == 50.0
+    assert found.harm is HarmVerdict.UNDECIDED
+
+
+def test_one_lost_arm_does_not_spoil_the_family() -> None:
+    """Adjusted p needs all arms on the same episodes; an arm without any is left out."""
+    given = arms(all=[True] * 30, none=[False] * 30, timing=[False] * 30)
+    given.errors["timing"] = 5
+    found = study_of(given, None, None, resamples=100)
+    assert [each.arm for each in found.effects] == [ALL]
+    adjusted = found.effects[0].p_family
+    assert adjusted is not None
+    assert adjusted < 0.05
+
+
+def test_four_cells_by_hand() -> None:
+    """Of a gap of 80 points timing guards close 60, that is three quarters."""
+    sync = arms("sync", none=[True] * 10, all=[True] * 10)
+    late = arms(none=[True] * 2 + [False] * 8, all=[True] * 10, timing=[True] * 8 + [False] * 2)
+    found = four_cells(sync, late)
+    assert found is not None
+    assert found.gap.value == pytest.approx(80.0)
+    assert found.closed_by_timing is not None
+    assert found.closed_by_timing.value == pytest.approx(75.0)
+    assert found.closed_by_all is not None
+    assert found.closed_by_all.value == pytest.approx(100.0)
+    assert found.interaction.value == pytest.approx(80.0)
+
+
+def test_without_a_gap_nothing_is_closed() -> None:
+    """A share of nothing is no figure."""
+    sync = arms("sync", none=[True] * 10, all=[True] * 10)
+    found = four_cells(sync, arms(none=[True] * 10, all=[True] * 10, timing=[True] * 10))
+    assert found is not None
+    assert found.closed_by_timing is None
+    assert four_cells(sync, arms(none=[True] * 10)) is None
+
+
+def test_false_alarms_by_hand() -> None:
+    """Rejections per hundred calls made, the refused ones included; deferrals and reminders apart."""
+    given = arms(none=[True] * 5)
+    said = {("grounding", "reject"): 1, ("dependency", "defer"): 2, ("completion", "nudge"): 1}
+    given.outcomes[ALL] = {(f"S2-{n:03}", 0): outcome(n, overall=True, interventions=said) for n in range(5)}
+    found = wild_of(given)
+    assert found is not None
+    by_name = {each.guard: each for each in found.guards}
+    assert found.calls == 25
+    assert by_name["grounding"].rate.value == pytest.approx(20.0)
+    assert (by_name["dependency"].deferrals, by_name["dependency"].rate.value) == (10, 0.0)
+    assert by_name["completion"].nudges == 5
+
+
+def test_ensembles_are_ranges() -> None:
+    """Lowest, middle and highest effect of the members, and how many are harmed."""
+    studies = [study("persona:x"), study("persona:x,member=1"), study("persona:x,member=2")]
+    found = ensemble_effects("persona:x", setup("persona:x"), studies)
+    whole = next(each for each in found if (each.arm, each.against) == (ALL, NONE))
+    assert (whole.members, whole.low, whole.median, whole.high) == (3, 88.0, 88.0, 88.0)
+    left = next(each for each in found if each.arm == "without-grounding")
+    assert left.harmful == (3 if effect("x", ALL, left.median).harm is HarmVerdict.HARMFUL else 0)
+
+
+def test_personas_are_swept_and_ranged() -> None:
+    """Compliance varies for personas alone; members beyond the best are asked for ranges only."""
+    persona, *further = members(PERSONA_NAMES[0], 3)
+    assert [each.settings["compliance"] for each in complying(persona)] == list(COMPLIANCE)
+    assert complying(AgentSpec(kind="eager")) == []
+    assert [each.settings for each in further] == [{"member": 1}, {"member": 2}]
+    assert members("oracle", 3) == [AgentSpec(kind="oracle")]
+    brief = list(design(agents=further).units(further[0]))
+    assert all(unit.game is None and not unit.shadow for unit in brief)
+    assert len(brief) == len(FEW)
+
+
+def test_only_agents_that_repeat_themselves_are_inferred() -> None:
+    """Nobody knows of a class from elsewhere whether it does the same in the same episode."""
+    assert is_repeatable(AgentSpec(kind="eager"))
+    foreign = AgentSpec(kind="my.agents:Mine")
+    assert not is_repeatable(foreign)
+    assert not any(unit.infers or unit.game for unit in design().units(foreign))
+
+
+def test_wild_pairs() -> None:
+    """Each task at most once, of one category or of two."""
+    tasks = shipped_sub_tasks(Split.WILD)
+    found = wild_compositions(tasks)
+    ids = [task_id for each in found for task_id in each.task_ids]
+    assert len(ids) == len(set(ids)) == 2 * (len(tasks) // 2)
+
+
+# -- commands --------------------------------------------------------------------------------------------------------
+
+
+def test_ablate_and_compare_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table for people, findings in a file, JSON for programs; two runs beside each other, with their flips."""
+    out = str(tmp_path / "ablation")
+    first = FEW[0].id
+    words = ["ablate", "--agents", "forgetful", "--compositions", first, "--regimes", "fixed1", "--no-wild"]
+    assert main([*words, "--out", out, "--jobs", "1", "--resamples", "20"]) == 0
+    said = capsys.readouterr().out
+    assert "without-duplicate" in said
+    assert "Sham:" in said
+    assert main([*words, "--out", out, "--jobs", "1", "--resamples", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["compositions"] == 1
+    assert read_findings(tmp_path / "ablation" / "findings.json").settings.command.startswith("asyncguard bench ablate")
+
+    for arm in ("none", "all"):
+        run = ["run", "--agents", "eager", "--arms", arm, "--compositions", first]
+        assert main([*run, "--out", str(tmp_path / f"{arm}.jsonl"), "--jobs", "1"]) == 0
+    capsys.readouterr()
+    both = [str(tmp_path / "none.jsonl"), str(tmp_path / "all.jsonl")]
+    assert main(["compare", *both]) == 0
+    assert f"solved in B only: {first}" in capsys.readouterr().out
+    assert main(["compare", *both, "--json"]) == 0
+    (compared,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert compared["effect"]["mcnemar"]["gained"] == 1
+    assert main(["compare", both[0], str(tmp_path / "ablation" / "nothing.jsonl")]) == 1
+    assert "nothing.jsonl" in capsys.readouterr().err
+
+
+def test_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs of other compositions are told apart from equal runs."""
+    for number, composition in enumerate(FEW):
+        run = ["run", "--agents", "oracle", "--arms", "none", "--compositions", composition.id]
+        assert main([*run, "--out", str(tmp_path / f"{number}.jsonl"), "--jobs", "1"]) == 0
+    assert main(["compare", str(tmp_path / "0.jsonl"), str(tmp_path / "1.jsonl")]) == 1
+    assert "no condition with a composition and seed in common" in capsys.readouterr().err
+
+
+def test_findings_are_errors_of_the_benchmark() -> None:
+    """So that the command line says them in a line."""
+    from asyncguard_benchmark.ablation.findings import FindingsFormatError
+
+    assert issubclass(FindingsFormatError, BenchmarkError)

@@ -1,0 +1,47 @@
+"""Workers of a killed process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+SCRIPT = """
+import os, time
+from asyncguard_benchmark.processes import worker_pool
+from tests.benchmark.test_processes import number
+
+if __name__ == "__main__":
+    with worker_pool(2) as pool:
+        print(*sorted({each for each in pool.map(number, range(8))}), flush=True)
+        time.sleep(600)
+"""
+
+
+def number(_: int) -> int:
+    """The process that does the job; slow enough that every worker gets one."""
+    time.sleep(0.2)
+    return os.getpid()
+
+
+def alive(process: int) -> bool:
+    """Whether a process runs still; one that nobody has reaped does not."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii") as file:  # noqa: PTH123 - a file of the kernel's
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_workers_end_with_the_process_that_started_them() -> None:
+    """Killed without a chance to say goodbye: its idle workers are gone soon after."""
+    with subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = [int(word) for word in parent.stdout.readline().split()]
+        assert workers
+        assert all(alive(each) for each in workers)
+        parent.send_signal(signal.SIGKILL)
+    until = time.monotonic() + 30
+    while any(alive(each) for each in workers) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(alive(each) for each in workers)
