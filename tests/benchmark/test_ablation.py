@@ -14,6 +14,7 @@ from asyncguard_benchmark.ablation.comparing import ensemble_effects, four_cells
 from asyncguard_benchmark.ablation.design import (
     COMPLIANCE,
     EVERY_ARM,
+    FAMILY_ARMS,
     Design,
     complying,
     is_repeatable,
@@ -143,6 +144,24 @@ def test_an_interrupted_ablation_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(units_module, "play", nothing)
     assert carried(tmp_path / "parts", plan) == whole
+
+
+def test_every_condition_is_played(tmp_path: Path) -> None:
+    """Declared and undeclared tools, several regimes and seeds: each has all its arms."""
+    plan = design(
+        compositions=FEW[:1],
+        declared=(True, False),
+        regimes=(Regime.SYNC, Regime.FIXED2),
+        seeds=(0, 1),
+        shadow=False,
+        agents=[AgentSpec(kind="serial")],
+    )
+    found = carried(tmp_path, plan)
+    assert len({each.setup for each in found.studies}) == 4
+    for each in found.studies:
+        wanted = EVERY_ARM if each.setup.regime == "fixed2" else FAMILY_ARMS
+        assert {arm.arm: arm.episodes for arm in each.arms} == dict.fromkeys(wanted, 2)
+    assert carried(tmp_path, plan) == found
 
 
 @pytest.mark.slow

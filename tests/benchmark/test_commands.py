@@ -216,22 +216,3 @@ def test_an_unknown_composition_is_refused(tmp_path: Path, capsys: pytest.Captur
     assert main(["run", "--compositions", "S9", "--out", str(file)]) == 1
     assert "no composition of main has an id that begins with 'S9'" in capsys.readouterr().err
     assert not file.exists()
-
-
-@pytest.mark.slow
-def test_the_demo_shows_the_difference_and_writes_its_report(tmp_path: Path) -> None:
-    """One command, offline: figures on the terminal, a page, Markdown and every episode; the paths come last."""
-    done = bench("demo", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[-3:] == [f"demo-report/{name}" for name in ("index.html", "report.md", "episodes.jsonl")]
-    assert "144 of 144 episodes" in done.stdout
-    scored = json.loads(bench("score", "demo-report/episodes.jsonl", "--json", folder=tmp_path).stdout)
-    overall = {
-        (row["agent"], row["player"], row["arm"], row["regime"], row["declared"]): row["overall"]["value"]
-        for row in scored["conditions"]
-    }
-    assert overall["eager", "plain", "none", "fixed1", True] <= 40
-    for player in ("graph", "middleware"):
-        assert overall["eager", player, "all", "fixed1", True] >= 95
-        assert all(value == 100 for name, value in overall.items() if name[:2] == ("oracle", player))
-    assert "<svg" in (tmp_path / "demo-report" / "index.html").read_text(encoding="utf-8")

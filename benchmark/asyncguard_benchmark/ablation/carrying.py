@@ -178,17 +178,18 @@ def setup_of(condition: Condition) -> Setup:
 
 def _tasks(units: Sequence[Unit], path: Path) -> list[Task]:
     """Every unit with the episodes of it that a file holds and that would be played the same way today."""
-    known: dict[EpisodeKey, list[Episode]] = {}
-    by_key = {unit_key(unit): unit for unit in units}
+    known: dict[tuple[EpisodeKey, bool], list[Episode]] = {}
+    by_key = {(unit_key(unit), unit.condition.declared): unit for unit in units}
     for line in read_lines(path):
         if line.episode is None:
             continue
         key = key_of_episode(line.episode)
-        unit = by_key.get(without_arm(key))
+        place = (without_arm(key), bool(line.episode.settings.get("declared", True)))
+        unit = by_key.get(place)
         # Another digest: data, agent or guards have changed since.
         if unit is not None and key_of(unit.cell(key.arm)) == key:
-            known.setdefault(without_arm(key), []).append(line.episode)
-    return [Task(unit=unit, known=tuple(known.get(key, ()))) for key, unit in by_key.items()]
+            known.setdefault(place, []).append(line.episode)
+    return [Task(unit=unit, known=tuple(known.get(place, ()))) for place, unit in by_key.items()]
 
 
 def _file_name(label: str) -> str:

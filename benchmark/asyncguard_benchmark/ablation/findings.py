@@ -7,12 +7,19 @@ about is said at the field. "No data" is None, never 0.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from asyncguard_benchmark.ablation.detections import Detection as Detection
+from asyncguard_benchmark.ablation.detections import FalseAlarms as FalseAlarms
+from asyncguard_benchmark.ablation.detections import GuardDetections as GuardDetections
+from asyncguard_benchmark.ablation.detections import Shadow as Shadow
+from asyncguard_benchmark.ablation.detections import Truth as Truth
+from asyncguard_benchmark.ablation.detections import Wild as Wild
+from asyncguard_benchmark.ablation.setups import HarmVerdict as HarmVerdict
+from asyncguard_benchmark.ablation.setups import Setup as Setup
 from asyncguard_benchmark.arms import ArmKind as ArmKind
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.statistics.estimates import Interval as Interval
@@ -23,25 +30,6 @@ MOST_ERRORS = 0.02
 """Share of infrastructure errors above which an arm counts for nothing."""
 MARGIN = 1.0
 """Non-inferiority margin, in points: a guard that costs less does no harm."""
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class Setup:
-    """The condition that figures stand for, without the arm."""
-
-    agent: str
-    """Label of the agent, with settings that differ from their defaults."""
-    player: str
-    regime: str
-    surface: str
-    declared: bool
-    """Whether tools are declared to the guards (footprints, effects, scope)."""
-
-    @property
-    def label(self) -> str:
-        """The condition as one name."""
-        tools = "" if self.declared else ", undeclared"
-        return f"{self.agent} · {self.player}{tools} · {self.regime} · {self.surface}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,17 +77,6 @@ class McNemar:
     """Solved by the arm that it is compared with only."""
     p: float
     """Exact, two-sided. It takes compositions for independent, which they are not: to be read beside the effect."""
-
-
-class HarmVerdict(StrEnum):
-    """Whether an arm is no worse than another by more than the margin."""
-
-    HARMLESS = "harmless"
-    """The whole interval lies above minus the margin."""
-    HARMFUL = "harmful"
-    """The whole interval lies below zero, and its estimate below minus the margin."""
-    UNDECIDED = "undecided"
-    """The data do not tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,84 +202,6 @@ class FourCells:
     interaction: Interval
     """(guarded - unguarded) delayed minus (guarded - unguarded) sync: what guards do against delay, and not against
     mistakes that delay has no part in."""
-
-
-class Truth(StrEnum):
-    """What a call of an unguarded run is judged by. None of them reads a guard's state."""
-
-    WRONG = "wrong"
-    """It is none of the gold calls that remain."""
-    IRRECOVERABLE = "irrecoverable"
-    """After it nobody can solve the sub-task any more: the oracle, going on from here, does not."""
-    HARMFUL = "harmful"
-    """The same agent, going on without it, solves more sub-tasks than going on with it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Detection:
-    """One guard as a detector of one kind of call."""
-
-    truth: Truth
-    positives: int
-    """Calls that are of this kind."""
-    hits: int
-    """Calls of this kind that the guard objected to."""
-    precision: Interval | None
-    """Hits among its objections, in per cent (a ratio of sums, linearised; dyadic-robust)."""
-    recall: Interval | None
-    """Hits among the calls of this kind."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GuardDetections:
-    """One guard in shadow mode."""
-
-    guard: str
-    rejections: int
-    deferrals: int
-    detections: tuple[Detection, ...]
-
-    @property
-    def objections(self) -> int:
-        """Calls that it would not have let pass as they came."""
-        return self.rejections + self.deferrals
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shadow:
-    """The guards beside unguarded trajectories: judged, and not heeded."""
-
-    setup: Setup
-    episodes: int
-    calls: int
-    guards: tuple[GuardDetections, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FalseAlarms:
-    """What one guard does to an agent that makes no mistake."""
-
-    guard: str
-    rejections: int
-    deferrals: int
-    """A deferral costs no round; it is listed apart."""
-    nudges: int
-    rate: Interval
-    """Rejections per 100 calls (Wilson)."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wild:
-    """Guard errors on the wild split, where values are derived: the oracle plays, every intervention is an error."""
-
-    setup: Setup
-    episodes: int
-    calls: int
-    guards: tuple[FalseAlarms, ...]
-    unguarded: Interval
-    guarded: Interval
-    difference: Interval
-    harm: HarmVerdict
 
 
 @dataclass(frozen=True, kw_only=True)

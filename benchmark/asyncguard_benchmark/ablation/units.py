@@ -232,7 +232,7 @@ def play_units(tasks: Sequence[Task], jobs: int) -> Iterator[UnitResult]:
 
 
 def unit_key(unit: Unit) -> EpisodeKey:
-    """What all episodes of a unit have in common."""
+    """What all keys of a unit have in common; whether tools are declared stands in the digest of an episode only."""
     return without_arm(key_of(unit.cell(unit.arms[0])))
 
 

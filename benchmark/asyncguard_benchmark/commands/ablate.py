@@ -106,7 +106,7 @@ def _arm_lines(study: Study) -> Iterable[tuple[str, ...]]:
             number(arm.rounds),
             number(arm.ticks),
             *_change(to_none),
-            "-" if adjusted is None else f"{adjusted:.3f}",
+            "-" if adjusted is None else "<0.001" if adjusted < 0.001 else f"{adjusted:.3f}",
             *_change(to_all),
             _harm(arm, to_none),
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from asyncguard_benchmark.ablation.findings import read_findings
-from asyncguard_benchmark.commands.output import notice, print_json
+from asyncguard_benchmark.commands.output import console, notice, print_json
 from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.journal import read_lines
@@ -37,7 +37,7 @@ def execute(options: Namespace) -> int:
         print_json(told)
     else:
         notice(f"{page.held:,} of {page.of:,} trajectories are in the page")
-        print(options.out)  # noqa: T201 - the output of the command
+        console().print(str(options.out), markup=False, soft_wrap=True)
     return 0
 
 

@@ -16,7 +16,7 @@ _KINDS = (
     ArmKind.CONTROL,
     ArmKind.COALITION,
 )
-_KNOWN = {name: position for position, name in enumerate((NONE, *ARMS))}
+_KNOWN = {name: position for position, name in enumerate(dict.fromkeys((NONE, *ARMS)))}
 
 VERDICTS = {
     HarmVerdict.HARMLESS: "harmless",

@@ -1,0 +1,86 @@
+"""The demo: a small ablation that shows what matters, and says what it does not catch."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from asyncguard_benchmark.ablation.findings import Findings, Study, read_findings
+from asyncguard_benchmark.arms import ALL, NONE
+from asyncguard_benchmark.commands import demo, main
+from asyncguard_benchmark.report import probing
+from asyncguard_benchmark.report.chapters.summary import SIMULATED
+from asyncguard_benchmark.roster import AGENTS
+from tests.benchmark.builders import compose
+from tests.benchmark.pages import Element, data_of
+
+GUARD_OF = {
+    "eager": "grounding",
+    "neglectful": "completion",
+    "confused": "scope",
+    "forgetful": "duplicate",
+    "malformed": "arguments",
+}
+"""The mistake of each agent is the case of one guard."""
+
+
+def test_the_sweep_asks_both_front_and_back() -> None:
+    """Each share of guesses without guards, and with all guards of both kinds of tools; agents are known by name."""
+    cells = probing.cells_of([compose("fs-01", "tb-01")])
+    asked = {(each.condition.agent.label, each.condition.arm, each.condition.declared) for each in cells}
+    assert len(asked) == len(cells) == 3 * 3
+    assert {(arm, declared) for _, arm, declared in asked} == {(NONE, True), (ALL, True), (ALL, False)}
+    assert set(demo.AGENTS) <= set(AGENTS)
+    assert set(demo.AGENTS) == {*GUARD_OF, "oracle"}
+
+
+def study_of(findings: Findings, agent: str) -> Study:
+    """The study of an agent under delay."""
+    (found,) = [each for each in findings.studies if (each.setup.agent, each.setup.regime) == (agent, "fixed1")]
+    return found
+
+
+@pytest.mark.slow
+def test_the_demo_shows_what_each_guard_is_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each agent is caught by its guard, the oracle loses nothing, and the report holds all of it."""
+    monkeypatch.setattr(demo, "EVERY", 40)
+    folder = tmp_path / "demo-report"
+    assert main(["demo", "--out", str(folder), "--jobs", "1"]) == 0
+    said = capsys.readouterr().out
+    assert " ".join(SIMULATED.split()) in " ".join(said.split())
+    assert said.split()[-4:] == [
+        str(folder / name) for name in ("index.html", "report.md", "findings.json", "episodes")
+    ]
+    findings = read_findings(folder / "findings.json")
+    for agent, guard in GUARD_OF.items():
+        study = study_of(findings, agent)
+        assert study.shapley is not None
+        shares = {each.switch: each.value.value for each in study.shapley.values}
+        effect = study.effect(ALL, NONE)
+        assert effect is not None
+        assert shares[guard] == max(shares.values()), agent
+        assert effect.difference.value >= 0, agent
+    oracle = study_of(findings, "oracle")
+    assert {arm.overall.value for arm in oracle.arms if arm.overall is not None and arm.arm != "sham"} == {100}
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert len(Element().read(page).tables) > 10
+    assert len(data_of(page)["compositions"]) == 3
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert "## What guards do not catch" in report
+    assert "Eager agent, overall by share of such guesses" in said
+
+
+@pytest.mark.slow
+def test_the_demo_speaks_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Findings, the sweep and the files, as one object."""
+    monkeypatch.setattr(demo, "EVERY", 200)
+    monkeypatch.setattr(demo, "AGENTS", ("eager",))
+    assert main(["demo", "--out", str(tmp_path), "--jobs", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["findings"]["settings"]["compositions"] == 1
+    assert len(told["sweep"]) == 9
+    assert all(Path(each).exists() for each in told["files"])
