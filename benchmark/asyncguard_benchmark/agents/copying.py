@@ -2,14 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from asyncguard_benchmark.agents.matching import telling, words
+from asyncguard_benchmark.agents.matching import placed_words, telling, words
 from asyncguard_benchmark.pointers import leaves, parts
 
 _NUMBER = re.compile(r"(?<![\w.-])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-]|\.\d)")
@@ -80,16 +81,23 @@ def _fields(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield field, part
 
 
-def _from_question(name: str, schema: Mapping[str, Any], question: str) -> Iterator[Copied]:
+def _from_question(name: str, schema: Mapping[str, Any], question: str) -> Sequence[Copied]:
+    return _said(name, json.dumps(schema, sort_keys=True), question)
+
+
+@lru_cache(maxsize=4096)
+def _said(name: str, schema_text: str, question: str) -> tuple[Copied, ...]:
+    # The same question is read for the same arguments in every turn, and some are as long as a page.
+    schema = json.loads(schema_text)
     if "enum" in schema:
         asked = set(words(question))
-        for option in schema["enum"]:
-            if set(words(str(option))) <= asked:
-                yield Copied(value=option, score=6.0)
-        return
-    for value, look, start in _spoken(schema, question):
-        nearness = _nearness(name, schema, question, start)
-        yield Copied(value=value, score=look + nearness)
+        options = (each for each in schema["enum"] if set(words(str(each))) <= asked)
+        return tuple(Copied(value=each, score=6.0) for each in options)
+    told = {*telling(name), *telling(schema.get("description", ""))}
+    return tuple(
+        Copied(value=value, score=look + _nearness(told, question, start))
+        for value, look, start in _spoken(schema, question)
+    )
 
 
 def _spoken(schema: Mapping[str, Any], question: str) -> Iterator[tuple[Any, float, int]]:
@@ -144,15 +152,22 @@ def _plain(text: str) -> Any:
     return text.strip("\"'") if value is None else value
 
 
-def _nearness(name: str, schema: Mapping[str, Any], question: str, start: int) -> float:
+def _nearness(told: Collection[str], question: str, start: int) -> float:
     """0 to 2, by how few words lie between a value and one that speaks of the argument."""
-    told = {*telling(name), *telling(schema.get("description", ""))}
-    before, after = words(question[:start])[::-1], words(question[start:])[1:]
+    starts, stems = _placed(question)
+    at = bisect_left(starts, start)
+    before, after = stems[max(0, at - _FAR) : at][::-1], stems[at + 1 : at + 1 + _FAR]
     nearest = min(
-        (distance for side in (before, after) for distance, word in enumerate(side[:_FAR]) if word in told),
+        (distance for side in (before, after) for distance, word in enumerate(side) if word in told),
         default=_FAR,
     )
     return 2 * (1 - nearest / _FAR)
+
+
+@lru_cache(maxsize=1024)
+def _placed(question: str) -> tuple[list[int], list[str]]:
+    found = placed_words(question)
+    return [start for start, _ in found], [word for _, word in found]
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:

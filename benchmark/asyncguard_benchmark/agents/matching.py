@@ -27,6 +27,11 @@ def words(text: str) -> list[str]:
     return [_stem(word.lower()) for word in _WORD.findall(text)]
 
 
+def placed_words(text: str) -> list[tuple[int, str]]:
+    """Where each word of a text begins, and its stem."""
+    return [(found.start(), _stem(found[0].lower())) for found in _WORD.finditer(text)]
+
+
 def _stem(word: str) -> str:
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:

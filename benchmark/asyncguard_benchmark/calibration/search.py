@@ -83,7 +83,8 @@ def widen(thin: Sequence[Chosen], pool: Pool, plan: Plan, played: Played, number
     """
     random = Random(f"{plan.seed} widening {number}")
     points = [
-        _proposal(each.model.main, played, random.choice(each.indices), plan.step / 2, random)
+        # Ever shorter steps: where the fit is good by luck, only its surroundings are as good.
+        _proposal(each.model.main, played, random.choice(each.indices), plan.step / (2 + number / 3), random)
         for each in thin
         for _ in range(_WIDENING)
     ]

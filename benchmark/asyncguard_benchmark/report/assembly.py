@@ -82,8 +82,9 @@ def _found(findings: Findings) -> list[Chapter | None]:
 
 def _flips(changes: Table) -> Chapter:
     text = (
-        "Compositions that one arm solves and the other does not. Those lost are named: in each of them a guard may "
-        "have done harm. They are the first to have their trajectories in this page, below."
+        "Compositions that one arm solves and the other does not. What is lost against none is a case in which guards "
+        "may have done harm, and one of the first whose trajectories are in this page, below. What is lost against "
+        "all is a case in which the guard that was left out is needed."
     )
     return Chapter(id="flips", title="Flips", text=text, blocks=[changes])
 

@@ -23,6 +23,8 @@ from asyncguard_benchmark.report.wording import MINUS, NO_DATA, count, is_figure
 Keep = Callable[[str], str]
 """Takes a piece of the page that is not shown at first, and returns the key under which the page finds it."""
 
+_LONG = 36
+"""Characters of the name of a line above which it may be broken."""
 _MIDDLE = 9
 """Height at which marks stand in a line, in pixels."""
 
@@ -92,7 +94,8 @@ def _aligned(figures: bool) -> str:
 
 def _line(table: Table, number: int, figures: Sequence[bool]) -> str:
     first, *others = table.lines[number]
-    cells = [f'<th scope="row">{escape(first)}</th>']
+    long = ' class="long"' if len(first) > _LONG else ""
+    cells = [f'<th scope="row"{long}>{escape(first)}</th>']
     if table.plot is not None:
         cells.append(_marks(table.plot.axis, table.plot.marks[number]))
     cells += [f"<td{_aligned(figures[n])}>{escape(text)}</td>" for n, text in enumerate(others, 1)]

@@ -1,6 +1,6 @@
 """What the guards cost, beside what they bring; and how all of it was measured."""
 
-from asyncguard_benchmark.ablation.findings import ArmFigures, Findings, Study
+from asyncguard_benchmark.ablation.findings import ArmFigures, Findings, Interval, Study
 from asyncguard_benchmark.arms import ALL, NONE, ArmKind
 from asyncguard_benchmark.report.blocks import Chapter, Plot, Table, axis_for
 from asyncguard_benchmark.report.chapters.naming import change, in_order, namer
@@ -62,8 +62,8 @@ def _changes(findings: Findings) -> list[Table]:
     found = [(study, effect) for study in findings.studies if (effect := study.effect(ALL, NONE)) is not None]
     if not found:
         return []
-    marks = [() if effect.rounds is None else change(effect.rounds.scaled(-1)) for _, effect in found]
-    # More rounds are a loss: the colours say so, and the axis shows rounds saved.
+    # More rounds are a loss: the axis shows rounds saved, so that the colours say so.
+    marks = [change(_saved(effect.rounds)) for _, effect in found]
     lines = [
         (
             name(study.setup),
@@ -83,6 +83,10 @@ def _changes(findings: Findings) -> list[Table]:
         note="rounds and ticks: all minus none, per episode. characters: change in per cent.",
     )
     return [table]
+
+
+def _saved(more: Interval | None) -> Interval | None:
+    return None if more is None else Interval(value=-more.value, low=-more.high, high=-more.low)
 
 
 def _relative(study: Study) -> str:

@@ -35,10 +35,16 @@ def _harm(findings: Findings, margin: str) -> list[Block]:
     judged = [(study, effect) for study in findings.studies for effect in _judged(study)]
     if not judged:
         return []
-    doubtful = [(study, effect) for study, effect in judged if effect.harm is not HarmVerdict.HARMLESS]
+    undecided = sum(effect.harm is HarmVerdict.UNDECIDED for _, effect in judged)
+    doubtful = [
+        (study, effect)
+        for study, effect in judged
+        if effect.harm is not HarmVerdict.HARMLESS and effect.difference.value < 0
+    ]
     blocks: list[Block] = [_counts(judged, name)]
     if not doubtful:
-        return [*blocks, Text(text=f"No arm may cost more than {margin} points in any setup.")]
+        text = f"No estimate lies below zero but for losses that are harmless; {undecided} verdicts are undecided."
+        return [*blocks, Text(text=text)]
     marks = [change(effect.difference) for _, effect in doubtful]
     lines = [
         (
@@ -51,6 +57,7 @@ def _harm(findings: Findings, margin: str) -> list[Block]:
     ]
     table = Table(
         title="Arms that may do harm",
+        note="Those whose estimate lies below zero and that are not shown to be harmless.",
         heads=("setup and arm", "points", "95 %", "verdict"),
         lines=lines,
         plot=Plot(axis=axis_for(marks), unit="points of overall", marks=marks),
@@ -108,7 +115,7 @@ def _same(studies: Sequence[Study]) -> list[Block]:
     marks = [change(effect.difference) for _, effect in found]
     lines = [
         (
-            f"{label}: {effect.arm} and {effect.against}",
+            f"{label}: {effect.arm}",
             difference(effect.difference),
             signed_span(effect.difference),
             p_value(effect.p),
