@@ -88,7 +88,8 @@ async def test_nested_schemas_are_strict(
         return Reply(calls=(Call.of("weigh", **names, plan=plan, note=""),))
 
     server = serve(policy)
-    config = GuardConfig(grounding=False, timing=Timing(grace=5.0))  # on a busy machine a thread may need more than 10 ms
+    # On a busy machine a thread may need more than the default grace window to start.
+    config = GuardConfig(grounding=False, timing=Timing(grace=5.0))
     agent = agent_of(front_end, chat_model(server, surface), [weigh], options=_STRICT, config=config)
     final = await agent.ainvoke(one("Weigh x.") if count == 1 else tasks("a", "b"))
     assert final["report"]["tasks"][0]["calls"] == {"done": 1}
