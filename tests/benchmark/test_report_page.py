@@ -226,7 +226,7 @@ def test_what_does_not_fit_is_left_out_and_said() -> None:
     """Compositions whose verdict changes come first; the page says how many there are."""
     seen = observed(episodes(ids=[(f"fs-0{n}", f"tb-0{n}") for n in range(1, 9)]))
     explorer = Explorer()
-    explorer.add(seen)
+    explorer.add(seen, lambda _: True)
     ranks = [pair.rank for _, pair in explorer.pairs]
     assert ranks == sorted(ranks)
     everything = fitted(explorer, {}, 1_000_000)
@@ -263,6 +263,18 @@ def _many(agents: Sequence[str]) -> Observations:
             verdicts = {name: hash((name, arm)) % 3 > 0 for name in seen.compositions}
             seen.verdicts.setdefault(Played(setup=setup, arm=arm, seed=0), verdicts)
     return seen
+
+
+def test_of_an_ensemble_the_best_member_is_told() -> None:
+    """The others are in its range: neither in tables nor among the compositions."""
+    (ensemble,) = findings().ensembles
+    name = ensemble.ensemble
+    whole = findings("oracle", name, f"{name},member=1")
+    members = [replace(each, agent=agent) for each in episodes(("eager",)) for agent in (name, f"{name},member=1")]
+    made = page(whole, members).text
+    assert "member=1" not in made
+    assert not any("member=1" in html for html in data_of(made)["panels"].values())
+    assert [each.split(" · ")[0] for each in data_of(made)["setups"]] == [name]
 
 
 @pytest.mark.slow

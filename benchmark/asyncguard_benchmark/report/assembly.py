@@ -1,9 +1,9 @@
 """A whole report: chapters, explorer and page from findings and observed episodes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from asyncguard_benchmark.ablation.findings import Findings
+from asyncguard_benchmark.ablation.findings import Findings, Setup
 from asyncguard_benchmark.report.blocks import Chapter, Table
 from asyncguard_benchmark.report.chapters import behaviour, costs, delay, detectors, flips, guards, safety, summary
 from asyncguard_benchmark.report.document import Document
@@ -42,11 +42,11 @@ def document_of(
         closing: Ends it.
         further: Chapters of one's own, before the one on how it was measured.
     """
-    explorer = Explorer()
+    explorer, is_told = Explorer(), _telling(side.findings)
     if side.observed.verdicts:
-        explorer.add(side.observed, run="this run" if against is not None else "")
+        explorer.add(side.observed, is_told, run="this run" if against is not None else "")
     if against is not None and against.observed.verdicts:
-        explorer.add(against.observed, run="other run")
+        explorer.add(against.observed, is_told, run="other run")
     return Document(
         title=title,
         subtitle=_subtitle(side),
@@ -60,12 +60,13 @@ def document_of(
 def chapters_of(side: Side, against: Side | None = None, further: Sequence[Chapter] = ()) -> list[Chapter]:
     """All chapters for which there are data."""
     found = _found(side.findings) if side.findings is not None else [_episodes(side)]
-    found += [behaviour.chapter(side.observed), _between(side, against), *further]
+    found += [behaviour.chapter(side.observed, _telling(side.findings)), _between(side, against), *further]
     found += [costs.method_chapter(side.findings)] if side.findings is not None else []
     return [chapter for chapter in found if chapter is not None]
 
 
-def _found(findings: Findings) -> list[Chapter | None]:
+def _found(whole: Findings) -> list[Chapter | None]:
+    findings = _headline(whole)
     changes = flips.flips_block(findings)
     costly = costs.costs_chapter(findings)
     return [
@@ -78,6 +79,28 @@ def _found(findings: Findings) -> list[Chapter | None]:
         costly,
         None if changes is None else _flips(changes),
     ]
+
+
+def _telling(findings: Findings | None) -> Callable[[Setup], bool]:
+    """Of an ensemble its best member alone is told: the others are in ranges, and would be hundreds of lines."""
+    ensembles = {each.ensemble for each in findings.ensembles} if findings is not None else set()
+
+    def is_told(setup: Setup) -> bool:
+        name, _, settings = setup.agent.partition(",")
+        return not (settings and name in ensembles)
+
+    return is_told
+
+
+def _headline(findings: Findings) -> Findings:
+    is_told = _telling(findings)
+    return replace(
+        findings,
+        studies=tuple(each for each in findings.studies if is_told(each.setup)),
+        four_cells=tuple(each for each in findings.four_cells if is_told(each.setup)),
+        shadow=tuple(each for each in findings.shadow if is_told(each.setup)),
+        compliance=tuple(each for each in findings.compliance if is_told(each.setup)),
+    )
 
 
 def _flips(changes: Table) -> Chapter:

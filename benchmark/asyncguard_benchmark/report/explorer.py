@@ -3,10 +3,11 @@
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from asyncguard_benchmark.ablation.findings import Setup
 from asyncguard_benchmark.arms import NONE
 from asyncguard_benchmark.report.chapters.naming import namer
 from asyncguard_benchmark.report.lanes import packed_task
@@ -39,16 +40,18 @@ class Explorer:
     """In the order in which there should be room for them."""
     observed: list[Observations] = field(default_factory=list)
 
-    def add(self, observed: Observations, run: str = "") -> None:
+    def add(self, observed: Observations, is_told: Callable[[Setup], bool], run: str = "") -> None:
         """Adds a run.
 
         Args:
             observed: What was played.
+            is_told: Which setups of it are to be seen.
             run: What to call it, if there is more than one.
         """
         self.observed.append(observed)
-        self.runs += [(run, played, verdicts) for played, verdicts in sorted(observed.verdicts.items(), key=_order)]
-        self.pairs += [(run, pair) for pair in pairs_of(observed)]
+        verdicts = [each for each in observed.verdicts.items() if is_told(each[0].setup)]
+        self.runs += [(run, *each) for each in sorted(verdicts, key=_order)]
+        self.pairs += [(run, pair) for pair in pairs_of(observed) if is_told(pair.played.setup)]
 
     @property
     def trajectories(self) -> int:

@@ -23,7 +23,7 @@ from asyncguard_benchmark.report.wording import MINUS, NO_DATA, count, is_figure
 Keep = Callable[[str], str]
 """Takes a piece of the page that is not shown at first, and returns the key under which the page finds it."""
 
-_LONG = 36
+_LONG = 46
 """Characters of the name of a line above which it may be broken."""
 _MIDDLE = 9
 """Height at which marks stand in a line, in pixels."""

@@ -1,6 +1,6 @@
 """Where it goes wrong: by mistake, by category, by the way of working."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from asyncguard_benchmark.ablation.findings import Setup
 from asyncguard_benchmark.metrics.summary import Rate, rate
@@ -25,9 +25,15 @@ _LONGEST = 8
 """Streaks from here on stand in one line."""
 
 
-def chapter(observed: Observations) -> Chapter | None:
-    """Mistakes, categories and streaks by setup; None without episodes."""
-    setups = [setup for setup in observed.setups if any((setup, arm) in observed.conducts for arm in TOLD)]
+def chapter(observed: Observations, is_told: Callable[[Setup], bool]) -> Chapter | None:
+    """Mistakes, categories and streaks by setup; None without episodes.
+
+    Args:
+        observed: What was played.
+        is_told: Which setups of it are to be seen.
+    """
+    seen = {setup for setup, _ in observed.conducts}
+    setups = [setup for setup in observed.setups if setup in seen and is_told(setup)]
     if not setups:
         return None
     name = namer(setups)

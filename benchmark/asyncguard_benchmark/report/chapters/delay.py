@@ -9,6 +9,8 @@ from asyncguard_benchmark.report.chapters.naming import dot, namer
 from asyncguard_benchmark.report.wording import difference, share, signed_span, span
 from asyncguard_benchmark.scenario import Regime
 
+_MOST_LINES = 48
+"""A longer table is folded."""
 _REGIMES = tuple(each.value for each in Regime)
 
 
@@ -87,6 +89,7 @@ def _cells(found: Sequence[FourCells]) -> Table:
         lines=lines,
         plot=Plot(axis=PERCENT, unit="overall, %", marks=marks),
         strong=frozenset(range(0, len(lines), len(_CELLS) + 1)),
+        folded=len(lines) > _MOST_LINES,
         note=f"{TIMING} guards: those that ask what is known yet. They have nothing to say where every result is "
         "there at once.",
     )

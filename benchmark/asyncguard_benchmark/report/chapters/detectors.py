@@ -90,7 +90,7 @@ def compliance_chapter(findings: Findings) -> Chapter | None:
     text = (
         "Compliance is the rate at which an agent heeds what a guard tells it. Nothing published says what it is, so "
         "it is swept and never fitted. A model whose published figures are met by many sets of rates gets a range over "
-        "all of them, and never a single number."
+        "all of them, and never a single number. In the other chapters such a model stands by its best set alone."
     )
     return Chapter(id="compliance", title="What is not known of the agents", text=text, blocks=blocks)
 

@@ -103,7 +103,7 @@ def _sham_lines(label: str, sham: Sham) -> list[tuple[str, ...]]:
             count(sham.rejections_made),
             count(sham.rejections_wanted),
         )
-        for against, effect in (("none", sham.effect), ("features only", sham.beside_features))
+        for against, effect in (("none", sham.effect), ("features", sham.beside_features))
     ]
 
 
@@ -115,7 +115,7 @@ def _same(studies: Sequence[Study]) -> list[Block]:
     marks = [change(effect.difference) for _, effect in found]
     lines = [
         (
-            f"{label}: {effect.arm}",
+            f"{label}: {effect.against}",
             difference(effect.difference),
             signed_span(effect.difference),
             p_value(effect.p),
