@@ -1,8 +1,6 @@
 """An episode under all arms: the unit in which an ablation is played, on several processes, and resumed."""
 
-import multiprocessing
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from asyncguard.config import GUARD_NAMES
@@ -13,6 +11,7 @@ from asyncguard_benchmark.ablation.shapley import of_episode
 from asyncguard_benchmark.arms import ALL, FEATURES, ONE_IN, SHADOW, SHAM, arm_of, coalition_name
 from asyncguard_benchmark.campaign import Cell, Condition, EpisodeKey, Played, key_of, play
 from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.processes import worker_pool
 from asyncguard_benchmark.scenario import Composition
 
 WORDLESS = "without-wording"
@@ -223,8 +222,7 @@ def play_units(tasks: Sequence[Task], jobs: int) -> Iterator[UnitResult]:
     if jobs == 1 or len(tasks) < 2:
         yield from map(play_unit, tasks)
         return
-    # Fresh processes: a fork would copy the locks of threads that are not there any more.
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with worker_pool(jobs) as pool:
         try:
             yield from pool.map(play_unit, tasks, chunksize=2)
         finally:

@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from asyncguard_benchmark.agents.personas.rates import Rates
 from asyncguard_benchmark.calibration.figures import Figures, Troupe
 from asyncguard_benchmark.calibration.rehearsal import stages_of
 from asyncguard_benchmark.episode import digest_of
+from asyncguard_benchmark.processes import worker_pool
 from asyncguard_benchmark.scenario import Composition, Regime
 
 
@@ -42,13 +41,7 @@ class Pool:
         self.digest = digest_of_corpus(compositions)
         self._file = file
         self._known: dict[str, Figures] = dict(_read(file, self.digest)) if file is not None and file.exists() else {}
-        self._executor = ProcessPoolExecutor(
-            jobs,
-            # Fresh processes: a fork would copy the locks of threads that are not there any more.
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_prepare,
-            initargs=(tuple(compositions),),
-        )
+        self._executor = worker_pool(jobs, _prepare, tuple(compositions))
 
     def __enter__(self) -> "Pool":
         return self
