@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asyncguard.config import GUARD_NAMES
 from asyncguard_benchmark import Regime, run_episode
 from asyncguard_benchmark.ablation.findings import Interval
 from asyncguard_benchmark.agents.confused import ConfusedAgent
@@ -15,7 +16,8 @@ from asyncguard_benchmark.agents.malformed import MalformedAgent
 from asyncguard_benchmark.agents.neglectful import NeglectfulAgent
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.schedulers import OracleAgent
-from asyncguard_benchmark.arms import ALL, NONE
+from asyncguard_benchmark.arms import ALL, LEAVE_ONE_OUT, NONE
+from asyncguard_benchmark.campaign import Cell, Condition, play
 from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.report.assembly import Side, chapters_of
 from asyncguard_benchmark.report.blocks import PERCENT, Chapter, Mark, Plot, Table, Tone, axis_for
@@ -24,6 +26,7 @@ from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.report.markdown import markdown, tables_of
 from asyncguard_benchmark.report.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.report.observations import Observations, compare, played_of
+from asyncguard_benchmark.report.standing import arms_told
 from asyncguard_benchmark.report.wording import (
     MINUS,
     NO_DATA,
@@ -35,6 +38,7 @@ from asyncguard_benchmark.report.wording import (
     signed_span,
     span,
 )
+from asyncguard_benchmark.roster import AgentSpec
 from asyncguard_benchmark.scorers.scoring import score
 from tests.benchmark.builders import compose, gold, played
 from tests.benchmark.builders_findings import findings
@@ -159,16 +163,45 @@ def test_mistakes_without_an_agent() -> None:
 
 
 def test_observations_count_each_episode_once() -> None:
-    """The same line in two files is one episode, and sets of switches without a name are none."""
+    """The same line in two files is one episode, and sets of switches without a name are no arms."""
     observed = Observations()
     for episode in (failed(), failed(), solved(), as_arm(solved(), "grounding+ledger")):
         observed.add(episode)
-    assert observed.episodes == 2
+    assert observed.episodes == 3
     assert {each.arm for each in observed.verdicts} == {NONE, ALL}
     conduct = observed.conducts[played_of(failed()).setup, NONE]
     assert conduct.sub_tasks == 2
     assert conduct.mistakes == {Mistake.NEGLECT: 1}
     assert sum(each.judged for each in conduct.by_category.values()) == 2
+
+
+def test_an_episode_tells_of_the_arms_that_it_would_have_been() -> None:
+    """What was played under more switches, which had nothing to say, is the run of fewer; but not a model's run."""
+    bare = run_episode(PAIR, EagerAgent(plan=plan_of(PAIR)), Regime.FIXED1)
+    content = replace(bare, agent="eager", settings={"arm": "content", "involved": []})
+    assert set(arms_told(content, score(content))) == {"content", NONE}
+    involved = replace(content, settings={"arm": "content", "involved": ["scope"]})
+    assert arms_told(involved, score(involved)) == ("content",)
+    model = replace(content, agent="openai:some-model")
+    assert arms_told(model, score(model)) == ("content",)
+    everything = replace(content, settings={"arm": ALL, "involved": []})
+    told = arms_told(everything, score(everything))
+    assert told[0] == ALL
+    assert set(told[1:]) == {"features", *(name for name in LEAVE_ONE_OUT if name.split("-")[1] in GUARD_NAMES)}
+    unknown = replace(content, settings={"arm": "of another tool"})
+    assert arms_told(unknown, score(unknown)) == ("of another tool",)
+
+
+@pytest.mark.slow
+def test_what_is_told_of_an_arm_is_what_it_would_have_played() -> None:
+    """Every arm that an episode is said to stand for has the same trajectory when it is played."""
+    for kind in ("eager", "forgetful", "oracle"):
+        for name in (ALL, "content", "timing", "without-grounding"):
+            condition = Condition(agent=AgentSpec(kind=kind), player="graph", arm=name)
+            episode = play(Cell(composition=PAIR, condition=condition)).episode
+            for told in arms_told(episode, score(episode)):
+                other = play(Cell(composition=PAIR, condition=replace(condition, arm=told))).episode
+                assert other.trajectory == episode.trajectory, (kind, name, told)
 
 
 def test_runs_are_compared_composition_by_composition() -> None:

@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from zlib import crc32
 
 import pytest
 
@@ -260,8 +261,10 @@ def _many(agents: Sequence[str]) -> Observations:
     setups = sorted({each.setup for each in seen.verdicts})
     for setup in setups:
         for arm in ARMS:
-            verdicts = {name: hash((name, arm)) % 3 > 0 for name in seen.compositions}
-            seen.verdicts.setdefault(Played(setup=setup, arm=arm, seed=0), verdicts)
+            played_as = Played(setup=setup, arm=arm, seed=0)
+            verdicts = {name: crc32(f"{name} {arm}".encode()) % 3 > 0 for name in seen.compositions}
+            seen.verdicts[played_as] = seen.verdicts.get(played_as, {}) | verdicts
+            seen._read.add((played_as, ""))
     return seen
 
 

@@ -49,7 +49,7 @@ class Explorer:
             run: What to call it, if there is more than one.
         """
         self.observed.append(observed)
-        verdicts = [each for each in observed.verdicts.items() if is_told(each[0].setup)]
+        verdicts = [each for each in observed.shown().items() if is_told(each[0].setup)]
         self.runs += [(run, *each) for each in sorted(verdicts, key=_order)]
         self.pairs += [(run, pair) for pair in pairs_of(observed) if is_told(pair.played.setup)]
 

@@ -7,16 +7,16 @@ from functools import cached_property
 from typing import Any
 
 from asyncguard_benchmark.ablation.findings import Setup
-from asyncguard_benchmark.arms import ALL, NONE, coalition_name
+from asyncguard_benchmark.arms import ALL, NONE
 from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.report.lanes import packed_episode
 from asyncguard_benchmark.report.mistakes import Mistake, mistakes_of
+from asyncguard_benchmark.report.standing import arm_name, arms_told
 from asyncguard_benchmark.scenario import Category, Composition, SourceKind
 from asyncguard_benchmark.scorers.scoring import Score, score
 
 TOLD = (NONE, ALL)
-"""The arms whose episodes are looked at one by one. Of other arms some episodes are known without having been played,
-so that the ones in a file are no fair sample; their verdicts alone are kept."""
+"""The arms whose episodes are looked at one by one; of the others verdicts alone are kept."""
 
 
 _MOST_HELD = 4_000
@@ -81,28 +81,43 @@ class Observations:
     compositions: dict[str, Composition] = field(default_factory=dict)
     held: dict[tuple[Played, str], Mapping[str, Any]] = field(default_factory=dict)
     """Packed episodes of `TOLD` arms by composition id, for a look at them: all of them as long as they are few."""
-    episodes: int = 0
     told: int = 0
     """Episodes of `TOLD` arms."""
+    _read: set[tuple[Played, str]] = field(default_factory=set)
     _alike: Counter[tuple[Setup, int, int]] = field(default_factory=Counter)
 
     def add(self, episode: Episode, judged: Score | None = None) -> None:
-        """Counts one episode; one that was counted already, or an arm without a name, changes nothing.
+        """Counts one episode for every arm that it tells of; one that was counted already changes nothing.
 
         Args:
             episode: What was played.
             judged: Its verdict, if it is known.
         """
         played, name = played_of(episode), episode.composition.id
-        if _is_coalition(played.arm):
+        if (played, name) in self._read:
             return
+        self._read.add((played, name))
+        judged = judged or score(episode)
+        for arm in arms_told(episode, judged):
+            self._add(replace(played, arm=arm), episode, judged)
+
+    def shown(self) -> dict[Played, dict[str, bool]]:
+        """The verdicts of arms that were played at least once, and of those that are looked at in any case."""
+        played = {each for each, _ in self._read}
+        return {each: found for each, found in self.verdicts.items() if each in played or each.arm in TOLD}
+
+    @property
+    def episodes(self) -> int:
+        """How many were counted."""
+        return len(self._read)
+
+    def _add(self, played: Played, episode: Episode, judged: Score) -> None:
+        name = episode.composition.id
         verdicts = self.verdicts.setdefault(played, {})
         if name in verdicts:
             return
-        judged = judged or score(episode)
         verdicts[name] = judged.overall
         self.compositions.setdefault(name, episode.composition)
-        self.episodes += 1
         if played.arm not in TOLD:
             return
         self.told += 1
@@ -133,11 +148,6 @@ class Observations:
         return sorted({played.setup for played in self.verdicts})
 
 
-def _is_coalition(arm: str) -> bool:
-    """Whether the arm is an exact set of switches, which is played here and there to share an effect out."""
-    return "+" in arm or arm == coalition_name(frozenset())
-
-
 def _derives(composition: Composition) -> bool:
     """Whether it is of the wild split, which says nothing about the tasks that figures stand for."""
     return any(
@@ -149,8 +159,8 @@ def _derives(composition: Composition) -> bool:
 
 
 def played_of(episode: Episode) -> Played:
-    """The group of an episode; one that names no arm has none, as a plain loop has."""
-    return Played(setup=setup_of(episode), arm=str(episode.settings.get("arm") or NONE), seed=episode.run.seed)
+    """The group of an episode."""
+    return Played(setup=setup_of(episode), arm=arm_name(episode), seed=episode.run.seed)
 
 
 def setup_of(episode: Episode) -> Setup:
@@ -190,5 +200,6 @@ class Comparison:
 
 def compare(before: Observations, after: Observations) -> list[Comparison]:
     """Every arm that both runs played."""
-    both = sorted(before.verdicts.keys() & after.verdicts.keys())
-    return [Comparison(played=each, before=before.verdicts[each], after=after.verdicts[each]) for each in both]
+    first, second = before.shown(), after.shown()
+    both = sorted(first.keys() & second.keys())
+    return [Comparison(played=each, before=first[each], after=second[each]) for each in both]

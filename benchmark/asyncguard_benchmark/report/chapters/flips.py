@@ -56,8 +56,8 @@ def runs_chapter(
     blocks: list[Block] = []
     if findings is not None and other is not None:
         blocks += _beside(findings, other)
-    if comparisons:
-        blocks.append(_changed(comparisons))
+    if any(each.shared for each in comparisons):
+        blocks.append(_changed([each for each in comparisons if each.shared]))
     if not blocks:
         return None
     text = "This run and the other, arm by arm. Flips are compositions that both played and one solved."

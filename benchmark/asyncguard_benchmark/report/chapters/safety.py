@@ -43,7 +43,7 @@ def _harm(findings: Findings, margin: str) -> list[Block]:
     ]
     blocks: list[Block] = [_counts(judged, name)]
     if not doubtful:
-        text = f"No estimate lies below zero but for losses that are harmless; {undecided} verdicts are undecided."
+        text = f"No arm is estimated to lose, but for losses shown to be harmless; {undecided} verdicts are undecided."
         return [*blocks, Text(text=text)]
     marks = [change(effect.difference) for _, effect in doubtful]
     lines = [

@@ -1,0 +1,61 @@
+"""Which arms an episode tells of: its own, and those under which it would have gone the same way.
+
+An ablation does not play what it knows. A run under some switches in which only a few of them had anything to say is
+the run under every set between those few and all of them; `ablation.lattice` says why, and for which agents.
+"""
+
+from collections.abc import Mapping
+
+from asyncguard_benchmark.ablation.outcomes import outcome_of
+from asyncguard_benchmark.arms import ARMS, NONE, Arm, ArmKind, arm_of
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.errors import UnknownNameError
+from asyncguard_benchmark.names import AGENT_NAMES, PERSONA_NAMES
+from asyncguard_benchmark.scorers.scoring import Score
+
+_UNSHOWN = (ArmKind.COALITION, ArmKind.CONTROL)
+"""Arms that are played here and there, to share an effect out or to judge guards."""
+
+
+def _is_plain(arm: Arm) -> bool:
+    """Whether the arm is told by its switches alone."""
+    return arm.wording and not arm.sham and not arm.config.shadow and arm.drops is None
+
+
+_SWITCHED_ON: Mapping[str, frozenset[str]] = {
+    name: arm.switched_on for name, arm in ARMS.items() if _is_plain(arm) and arm.kind not in _UNSHOWN
+}
+
+
+def arm_name(episode: Episode) -> str:
+    """The arm that an episode was played under; one that names none has none, as a plain loop has."""
+    return str(episode.settings.get("arm") or NONE)
+
+
+def arms_told(episode: Episode, judged: Score) -> tuple[str, ...]:
+    """The arms with names of their own that an episode tells of, its own first.
+
+    Args:
+        episode: What was played.
+        judged: Its verdict.
+    """
+    name = arm_name(episode)
+    try:
+        arm = arm_of(name)
+    except UnknownNameError:
+        return (name,)
+    own = () if arm.kind in _UNSHOWN else (name,)
+    if not _is_plain(arm) or not _does_the_same_again(episode) or "involved" not in episode.settings:
+        return own
+    outcome = outcome_of(episode, judged)
+    others = (
+        each
+        for each, switches in _SWITCHED_ON.items()
+        if each != name and outcome.involved <= switches <= outcome.switches
+    )
+    return (*own, *others)
+
+
+def _does_the_same_again(episode: Episode) -> bool:
+    """Whether the agent is a simulated one, which says the same in the same conversation."""
+    return episode.agent.partition(",")[0] in (*AGENT_NAMES, *PERSONA_NAMES)
