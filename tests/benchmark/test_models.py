@@ -232,6 +232,29 @@ def test_a_run_stops_before_it_costs_more_than_allowed(
     assert dollars_of(file) == pytest.approx(sum(each["dollars"] for each in found))
 
 
+@pytest.mark.slow
+def test_a_model_is_ablated_like_an_agent(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every arm is played and none inferred; a spent budget keeps what was paid for, and a second run goes on."""
+    server = serve(acting(EagerAgent, Tokens(input_tokens=100, output_tokens=10)))
+    two = ",".join(each.id for each in COMPOSITIONS[:2])
+    what = ("ablate", "--model", "openai:small", "--suite", "lite", "--compositions", two, "--regimes", "fixed1")
+    argv = (*what, "--no-wild", "--resamples", "50", "--jobs", "2", "--json", "--prices", prices(tmp_path))
+    out = ("--out", str(tmp_path / "ablation"))
+    told = answer(capsys, *argv, *out, "--dry-run")
+    assert server.requests == ()
+    assert told["episodes"] > 2 * 20
+    assert main([*argv, *out, "--max-cost", "20"]) == 1
+    assert "a larger --max-cost goes on" in capsys.readouterr().err
+    asked = len(server.requests)
+    assert asked > 0
+    assert dollars_of(next((tmp_path / "ablation" / "episodes").glob("*.jsonl"))) <= 20
+    found = answer(capsys, *argv, *out, "--max-cost", "100000")
+    arms = {arm["arm"]: arm for arm in found["studies"][0]["arms"]}
+    assert (arms["none"]["overall"]["value"], arms["all"]["overall"]["value"]) == (0.0, 100.0)
+    assert all(arm["inferred"] == 0 and arm["errors"] == 0 for arm in arms.values())
+    assert len(server.requests) > asked
+
+
 def test_a_dry_run_asks_nothing(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says what an agent without mistakes would use: as many requests as such an agent makes."""
     server = serve(acting(OracleAgent))

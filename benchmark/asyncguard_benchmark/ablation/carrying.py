@@ -27,6 +27,9 @@ from asyncguard_benchmark.campaign import Condition, EpisodeKey, key_of, key_of_
 from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.journal import Journal, read_lines
 from asyncguard_benchmark.loading import composition_to_json
+from asyncguard_benchmark.models.metered import BudgetExhaustedError
+from asyncguard_benchmark.models.playing import Asking
+from asyncguard_benchmark.models.spec import ModelSpec
 from asyncguard_benchmark.names import PERSONA_NAMES
 from asyncguard_benchmark.roster import AgentSpec
 from asyncguard_benchmark.scenario import Regime
@@ -43,6 +46,8 @@ class Ablation:
     folder: Path
     """Where its episodes and findings are kept."""
     jobs: int = 1
+    asking: Asking | None = None
+    """Quota and budget, if a real model is asked."""
     notices: list[str] = field(default_factory=list)
     """What was put in order on the way."""
     _results: list[UnitResult] = field(default_factory=list)
@@ -58,22 +63,33 @@ class Ablation:
             yield "wild", list(self.design.wild_units(_WILD_AGENT))
 
     def play(self) -> Iterator[UnitResult]:
-        """Plays unit after unit; what the folder holds already is not played again."""
+        """Plays unit after unit; what the folder holds already is not played again.
+
+        Raises:
+            BudgetExhaustedError: a model costs more than is allowed; what was paid for is in the folder.
+        """
         for name, units in self._parts():
             path = self.folder / "episodes" / f"{_file_name(name)}.jsonl"
+            asking = self.asking if any(isinstance(unit.condition.agent, ModelSpec) for unit in units) else None
+            stopped = ""
             with Journal(path) as journal:
                 if journal.notice:
                     self.notices.append(journal.notice)
                 tasks = _tasks(units, path)
-                for task, result in zip(tasks, play_units(tasks, self.jobs), strict=True):
+                for task, result in zip(tasks, play_units(tasks, self.jobs, asking), strict=True):
                     for episode in result.episodes:
                         journal.add(episode)
                     for failure in result.failures:
                         journal.add_failure(failure.key, failure.error)
+                    stopped = stopped or result.stopped
+                    if stopped:
+                        continue
                     # A result from another process brings its own copy of the composition.
                     slim = replace(result, unit=task.unit, episodes=())
                     self._results.append(slim)
                     yield slim
+            if stopped:
+                raise BudgetExhaustedError(stopped)
 
     # -- findings --------------------------------------------------------------------------------------------------
 

@@ -70,7 +70,8 @@ class Design:
                         condition=replace(condition, seed=seed),
                         arms=_arms(main=main, whole=whole),
                         game=GAME if main and infers and whole else None,
-                        shadow=main and self.shadow and whole,
+                        # Going on with and without a call tells nothing of an agent that does not repeat itself.
+                        shadow=main and self.shadow and whole and infers,
                         infers=infers,
                     )
         if whole:

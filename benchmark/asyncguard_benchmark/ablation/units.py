@@ -1,7 +1,9 @@
 """An episode under all arms: the unit in which an ablation is played, on several processes, and resumed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from asyncguard.config import GUARD_NAMES
 from asyncguard_benchmark.ablation.lattice import Lattice, Switches
@@ -11,10 +13,13 @@ from asyncguard_benchmark.ablation.shapley import of_episode
 from asyncguard_benchmark.arms import ALL, FEATURES, ONE_IN, SHADOW, SHAM, arm_of, coalition_name
 from asyncguard_benchmark.campaign import Cell, Condition, EpisodeKey, Played, key_of, play
 from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.models.metered import BudgetExhaustedError
+from asyncguard_benchmark.models.playing import Asking
 from asyncguard_benchmark.processes import worker_pool
 from asyncguard_benchmark.scenario import Composition
 
 WORDLESS = "without-wording"
+Play = Callable[[Cell], Played]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +77,8 @@ class UnitResult:
     episodes: tuple[Episode, ...]
     """Played now."""
     failures: tuple[Failure, ...]
+    stopped: str = ""
+    """Why not all of it was played: the budget is spent; empty otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +95,7 @@ class _Playing:
     """A unit on its way."""
 
     task: Task
+    play: Play
     episodes: list[Episode] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
@@ -98,7 +106,9 @@ class _Playing:
             if known.settings["arm"] == name:
                 return known
         try:
-            played = _with_length(play(cell))
+            played = _with_length(self.play(cell))
+        except BudgetExhaustedError:
+            raise
         except Exception as error:
             self.failures.append(Failure(key=key_of(cell), error=f"{type(error).__name__}: {error}"))
             raise _FailedError from error
@@ -121,9 +131,33 @@ def _with_length(played: Played) -> Played:
     return replace(played, episode=replace(episode, settings=settings, messages=()))
 
 
-def play_unit(task: Task) -> UnitResult:
-    """Plays what has to be played for every arm of a unit, and for its game."""
-    unit, playing = task.unit, _Playing(task=task)
+def play_unit(task: Task, play: Play = play) -> UnitResult:
+    """Plays what has to be played for every arm of a unit, and for its game.
+
+    Args:
+        task: The unit.
+        play: Plays one episode.
+    """
+    playing = _Playing(task=task, play=play)
+    try:
+        return _whole(playing)
+    except BudgetExhaustedError as problem:
+        # What was paid for is kept.
+        return UnitResult(
+            unit=task.unit,
+            outcomes={},
+            inferred=frozenset(),
+            shares=None,
+            explored=0,
+            judged=None,
+            episodes=tuple(playing.episodes),
+            failures=tuple(playing.failures),
+            stopped=str(problem),
+        )
+
+
+def _whole(playing: _Playing) -> UnitResult:
+    task, unit = playing.task, playing.task.unit
     plain = [known for known in task.known if _in_lattice(known.settings["arm"])] if unit.infers else []
     lattice = Lattice(lambda switches: playing.outcome(_name_of(unit, switches)), map(outcome_of, plain))
     outcomes: dict[str, Outcome] = {}
@@ -212,13 +246,18 @@ def _judged(playing: _Playing) -> JudgedRun | None:
         return None
 
 
-def play_units(tasks: Sequence[Task], jobs: int) -> Iterator[UnitResult]:
+def play_units(tasks: Sequence[Task], jobs: int, asking: Asking | None = None) -> Iterator[UnitResult]:
     """Plays units, in the order given.
 
     Args:
         tasks: What to play.
         jobs: Processes; with 1 everything happens in this one.
+        asking: Quota and budget of a real model, which is asked from threads; None for simulated agents.
     """
+    if asking is not None:
+        with ThreadPoolExecutor(jobs, thread_name_prefix="unit") as threads:
+            yield from threads.map(partial(play_unit, play=asking.played), tasks)
+        return
     if jobs == 1 or len(tasks) < 2:
         yield from map(play_unit, tasks)
         return

@@ -2,7 +2,8 @@
 
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 
@@ -21,9 +22,13 @@ from asyncguard_benchmark.ablation.findings import (
     write_findings,
 )
 from asyncguard_benchmark.arms import ALL, NONE
+from asyncguard_benchmark.campaign import Cell, Contestant
+from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
-from asyncguard_benchmark.commands.run import chosen
+from asyncguard_benchmark.commands.run import chosen, estimated
+from asyncguard_benchmark.journal import Journal
 from asyncguard_benchmark.loading import shipped_sub_tasks
+from asyncguard_benchmark.models.spec import ModelSpec
 from asyncguard_benchmark.report.figures import number
 from asyncguard_benchmark.scenario import Composition, Regime, Split, Suite, Surface
 
@@ -34,7 +39,12 @@ _QUICK = 3
 
 def execute(options: Namespace) -> int:
     """Runs the command."""
-    ablation = Ablation(design=_design(options), folder=options.out, jobs=options.jobs)
+    check_model_options(options)
+    design = _design(options)
+    if options.dry_run:
+        return estimated(options, list(_model_cells(design)))
+    asking = None if options.model is None else asking_of(options, _spent(options.out))
+    ablation = Ablation(design=design, folder=options.out, jobs=options.jobs, asking=asking)
     invalid = 0
     for result in with_progress(ablation.play(), ablation.total(), "compositions under all arms"):
         for failure in result.failures:
@@ -66,7 +76,7 @@ def _design(options: Namespace) -> Design:
         compositions, wild = quick[::_QUICK], wild[::_QUICK]
     return Design(
         compositions=compositions,
-        agents=[member for kind in options.agents for member in members(kind, options.members)],
+        agents=_contestants(options),
         players=options.players,
         regimes=[Regime(each) for each in options.regimes],
         declared=[each == "declared" for each in options.tools],
@@ -75,6 +85,30 @@ def _design(options: Namespace) -> Design:
         shadow=options.shadow and not options.quick,
         wild=wild if options.wild else (),
     )
+
+
+def _contestants(options: Namespace) -> list[Contestant]:
+    """A model, simulated agents, or both; the eager agent if nobody is named."""
+    model = model_of(options)
+    names = options.agents or (() if model is not None else ("eager",))
+    simulated = [member for kind in names for member in members(kind, options.members)]
+    return [*([] if model is None else [model]), *simulated]
+
+
+def _model_cells(design: Design) -> Iterator[Cell]:
+    """The episodes that a model is asked for; runs of models are all played."""
+    for agent in design.agents:
+        if isinstance(agent, ModelSpec):
+            yield from (unit.cell(arm) for unit in design.units(agent) for arm in unit.arms)
+
+
+def _spent(folder: Path) -> float:
+    """Dollars that the episodes of a folder have cost."""
+    total = 0.0
+    for path in sorted((folder / "episodes").glob("*.jsonl")):
+        with Journal(path) as journal:
+            total += journal.dollars
+    return total
 
 
 def _show(out: Console, found: Findings) -> None:

@@ -189,7 +189,7 @@ def _score(commands: Any) -> None:
 def _ablate(commands: Any) -> None:
     made = _command(commands, "ablate", "measure what each guard is worth, under every arm", _ABLATE_EXAMPLES)
     made.add_argument(
-        "--agents", type=_agents, default=("eager",), metavar="A,B", help=f"{_of(AGENT_NAMES)}, {_OTHER_AGENTS}"
+        "--agents", type=_agents, metavar="A,B", help=f"eager by default; {_of(AGENT_NAMES)}, {_OTHER_AGENTS}"
     )
     guarded = tuple(name for name in PLAYER_NAMES if name != PLAIN)
     made.add_argument("--players", type=_several(guarded), default=("graph",), metavar="A,B", help=_of(guarded))
@@ -210,6 +210,7 @@ def _ablate(commands: Any) -> None:
     made.add_argument(
         "--out", type=Path, default=Path("ablation"), metavar="DIR", help="where episodes and findings go"
     )
+    add_model_arguments(made)
     _jobs(made)
 
 

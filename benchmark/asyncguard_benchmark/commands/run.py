@@ -34,7 +34,7 @@ def execute(options: Namespace) -> int:
     check_model_options(options)
     asked = _grid(options).cells()
     if options.dry_run:
-        return _estimate(asked, options)
+        return estimated(options, asked)
     tally, failed = Tally(), 0
     with Journal(options.out) as journal:
         journal.add_command(_lasting(options.argv))
@@ -94,7 +94,8 @@ def _play(missing: Sequence[Cell], options: Namespace, spent: float) -> Iterator
         yield from play_models(models, asking_of(options, spent), options.jobs)
 
 
-def _estimate(asked: Sequence[Cell], options: Namespace) -> int:
+def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
+    """Says what episodes of a model would use; asks nothing."""
     from asyncguard_benchmark.models.estimate import estimate  # noqa: PLC0415 - only here
 
     found = estimate([cell for cell in asked if isinstance(cell.condition.agent, ModelSpec)], price_for(options))

@@ -39,6 +39,18 @@ class Asking:
         Raises:
             BudgetExhaustedError: it would cost more than is left.
         """
+        try:
+            return self.played(cell)
+        except InfrastructureError as problem:
+            return Failed(key=key_of(cell), error=str(problem))
+
+    def played(self, cell: Cell) -> Played:
+        """Plays one episode with the cell's model.
+
+        Raises:
+            BudgetExhaustedError: it would cost more than is left.
+            InfrastructureError: the model could not be asked.
+        """
         condition, record = cell.condition, Record()
         model = MeteredModel(
             name=condition.agent.label,
@@ -47,10 +59,7 @@ class Asking:
             budget=self.budget,
             record=record,
         )
-        try:
-            played = play(cell, agent=model)
-        except InfrastructureError as problem:
-            return Failed(key=key_of(cell), error=str(problem))
+        played = play(cell, agent=model)
         usage = record.to_json(self.budget.cost(record.usage))
         episode = replace(played.episode, settings={**played.episode.settings, "usage": usage})
         return replace(played, episode=episode)
