@@ -29,8 +29,8 @@ from asyncguard_benchmark.scenario import Suite
 
 AGENTS = ("eager", "neglectful", "confused", "forgetful", "malformed", "oracle")
 """Each of the first five makes one kind of mistake, the last none."""
-EVERY = 12
-"""The demo plays every twelfth composition of the suite `lite`."""
+EVERY = 10
+"""The demo plays every tenth composition of the suite `lite`."""
 _TITLE = "asyncguard: the same agents without and with guards"
 _RESAMPLES = 1_000
 _EPISODES = "episodes"
