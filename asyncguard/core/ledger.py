@@ -202,7 +202,7 @@ class Ledger(LedgerViews):
     def _count_pending(self, tool: str, change: int) -> None:
         self._pending_by_tool[tool] += change
         if not self._pending_by_tool[tool]:
-            del self._pending_by_tool[tool]
+            self._pending_by_tool.pop(tool)  # `del` of a Counter is Python code
 
     def _enter_open(self, record: CallRecord) -> None:
         call = record.call
@@ -218,7 +218,7 @@ class Ledger(LedgerViews):
         self._open_by_task[call.task].pop(call.key, None)
         self._open_in_group[call.task, call.message_id] -= 1
         if not self._open_in_group[call.task, call.message_id]:
-            del self._open_in_group[call.task, call.message_id]
+            self._open_in_group.pop((call.task, call.message_id))
         self.resources.remove(call.key, call.footprint)
         if not call.footprint.known:
             self._barriers[call.task].pop(call.key, None)

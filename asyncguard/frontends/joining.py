@@ -1,8 +1,9 @@
 """Joining the ledger with a history that others write, too: in ``create_agent`` anybody may answer a call."""
 
 from collections.abc import Sequence
+from typing import Any, cast
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
@@ -20,10 +21,16 @@ def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
     }
     if not waiting:
         return
-    for message in messages:
+    for message in _behind(messages, next(iter(waiting.values())).call.message_id):
         if isinstance(message, ToolMessage) and (record := waiting.get(message.tool_call_id)) is not None:
             session.note(ev.CallCancelled, key=record.key, reason="answered by other middleware")
             session.note(ev.CallsDelivered, keys=(record.key,))
+
+
+def _behind(messages: Sequence[AnyMessage], message_id: str) -> Sequence[AnyMessage]:
+    """What stands behind a model message, all its answers included; everything where it stands there no more."""
+    place = next((place for place in range(len(messages) - 1, -1, -1) if messages[place].id == message_id), -1)
+    return messages[place + 1 :]
 
 
 def take_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
@@ -130,3 +137,25 @@ def _retire_as_answered(session: Session, record: CallRecord, answer: ToolMessag
         size=content_size(answer.content),
         error=None if answer.status != "error" else "tool_error",
     )
+
+
+def last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]:
+    """The model's last message with the calls that nobody has answered, its place, and the ids of the answered ones."""
+    place = next(index for index in range(len(messages) - 1, -1, -1) if isinstance(messages[index], AIMessage))
+    answered = {message.tool_call_id for message in messages[place + 1 :] if isinstance(message, ToolMessage)}
+    said = cast(AIMessage, messages[place])
+    if answered:
+        said = said.model_copy(update={"tool_calls": [call for call in said.tool_calls if call["id"] not in answered]})
+    return said, place, answered
+
+
+def undone(
+    messages: Sequence[AnyMessage], place: int, answered: set[str], replacement: Sequence[AnyMessage] = ()
+) -> dict[str, Any]:
+    """The update that takes back a premature end: a structured answer goes with its ToolMessage, text is replaced."""
+    if not answered:
+        return {"messages": list(replacement)}
+    gone = [RemoveMessage(id=str(message.id)) for message in messages[place + 1 :]]
+    if not replacement:
+        gone.insert(0, RemoveMessage(id=str(messages[place].id)))
+    return {"messages": [*gone, *replacement], "structured_response": None}

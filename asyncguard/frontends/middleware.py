@@ -10,11 +10,12 @@ import contextvars
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, NotRequired, Required, cast
+from typing import Annotated, Any, NotRequired, Required
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
 from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
-from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.channels import DeltaChannel, EphemeralValue
@@ -40,13 +41,16 @@ from asyncguard.frontends.entry import add_user_evidence, collect_evidence, ente
 from asyncguard.frontends.joining import (
     doubt_held,
     drop_answered,
+    last_said,
     squash_without_handlers,
     take_answers,
+    undone,
     withdraw_announced,
     withdraw_unrunnable,
 )
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, pass_answered, wait_for_turn
 from asyncguard.frontends.namespaces import namespace_of
+from asyncguard.frontends.prepared import PreparedTools
 from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
@@ -110,6 +114,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._handlers: dict[tuple[str, str], HeldHandlers] = {}
         self._known_tools: dict[str, BaseTool] = {}
         self._task_argument = task_argument({})
+        self._prepared_tools = PreparedTools()
+        self._provider: tuple[BaseChatModel | None, str] = (None, "")
         self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
         self._portal = Portal()
         self._pool = ThreadPoolExecutor(self.engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
@@ -219,7 +225,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
         self._learn(own)
         conversation = self._registry.conversation(session, state["asyncguard"]["nonce"])
-        conversation.read(request.messages, provider_of(request.model))
+        conversation.read(request.messages, self._provider_of(request.model))
         messages = conversation.request(view_message(session))
         tasks = tuple(task.task.id for task in session.ledger.tasks())
         strict = request.model_settings.get("strict")
@@ -227,6 +233,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if messages == request.messages and tools == request.tools:
             return request, conversation  # the common case with one task; a copy costs more than the comparison
         return request.override(messages=messages, tools=tools), conversation
+
+    def _provider_of(self, model: BaseChatModel) -> str:
+        asked, provider = self._provider
+        if asked is not model:  # an agent rarely has a second one, and finding out takes many attributes
+            provider = provider_of(model)
+            self._provider = (model, provider)
+        return provider
 
     def _tools_for(
         self, own: list[BaseTool], tools: list[BaseTool | dict[str, Any]], tasks: tuple[str, ...], strict: bool | None
@@ -261,7 +274,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if reason := exhausted(session):
             report = end_run(session, reason)
             return {"report": report, "ledger": session.take_events()}
-        said, place, answered = _last_said(state["messages"])
+        said, place, answered = last_said(state["messages"])
         turn = take_turn(session, said, self._task_argument)
         update: dict[str, Any] = {}
         match turn.verdict:
@@ -270,9 +283,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             case ev.CompletionVerdict.END:
                 update["report"] = end_run(session, "complete")
             case ev.CompletionVerdict.WAIT:
-                update = _undone(state["messages"], place, answered) | {"jump_to": "model"}
+                update = undone(state["messages"], place, answered) | {"jump_to": "model"}
             case ev.CompletionVerdict.NUDGE:
-                update = _undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
+                update = undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
         update["ledger"] = session.take_events()
         if turn.verdict is ev.CompletionVerdict.END:
             self._forget(session)
@@ -369,32 +382,14 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     def _joined(self, state: Any, config: RunnableConfig) -> tuple[Session, HeldHandlers]:
         session = self._session(state, config)
-        handlers = self._handlers.setdefault((session.thread, session.namespace), HeldHandlers(tools=self._known_tools))
+        name = (session.thread, session.namespace)
+        handlers = self._handlers.get(name)
+        if handlers is None:
+            fresh = HeldHandlers(tools=self._known_tools, prepared=self._prepared_tools)
+            handlers = self._handlers.setdefault(name, fresh)
         handlers.state = state
         return session, handlers
 
     def _forget(self, session: Session) -> None:
         self._handlers.pop((session.thread, session.namespace), None)
         self._registry.forget(session)
-
-
-def _last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]:
-    """The model's last message with the calls that nobody has answered, its place, and the ids of the answered ones."""
-    place = next(index for index in range(len(messages) - 1, -1, -1) if isinstance(messages[index], AIMessage))
-    answered = {message.tool_call_id for message in messages[place + 1 :] if isinstance(message, ToolMessage)}
-    said = cast(AIMessage, messages[place])
-    if answered:
-        said = said.model_copy(update={"tool_calls": [call for call in said.tool_calls if call["id"] not in answered]})
-    return said, place, answered
-
-
-def _undone(
-    messages: Sequence[AnyMessage], place: int, answered: set[str], replacement: Sequence[AnyMessage] = ()
-) -> dict[str, Any]:
-    """The update that takes back a premature end: a structured answer goes with its ToolMessage, text is replaced."""
-    if not answered:
-        return {"messages": list(replacement)}
-    gone = [RemoveMessage(id=str(message.id)) for message in messages[place + 1 :]]
-    if not replacement:
-        gone.insert(0, RemoveMessage(id=str(messages[place].id)))
-    return {"messages": [*gone, *replacement], "structured_response": None}

@@ -24,6 +24,7 @@ from asyncguard.engine.executors.port import Result, Started, Success
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import asked, decision, resumable
+from asyncguard.frontends.prepared import PreparedTools
 from asyncguard.frontends.running import guarded_run, injected_arguments, is_external
 
 Handler = Callable[[ToolCallRequest], Awaitable[Any]]
@@ -35,6 +36,8 @@ class HeldHandlers:
 
     tools: dict[str, BaseTool] = field(default_factory=dict)
     """Tools by name, for sibling tools."""
+    prepared: PreparedTools = field(default_factory=PreparedTools)
+    """The tools as they are called."""
     _held: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
     state: Any = None
     """The latest state; a deferred call is run with it instead of the one its request was made with."""
@@ -91,10 +94,13 @@ class HeldHandlers:
     def _request(self, session: Session, record: CallRecord, request: ToolCallRequest) -> ToolCallRequest:
         arguments = attempt_arguments(session, record) | injected_arguments(session, record)
         call = ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
-        runtime = replace(request.runtime, state=self.state)  # injected state is read from here, not from the request
-        later = replace(request, tool_call=call, state=self.state, runtime=runtime)
+        runtime = request.runtime  # injected state is read from here, not from the request
+        if self.state is not request.state:
+            runtime = replace(runtime, state=self.state)
         sibling = self.tools.get(record.tool) if record.tool != record.call.tool else None
-        return later if sibling is None else later.override(tool=sibling)
+        tool = sibling or request.tool
+        called = None if tool is None else self.prepared.of(tool)
+        return replace(request, tool_call=call, tool=called, state=self.state, runtime=runtime)
 
 
 async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:

@@ -39,3 +39,29 @@ def prepared(tool: BaseTool) -> BaseTool:
     if type(tool) is not StructuredTool or tool.coroutine is None or parameters_of_code(tool) & FROM_LANGCHAIN:
         return tool
     return _PreparedTool.model_construct(**dict(tool))
+
+
+def needs_injection(tool: BaseTool) -> bool:
+    """Whether a tool takes something from the graph: state, store, runtime, or an argument hidden from the model."""
+    schema: Any = tool.tool_call_schema
+    shown = set(schema.get("properties", {})) if isinstance(schema, dict) else set(schema.model_fields)
+    return not parameters_of_code(tool) - {"self"} <= shown | FROM_LANGCHAIN
+
+
+class PreparedTools:
+    """The tools of one agent as they are called, each prepared when it is called first."""
+
+    def __init__(self) -> None:
+        """Know no tool yet."""
+        self._known: dict[str, tuple[BaseTool, BaseTool]] = {}
+
+    def of(self, tool: BaseTool) -> BaseTool:
+        """What to call instead of a tool: itself, where it takes something from the graph.
+
+        Args:
+            tool: A tool; another one of the same name takes its place.
+        """
+        known = self._known.get(tool.name)
+        if known is None or known[0] is not tool:
+            known = self._known[tool.name] = (tool, tool if needs_injection(tool) else prepared(tool))
+        return known[1]

@@ -23,7 +23,7 @@ from asyncguard.engine.dispatch import Runner, attempt_arguments
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Result, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.errors import ToolFault
-from asyncguard.frontends.prepared import FROM_LANGCHAIN, parameters_of_code, prepared
+from asyncguard.frontends.prepared import needs_injection, prepared
 from asyncguard.frontends.writing import text_of
 
 
@@ -130,13 +130,6 @@ def _refused_input(tool: BaseTool, call: ToolCall, error: ValidationError) -> To
         raise error
     refused = ToolInvocationError(call["name"], error, call["args"], filtered_errors=error.errors())
     return ToolMessage(content=refused.message, tool_call_id=str(call["id"]), name=call["name"], status="error")
-
-
-def needs_injection(tool: BaseTool) -> bool:
-    """Whether a tool takes something from the graph: state, store, runtime, or an argument hidden from the model."""
-    schema: Any = tool.tool_call_schema
-    shown = set(schema.get("properties", {})) if isinstance(schema, dict) else set(schema.model_fields)
-    return not parameters_of_code(tool) - {"self"} <= shown | FROM_LANGCHAIN
 
 
 def runs_sync(tool: BaseTool) -> bool:

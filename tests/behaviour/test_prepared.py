@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException, tool
+from langgraph.prebuilt import InjectedState
 from pydantic import ValidationError
 from typing_extensions import override
 
-from asyncguard.frontends.prepared import prepared
+from asyncguard.frontends.prepared import PreparedTools, prepared
 
 
 class Listener(AsyncCallbackHandler):
@@ -115,3 +116,21 @@ def test_a_tool_still_gets_what_langchain_fills_in() -> None:
     outcome, _ = _played(one, {"key": "k"})
     assert isinstance(outcome, ToolMessage)
     assert "run" in str(outcome.content)
+
+
+async def with_state(key: str, state: Annotated[dict[str, Any], InjectedState]) -> str:
+    """Read the state."""
+    return f"{key} {len(state)}"
+
+
+def test_tools_are_prepared_once_and_by_identity() -> None:
+    """The same tool is prepared once, another one of its name takes its place, and none that is injected is changed."""
+    tools = PreparedTools()
+    first, second = (StructuredTool.from_function(coroutine=look) for _ in range(2))
+    injected = StructuredTool.from_function(coroutine=with_state)
+    made = tools.of(first)
+    assert made is not first
+    assert tools.of(first) is made
+    assert tools.of(second) is not made
+    assert tools.of(second).metadata is second.metadata
+    assert tools.of(injected) is injected
