@@ -297,6 +297,18 @@ def test_without_a_gap_nothing_is_closed() -> None:
     assert four_cells(sync, arms(none=[True] * 10)) is None
 
 
+def test_cells_that_are_all_alike_are_not_certain() -> None:
+    """Ten episodes in which guards change nothing do not prove that they never do."""
+    alike = arms(none=[True] * 10, all=[True] * 10, timing=[True] * 10)
+    found = four_cells(alike, alike)
+    assert found is not None
+    assert found.interaction.low < 0 < found.interaction.high
+    one = arms(none=[False], all=[True], timing=[True])
+    single = four_cells(arms("sync", none=[True], all=[True]), one)
+    assert single is not None
+    assert single.gap.low < 0
+
+
 def test_false_alarms_by_hand() -> None:
     """Rejections per hundred calls made, the refused ones included; deferrals and reminders apart."""
     given = arms(none=[True] * 5)

@@ -232,3 +232,31 @@ def test_no_observation() -> None:
     """A mean of nothing is an error and not 0."""
     with pytest.raises(ValueError, match="needs an observation"):
         mean_of([], [])
+
+
+def test_seeds_that_change_nothing_do_not_make_harmless() -> None:
+    """An agent that does the same with every seed is no surer of no harm with more of them."""
+
+    def agreeing(seeds: int) -> list[Pair]:
+        return [
+            Pair(composition=str(n), seed=seed, sources=frozenset({f"{n}a", f"{n}b"}), arm=True, against=True)
+            for n, seed in product(range(120), range(seeds))
+        ]
+
+    once, often = (paired_difference(agreeing(seeds)) for seeds in (1, 5))
+    assert often.error == pytest.approx(once.error)
+    assert not is_harmless(once, 0.01)
+    assert not is_harmless(often, 0.01)
+
+
+def test_freedom_counts_compositions_that_share_nothing_once() -> None:
+    """Two compositions of three tasks each are two observations, not six."""
+    own = [frozenset("abc"), frozenset("def")]
+    assert mean_of([0.0, 1.0], own).freedom == 1
+    assert mean_of([0.0, 1.0] * 20, own * 20).freedom == 1
+
+
+def test_a_share_of_one_composition_is_not_surer_by_repetition() -> None:
+    """Forty equal verdicts on one composition say as little of others as one."""
+    own = [frozenset("abc")]
+    assert share_of([True] * 40, own * 40) == share_of([True], own)

@@ -20,7 +20,7 @@ from asyncguard_benchmark.ablation.findings import (
 from asyncguard_benchmark.ablation.outcomes import Outcome
 from asyncguard_benchmark.ablation.studying import Arms, effect_of, harm_of, pair_of, share, side_by_side
 from asyncguard_benchmark.arms import ALL, NONE, TIMING
-from asyncguard_benchmark.statistics.clustered import Sources, mean_of, ratio_of, share_among
+from asyncguard_benchmark.statistics.clustered import Sources, least_error, mean_of, ratio_of, share_among
 
 
 def four_cells(sync: Arms, delayed: Arms) -> FourCells | None:
@@ -62,7 +62,7 @@ def _rate(verdicts: Sequence[float], sources: Sequence[Sources]) -> Interval:
 
 
 def _difference(left: Sequence[float], right: Sequence[float], sources: Sequence[Sources]) -> Interval:
-    return mean_of(_minus(left, right), sources).interval.scaled(100)
+    return mean_of(_minus(left, right), sources, floor=least_error(sources)).interval.scaled(100)
 
 
 def _closed(

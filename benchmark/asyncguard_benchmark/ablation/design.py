@@ -34,6 +34,8 @@ class Design:
     surface: Surface = Surface.TEXT
     shadow: bool = True
     """Whether guards are judged as detectors, too."""
+    compliance: bool = True
+    """Whether personas are played at several rates of compliance, too."""
     wild: Sequence[Composition] = ()
     """Compositions of tasks with derived values."""
 
@@ -76,6 +78,7 @@ class Design:
                     )
         if whole:
             yield from self._again(agent, infers=infers)
+        if whole and self.compliance:
             yield from self._complying(agent)
 
     def _again(self, agent: Contestant, *, infers: bool) -> Iterator[Unit]:

@@ -20,7 +20,7 @@ class Effort:
     """How much is played."""
 
     plan: Plan = field(default_factory=Plan)
-    widening: int = 30
+    widening: int = 300
     """Rounds at most that are played for ensembles which are too small."""
     delay_members: int = 4
     """Members that are played in the other regimes where something is published."""

@@ -83,6 +83,7 @@ def _design(options: Namespace) -> Design:
         seeds=options.seeds,
         surface=Surface(options.surface),
         shadow=options.shadow and not options.quick,
+        compliance=options.compliance,
         wild=wild if options.wild else (),
     )
 

@@ -206,6 +206,9 @@ def _ablate(commands: Any) -> None:
     made.add_argument("--quick", action="store_true", help="40 compositions, and guards not judged as detectors")
     made.add_argument("--no-shadow", dest="shadow", action="store_false", help="do not judge guards as detectors")
     made.add_argument("--no-wild", dest="wild", action="store_false", help="leave the wild split out")
+    made.add_argument(
+        "--no-compliance", dest="compliance", action="store_false", help="do not sweep how far personas heed refusals"
+    )
     made.add_argument("--resamples", type=_positive, default=2000, metavar="N", help="draws behind adjusted p")
     made.add_argument(
         "--out", type=Path, default=Path("ablation"), metavar="DIR", help="where episodes and findings go"

@@ -63,7 +63,17 @@ def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float
     # size this is the usual G / (G - 1)).
     alike = shared_sum([1.0] * count, [1.0] * count, sources) / count**2
     variance = shared_sum(residuals, residuals, sources) / count**2 / max(1 - alike, 1 / nodes)
-    return Estimate(value=mean, error=sqrt(max(variance, naive**2)), naive=naive, freedom=max(1, nodes - 1))
+    # Compositions that share nothing have more sources than there are independent observations.
+    freedom = max(1, min(nodes, len(set(sources))) - 1)
+    return Estimate(value=mean, error=sqrt(max(variance, naive**2)), naive=naive, freedom=freedom)
+
+
+def least_error(sources: Sequence[Sources]) -> float:
+    """What a mean difference is unsure of at least, though all observations agree.
+
+    Repetitions are not counted: an agent that does the same with every seed would be the surer the more are played.
+    """
+    return 1 / (len(set(sources)) + 2)
 
 
 def share_of(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval:
@@ -73,7 +83,9 @@ def share_of(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval:
         ValueError: there is no observation.
     """
     estimate = mean_of([float(verdict) for verdict in verdicts], sources)
-    effect = (estimate.error / estimate.naive) ** 2 if estimate.naive else 1.0
+    # Verdicts that are all alike do not show how far repetitions depend on each other: they count once.
+    alike = len(verdicts) / len(set(sources))
+    effect = (estimate.error / estimate.naive) ** 2 if estimate.naive else alike
     return wilson(estimate.value, len(verdicts) / effect)
 
 

@@ -33,7 +33,7 @@ class Estimate:
     naive: float
     """Standard error as if observations were independent."""
     freedom: int
-    """Degrees of freedom: different sources less one."""
+    """Degrees of freedom: different sources, or different compositions if these are fewer, less one."""
 
     @property
     def interval(self) -> Interval:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb, sqrt
 
-from asyncguard_benchmark.statistics.clustered import Sources, mean_of
+from asyncguard_benchmark.statistics.clustered import Sources, least_error, mean_of
 from asyncguard_benchmark.statistics.estimates import Estimate
 
 
@@ -30,14 +30,16 @@ def paired_difference(pairs: Sequence[Pair]) -> Estimate:
     """The mean difference of two verdicts, from -1 to 1.
 
     Pairs that agree all alike say little about the ones to come: the naive error has half a pair more in each of the
-    four cells (Agresti and Min 2005), so that no interval is without width.
+    four cells (Agresti and Min 2005), so that no interval is without width. It never falls below that of pairs without
+    a change, other seeds of one composition counted once.
     """
+    sources = [pair.sources for pair in pairs]
     gained = sum(pair.difference > 0 for pair in pairs)
     lost = sum(pair.difference < 0 for pair in pairs)
     count = len(pairs) + 2
     shift = (gained - lost) / count
     floor = sqrt(max(0.0, (gained + lost + 1) / count - shift**2) / count)
-    return mean_of([pair.difference for pair in pairs], [pair.sources for pair in pairs], floor=floor)
+    return mean_of([pair.difference for pair in pairs], sources, floor=max(floor, least_error(sources)))
 
 
 def mcnemar(gained: int, lost: int) -> float:
