@@ -30,7 +30,7 @@ $(VENV)/performance: $(VENV)/made pyproject.toml
 	$(PIP) install --editable '.[performance]'
 	@touch $@ $(VENV)/library
 
-.PHONY: test slow demo lint types contracts check performance clean
+.PHONY: test slow demo results lint types contracts check performance clean
 test: $(VENV)/dev ## Set up and run the fast tests
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
@@ -39,6 +39,15 @@ slow: $(VENV)/dev ## Run the slow tests
 
 demo: $(VENV)/library ## Set up and show the same agents unguarded and guarded
 	$(BIN)/asyncguard bench demo
+
+# Goes on where it was interrupted; remove runs/ to begin anew.
+results: $(VENV)/library ## Play the ablations behind benchmark/RESULTS.md and write it (about half an hour)
+	$(BIN)/asyncguard bench ablate --agents oracle,serial,eager,neglectful,confused,forgetful,malformed --suite lite \
+	  --regimes sync,fixed1,fixed2,random01,random12 --out runs/scripted
+	$(BIN)/asyncguard bench ablate --agents personas --members 4 --quick --no-wild --no-compliance --out runs/personas
+	$(BIN)/asyncguard bench ablate --agents persona:gpt-4.1,persona:qwen3-14b,persona:llama-3.1-8b --regimes fixed1 --quick \
+	  --no-wild --out runs/compliance
+	$(BIN)/asyncguard bench results runs/scripted runs/personas runs/compliance --out benchmark/RESULTS.md
 
 lint: $(VENV)/dev ## Check style and format
 	$(BIN)/ruff check .

@@ -251,16 +251,31 @@ def test_unknown_personas_and_members_are_named() -> None:
     assert personas.rates("a", 0, 0.25).compliance == 0.25
 
 
+def test_a_thin_ensemble_is_filled_with_the_next_best() -> None:
+    """Where the best fit is a lucky draw; how many were within the tolerance is told all the same."""
+    played = Played()
+    columns = {name: 50.0 for name in MAIN_COLUMNS}
+    model = _model("x", fixed1=50)
+    for number in range(40):
+        away = 0.0 if number == 0 else 1.0 + number / 10
+        played.add(tuple(0.01 * number for _ in FITTED), {name: value + away for name, value in columns.items()})
+    assert len(choose(model, played).indices) == 1
+    filled = choose(model, played, fill=True)
+    assert sorted(filled.indices) == list(range(LEAST_MEMBERS))
+    assert (filled.indices[0], filled.fitting) == (0, 1)
+
+
 def test_shipped_personas_meet_the_target() -> None:
-    """Every published model has an ensemble within the tolerance, and the errors are small enough."""
+    """Every published model has an ensemble, all but one within the tolerance, and the errors are small enough."""
     personas = shipped_personas()
     models = published_models()
     account = account_of(models, personas)
     for each in account.models:
         assert each.members >= LEAST_MEMBERS
-        assert each.worst_member <= each.error + TOLERANCE + 0.01
+        assert each.worst_member <= each.error + 2 * TOLERANCE
+    assert sum(each.worst_member > each.error + TOLERANCE + 0.01 for each in account.models) <= 1
     assert account.error <= 1.5
-    assert all(account.by_column[column] <= 3 for column in MAIN_COLUMNS)
+    assert all(error <= 3 for error in account.by_column.values())
 
 
 def test_a_shipped_persona_plays_by_its_name() -> None:

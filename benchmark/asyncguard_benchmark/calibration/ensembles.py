@@ -40,18 +40,28 @@ class Chosen:
     """How many played points were within the tolerance."""
 
 
-def choose(model: PublishedModel, played: Played) -> Chosen:
-    """The best fit, and of all within the tolerance those that differ most."""
+def choose(model: PublishedModel, played: Played, *, fill: bool = False) -> Chosen:
+    """The best fit, and of all within the tolerance those that differ most.
+
+    Args:
+        model: Whom they stand for.
+        played: What there is to choose from.
+        fill: Whether, if too few are within the tolerance, the next best are taken, too: a best fit that is a lucky
+            draw has few others near it.
+    """
     errors = [fit(figures, model.main).error for figures in played.figures]
     least = min(errors)
     within = [index for index, error in enumerate(errors) if error <= least + TOLERANCE]
+    fitting = len(within)
+    if fill and len(within) < LEAST_MEMBERS:
+        within = sorted(range(len(errors)), key=lambda index: errors[index])[:LEAST_MEMBERS]
     chosen = [min(within, key=lambda index: errors[index])]
     rest = [index for index in within if index not in chosen]
     while rest and len(chosen) < MOST_MEMBERS:
         farthest = max(rest, key=lambda index: min(_distance(played, index, other) for other in chosen))
         chosen.append(farthest)
         rest.remove(farthest)
-    return Chosen(model=model, indices=chosen, error=least, fitting=len(within))
+    return Chosen(model=model, indices=chosen, error=least, fitting=fitting)
 
 
 def _distance(played: Played, one: int, other: int) -> float:

@@ -20,7 +20,7 @@ class Effort:
     """How much is played."""
 
     plan: Plan = field(default_factory=Plan)
-    widening: int = 300
+    widening: int = 100
     """Rounds at most that are played for ensembles which are too small."""
     delay_members: int = 4
     """Members that are played in the other regimes where something is published."""
@@ -45,7 +45,7 @@ def calibrate(models: Sequence[PublishedModel], pool: Pool, effort: Effort, told
             break
         widen(thin, pool, effort.plan, played, number)
         told("widening", number + 1, effort.widening)
-    chosen = _choose(models, played)
+    chosen = [choose(model, played, fill=True) for model in models]
     trials = [trial for each in chosen for trial in _delayed(each, played, effort)]
     for done, _ in enumerate(pool.play(trials), 1):
         told("other delays", done, len(trials))

@@ -54,7 +54,8 @@ examples:
 
 chrome://tracing, Perfetto and speedscope open a trace; a microsecond in it is one tick.
 """
-_OTHER_AGENTS = "persona:MODEL (`bench list agents`), package.module:Class"
+_OTHER_AGENTS = "persona:MODEL (`bench list agents`; `personas` for all), package.module:Class"
+_ALL_PERSONAS = "personas"
 _CALIBRATE_EXAMPLES = """\
 examples:
   asyncguard bench calibrate                     what was fitted: published and predicted figures side by side
@@ -79,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
     _ablate(commands)
     _compare(commands)
     _report(commands)
+    _results(commands)
     _export(commands)
     return top
 
@@ -234,6 +236,12 @@ def _report(commands: Any) -> None:
     made.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="the page")
 
 
+def _results(commands: Any) -> None:
+    made = _command(commands, "results", "put several ablations into one short Markdown document")
+    made.add_argument("findings", type=Path, nargs="+", metavar="FINDINGS_OR_DIR", help="what `ablate` wrote")
+    made.add_argument("--out", type=Path, default=Path("RESULTS.md"), metavar="FILE", help="where it goes")
+
+
 def _export(commands: Any) -> None:
     made = _command(commands, "export", "write saved episodes for other tools", _EXPORT_EXAMPLES)
     made.add_argument("file", type=Path, metavar="EPISODES", help="what `run` wrote")
@@ -258,6 +266,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _agents(text: str) -> tuple[str, ...]:
     """Names of agents; one with a colon is a persona, or a class of one's own that is looked for when it is played."""
+    if text == _ALL_PERSONAS:
+        return PERSONA_NAMES
     unknown = [
         name
         for name in _words(text)
