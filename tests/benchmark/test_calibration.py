@@ -254,7 +254,7 @@ def test_unknown_personas_and_members_are_named() -> None:
 def test_a_thin_ensemble_is_filled_with_the_next_best() -> None:
     """Where the best fit is a lucky draw; how many were within the tolerance is told all the same."""
     played = Played()
-    columns = {name: 50.0 for name in MAIN_COLUMNS}
+    columns = dict.fromkeys(MAIN_COLUMNS, 50.0)
     model = _model("x", fixed1=50)
     for number in range(40):
         away = 0.0 if number == 0 else 1.0 + number / 10

@@ -21,6 +21,7 @@ def test_every_single_task_meets_the_bar(task: SubTask) -> None:
     assert 2 <= len(task.gold) <= 5
 
 
+@pytest.mark.slow
 def test_the_corpus_is_not_made_from_templates() -> None:
     """Queries, openings, sequences and states differ, and many queries are not told in order."""
     tasks = shipped_sub_tasks()

@@ -27,6 +27,7 @@ from asyncguard_benchmark.players.guarded import UNGUARDED, Setting, play_graph,
 from asyncguard_benchmark.players.plain import play_plain
 from tests.benchmark.builders import LITE, SAMPLE, compose
 
+FEW = SAMPLE[::2]
 SOME = SAMPLE[::6]
 """One of each kind."""
 KINDS: tuple[type[SimulatedAgent], ...] = (OracleAgent, SerialAgent, EagerAgent)
@@ -60,7 +61,7 @@ def assert_all_off_is_plain(
         assert_same(plain, play(composition, kind(plan=plan_of(composition)), run, setting))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(st.sampled_from(LITE), AGENTS, RUNS, st.booleans())
 def test_without_guards_nothing_changes(
     composition: Composition, kind: type[SimulatedAgent], run: Run, declared: bool
@@ -82,7 +83,7 @@ def test_without_guards_nothing_changes_anywhere(kind: type[SimulatedAgent], reg
 def played(play: Callable[..., Episode], kind: type[SimulatedAgent], run: Run, setting: Setting | None) -> Summary:
     """Figures of an agent over all compositions."""
     more = {} if setting is None else {"setting": setting}
-    return summarise(score(play(each, kind(plan=plan_of(each)), run, **more)) for each in SAMPLE)
+    return summarise(score(play(each, kind(plan=plan_of(each)), run, **more)) for each in FEW)
 
 
 @pytest.mark.parametrize("surface", list(Surface))
@@ -119,7 +120,7 @@ def assert_harmless(composition: Composition, run: Run, play: Callable[..., Epis
     assert episode.counters.format_errors == 0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(
     st.sampled_from(LITE),
     st.sampled_from(Regime),
@@ -248,7 +249,7 @@ TEXTS = st.one_of(
 DONE = '{"content": "ALL COMPLETED"}'
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(TEXTS, max_size=6), st.sampled_from(Regime))
 def test_what_a_model_does_wrong_is_answered_as_in_the_plain_loop(texts: list[str], regime: Regime) -> None:
     """On the text surface, up to the end with results pending."""
@@ -284,7 +285,7 @@ def native(number: int, calls: list[tuple[str, dict[str, Any]]], broken: bool) -
     return AIMessage("" if made or broken else "hm", tool_calls=made, invalid_tool_calls=invalid if broken else [])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(CALLS, st.booleans()), max_size=5), st.sampled_from(Regime))
 def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(
     turns: list[tuple[list[tuple[str, dict[str, Any]]], bool]], regime: Regime

@@ -27,7 +27,6 @@ from asyncguard_benchmark.calibration.rehearsal import Stage, stages_of
 from asyncguard_benchmark.executors.catalogue import tools_of
 from asyncguard_benchmark.players.guarded import play_graph
 from tests.benchmark.builders import SUB_TASKS, compose
-from tests.benchmark.guarded_loop import GuardedLoop
 
 PAIRS = (compose("fs-08", "tb-07"), compose("fs-01", "fs-12"), compose("tb-02", "fs-13", "tb-05"))
 STAGES = stages_of(PAIRS)

@@ -138,6 +138,7 @@ def test_mcnemar_by_hand() -> None:
     assert mcnemar(0, 0) == 1.0
 
 
+@pytest.mark.slow
 def test_size_of_the_family() -> None:
     """With nothing to find, a family of twelve tests finds something in about 5 of 100 cases; single tests often do."""
     random = Random(8)

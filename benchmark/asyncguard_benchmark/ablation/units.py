@@ -131,14 +131,14 @@ def _with_length(played: Played) -> Played:
     return replace(played, episode=replace(episode, settings=settings, messages=()))
 
 
-def play_unit(task: Task, play: Play = play) -> UnitResult:
+def play_unit(task: Task, player: Play | None = None) -> UnitResult:
     """Plays what has to be played for every arm of a unit, and for its game.
 
     Args:
         task: The unit.
-        play: Plays one episode.
+        player: Plays one episode, if not `campaign.play`.
     """
-    playing = _Playing(task=task, play=play)
+    playing = _Playing(task=task, play=player or play)
     try:
         return _whole(playing)
     except BudgetExhaustedError as problem:
@@ -256,7 +256,7 @@ def play_units(tasks: Sequence[Task], jobs: int, asking: Asking | None = None) -
     """
     if asking is not None:
         with ThreadPoolExecutor(jobs, thread_name_prefix="unit") as threads:
-            yield from threads.map(partial(play_unit, play=asking.played), tasks)
+            yield from threads.map(partial(play_unit, player=asking.played), tasks)
         return
     if jobs == 1 or len(tasks) < 2:
         yield from map(play_unit, tasks)
