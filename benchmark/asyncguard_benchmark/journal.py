@@ -9,16 +9,17 @@ A process that is killed leaves at most one line unfinished, the last. `Journal`
 on, so that an interrupted run is resumed without losing or repeating an episode.
 """
 
+import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from asyncguard_benchmark.campaign import EpisodeKey, key_of_episode
 from asyncguard_benchmark.episode import Episode, digest_of, episode_from_json, episode_to_json
-from asyncguard_benchmark.errors import DataError, EpisodeFormatError
+from asyncguard_benchmark.errors import BenchmarkError, DataError, EpisodeFormatError
 from asyncguard_benchmark.loading import check, composition_from_json
 from asyncguard_benchmark.scenario import Composition
 
@@ -97,6 +98,20 @@ def _said(value: Any, known: Mapping[str, Composition], number: int) -> Line:
             return Line(number=number, episode=episode_from_json(value, known))
 
 
+class JournalBusyError(BenchmarkError):
+    """Two processes want to add to one file; each would play what the other plays, and cut what it writes."""
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Takes the file for this process, until it is closed or the process ends."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise JournalBusyError(
+            f"{path} is being written by another process: wait for it, or name another file"
+        ) from None
+
+
 class Journal:
     """A file of episodes that is added to; a context manager."""
 
@@ -108,6 +123,7 @@ class Journal:
 
         Raises:
             EpisodeFormatError: a line other than the last is not an episode.
+            JournalBusyError: another process writes the file.
         """
         self.notice: str | None = None
         """What was put in order, or None."""
@@ -121,11 +137,15 @@ class Journal:
         """What the models of its episodes have cost, as far as prices were known."""
         self._digests: set[str] = set()
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        last = self._read(path)
         self._file = path.open("ab")
-        if last is not None and not last.finished:
-            self._mend(path, last)
+        try:
+            _lock(self._file, path)
+            last = self._read(path)
+            if last is not None and not last.finished:
+                self._mend(path, last)
+        except BaseException:
+            self._file.close()
+            raise
 
     def _read(self, path: Path) -> Line | None:
         last = None

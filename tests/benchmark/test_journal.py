@@ -13,7 +13,7 @@ from asyncguard_benchmark import Regime, Surface, score, shipped_compositions
 from asyncguard_benchmark.arms import ALL, ARMS, LEAVE_ONE_OUT, NONE, ONE_IN
 from asyncguard_benchmark.campaign import Cell, Condition, Grid, Played, key_of, key_of_episode, play, play_all
 from asyncguard_benchmark.errors import EpisodeFormatError
-from asyncguard_benchmark.journal import Journal, read_lines
+from asyncguard_benchmark.journal import Journal, JournalBusyError, read_lines
 from asyncguard_benchmark.roster import AgentSpec, UnknownNameError, player_of
 
 GRID = Grid(
@@ -77,6 +77,18 @@ def test_a_composition_is_said_once(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(b"".join(line for line in lines if line not in spoken))
     assert all("nothing before it says what" in str(line.problem) for line in read_lines(path))
+
+
+def test_a_file_has_one_writer(tmp_path: Path) -> None:
+    """A second one is told so and changes nothing; afterwards the file is free again."""
+    path = tmp_path / "run.jsonl"
+    with Journal(path) as journal:
+        journal.add(PLAYED[0].episode)
+        with pytest.raises(JournalBusyError, match="another process"):
+            Journal(path)
+        journal.add(PLAYED[1].episode)
+    with Journal(path) as journal:
+        assert len(journal.keys) == 2
 
 
 def test_a_broken_line_in_the_middle_is_not_repaired(tmp_path: Path) -> None:

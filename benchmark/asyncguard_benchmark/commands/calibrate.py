@@ -114,7 +114,7 @@ def _check(personas: Personas, jobs: int) -> list[str]:
 def _print(account: Account) -> None:
     out = console()
     columns = (*MAIN_COLUMNS, *SPLIT_COLUMNS)
-    heads = ("model", "", *(_SHORT[name] for name in columns), "error", "members")
+    heads = ("model", "", *(_SHORT[name] for name in columns), "error", "worst", "members")
     lines = [line for each in account.models for line in _rows(each, columns)]
     out.print(table(heads, lines, title="Published and predicted, fixed1, per cent"))
     means = account.by_column
@@ -147,9 +147,9 @@ def _print(account: Account) -> None:
 
 def _rows(each: ModelAccount, columns: Sequence[str]) -> Iterator[Sequence[str]]:
     published = [f"{each.model.main[name]:.1f}" if name in each.model.main else "-" for name in columns]
-    yield (each.model.key, "published", *published, "", "")
+    yield (each.model.key, "published", *published, "", "", "")
     predicted = [f"{each.predicted[name]:.1f}" for name in columns]
-    yield ("", "predicted", *predicted, f"{each.error:.2f}", str(each.members))
+    yield ("", "predicted", *predicted, f"{each.error:.2f}", f"{each.worst_member:.2f}", str(each.members))
 
 
 def _rate_rows(models: Sequence[ModelAccount]) -> list[Sequence[str]]:
