@@ -111,13 +111,20 @@ HARMLESS = [arm.config for name, arm in ARMS.items() if name != "without-waiting
 """Every guard out and in. Without waiting a held call may cost a turn: that is what waiting is for."""
 
 
-def assert_harmless(composition: Composition, run: Run, play: Callable[..., Episode], setting: Setting) -> None:
-    """The oracle solves it, in no more rounds than without guards."""
+def assert_harmless(composition: Composition, run: Run, play: Callable[..., Episode], setting: Setting) -> int:
+    """The oracle solves it, in no more rounds than without guards; the rounds more (or, if negative, fewer).
+
+    One exception, where delays differ from call to call: a call that a guard held until the one it depends on had ended
+    (the tick count tells) can answer by itself, where without guards both answers came together. That is one round.
+    """
     plain = play_plain(composition, OracleAgent(plan=plan_of(composition)), run)
     episode = play(composition, OracleAgent(plan=plan_of(composition)), run, setting)
     assert score(episode).overall
-    assert episode.counters.rounds <= plain.counters.rounds
+    held = run.regime is Regime.RANDOM12 and episode.counters.ticks > plain.counters.ticks
+    more = episode.counters.rounds - plain.counters.rounds
+    assert more <= held
     assert episode.counters.format_errors == 0
+    return more
 
 
 @settings(deadline=None, max_examples=25)
@@ -137,7 +144,7 @@ def test_no_guard_harms_an_agent_without_fault(
     declared: bool,
     play: Callable[..., Episode],
 ) -> None:
-    """A sample of all arms and conditions: same score, no more rounds."""
+    """A sample of all arms and conditions: same score, no more rounds (but see `assert_harmless`)."""
     assert_harmless(composition, run_of(regime, surface), play, Setting(config=config, declared=declared))
 
 
@@ -153,9 +160,13 @@ def test_no_guard_harms_an_agent_without_fault_anywhere(play: Callable[..., Epis
 @pytest.mark.slow
 @pytest.mark.parametrize("regime", [Regime.FIXED1, Regime.RANDOM12])
 def test_all_guards_together_harm_nobody_in_any_composition(regime: Regime) -> None:
-    """All 712: the oracle solves each behind the state machine, in no more rounds."""
-    for composition in shipped_compositions():
+    """All 712: the oracle solves each behind the state machine, all in all in fewer rounds, hardly one in one more."""
+    more = [
         assert_harmless(composition, run_of(regime, Surface.TEXT), play_graph, Setting())
+        for composition in shipped_compositions()
+    ]
+    assert sum(more) < 0
+    assert sum(each > 0 for each in more) <= 0.01 * len(more)
 
 
 @pytest.mark.parametrize("regime", list(Regime))
