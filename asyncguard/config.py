@@ -48,6 +48,13 @@ FEATURE_NAMES = ("ledger", "task_view", "waiting", "references")
 """Features of the runtime that are switched and ablated like guards."""
 
 
+RECOVERY_NAMES = ("retry", "refresh", "normalise", "fallback", "cross_check", "verify", "ask", "breaker")
+"""What is done about faults of tools; each is switched and ablated like a guard."""
+
+SWITCH_NAMES = (*GUARD_NAMES, *FEATURE_NAMES, *RECOVERY_NAMES)
+"""Everything that can be on or off."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """Bounds which end or refuse work; counts unless a unit is named."""
@@ -66,8 +73,14 @@ class Limits:
     """Size of a result that is shown to the model, in bytes; the rest is cut off and marked."""
     max_attempts: int = 3
     """Attempts of one call, the first included, where its effect class allows another."""
+    max_recoveries: int = 8
+    """Recovery steps of one call: retries, siblings, sources, probes and contracts together."""
+    max_task_retries: int = 50
+    """Retries of all calls of one task and run."""
     max_run_retries: int = 100
     """Retries of all calls of one run together."""
+    breaker_failures: int = 5
+    """Failures of a tool in a row, in all threads of the process, after which its circuit opens."""
 
     def __post_init__(self) -> None:
         """Refuse bounds that would stop every run."""
@@ -90,6 +103,8 @@ class Timing:
     """Longest back-off."""
     retry_jitter: float = 0.1
     """Upper bound of the random part of a back-off."""
+    breaker_cooldown: float = 30.0
+    """How long an open circuit lets no call through; then one call probes the tool."""
 
     def __post_init__(self) -> None:
         """Refuse negative durations."""
@@ -133,6 +148,22 @@ class GuardConfig:
     """Wait without a model turn while nothing can be decided."""
     references: bool = True
     """Let calls of pure tools name a pending result as an operand."""
+    retry: bool = True
+    """Repeat an attempt that failed for a passing reason, where that is safe."""
+    refresh: bool = True
+    """Read a tool's live contract when it refuses a call or answers strangely, and bind call and answer to it."""
+    normalise: bool = True
+    """Bring a drifted answer into the declared form, where that takes no guess."""
+    fallback: bool = True
+    """Let a declared sibling answer."""
+    cross_check: bool = True
+    """Compare declared sources."""
+    verify: bool = True
+    """Ask the probe of an effect in doubt, or the verifier of a doubtful answer."""
+    ask: bool = True
+    """Tell the model the diagnosis and its options where recovery ends."""
+    breaker: bool = True
+    """Rest a tool that keeps failing."""
     shadow: bool = False
     """Guards judge and do not intervene: objections are events, every call that can be run is admitted as proposed, and
     the run ends when the model says so. Features work as switched; references are not offered, for nothing would hold
@@ -149,22 +180,20 @@ class GuardConfig:
     @classmethod
     def none(cls, **changes: Any) -> Self:
         """A configuration with every guard and feature off, then changed as given."""
-        switches = dict.fromkeys((*GUARD_NAMES, *FEATURE_NAMES), False)
-        return cls(**(switches | changes))
+        return cls(**(dict.fromkeys(SWITCH_NAMES, False) | changes))
 
     def with_switches(self, switches: Mapping[str, bool]) -> "GuardConfig":
         """A copy with some switches set.
 
         Args:
-            switches: Guard or feature name to on or off.
+            switches: Name of a guard, feature or recovery to on or off.
 
         Raises:
-            CallerError: A name is neither a guard nor a feature.
+            CallerError: A name is no guard, feature or recovery.
         """
-        unknown = set(switches) - {*GUARD_NAMES, *FEATURE_NAMES}
+        unknown = set(switches) - set(SWITCH_NAMES)
         if unknown:
-            known = ", ".join((*GUARD_NAMES, *FEATURE_NAMES))
-            raise CallerError(f"Unknown switch {sorted(unknown)}; the switches are {known}.")
+            raise CallerError(f"Unknown switch {sorted(unknown)}; the switches are {', '.join(SWITCH_NAMES)}.")
         return replace(self, **dict(switches))  # type: ignore[arg-type]
 
     @property

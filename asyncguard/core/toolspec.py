@@ -4,7 +4,7 @@ Everything has a cautious default, so that an undeclared tool is safe: its effec
 is unknown, it runs in the foreground of a single task and in the background of several.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -43,6 +43,18 @@ class Fallback:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Source(Fallback):
+    """A tool that answers the same question independently, to be compared with."""
+
+    trusted: bool = False
+    """Whether it is believed where sources disagree and no majority decides."""
+
+
+Invariant = Callable[[Mapping[str, Any], Any], str | None]
+"""Pure: from arguments and result to what is wrong, without their values, or ``None``."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ToolSpec:
     """What is known about one tool; every field but the name may be left out."""
 
@@ -63,9 +75,25 @@ class ToolSpec:
     fallbacks: tuple[Fallback, ...] = ()
     """Siblings to ask when the tool fails, in order."""
     probe: str | None = None
-    """Name of a read-only tool which tells whether the effect happened (effect class ``probed``)."""
+    """Name of a read-only tool which tells whether the effect happened (effect class ``probed``).
+
+    It is called with those of the call's arguments that it knows, and answers ``{"happened": bool, "result": ...}``."""
     result_schema: Mapping[str, Any] | None = None
-    """JSON Schema of the result."""
+    """JSON Schema of the result. Beside the standard keywords, a property may carry ``unit`` (text) and ``aliases``
+    (other names of a field; for an enum, a mapping from other spellings to its values)."""
+    invariants: tuple[Invariant, ...] = ()
+    """What has to hold between arguments and result."""
+    contract: str | None = None
+    """Name of a read-only tool that tells the live contract: called with ``{"tool": name}``, it answers
+    ``{"parameters": JSON Schema, "returns": JSON Schema}``."""
+    sources: tuple[Source, ...] = ()
+    """Tools that answer the same question independently, for cross-checks."""
+    compared: tuple[str, ...] = ("",)
+    """JSON pointers of the parts of a result that have to agree between sources; the whole by default."""
+    dated: str | None = None
+    """JSON pointer of the date (ISO 8601) of a result, so that the latest of several sources can be told."""
+    verifier: Fallback | None = None
+    """A tool that derives the same result in another way."""
     tasks: frozenset[str] | None = None
     """Ids of the tasks that may use the tool, ``None`` for all."""
     key_argument: str | None = None

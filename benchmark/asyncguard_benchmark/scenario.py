@@ -28,6 +28,34 @@ class Category(StrEnum):
     MACHINE_OPERATION = "MO"
 
 
+class Domain(StrEnum):
+    """What the tasks of the hazard suite are about."""
+
+    LOGISTICS = "LG"
+    ENERGY = "EN"
+    CLINIC = "CL"
+    TREASURY = "TR"
+    WAREHOUSE = "WH"
+    WEATHER = "WE"
+    RAIL = "RA"
+    LENDING = "LE"
+    FLEET = "FL"
+
+
+HELD_OUT_DOMAINS = frozenset({Domain.RAIL, Domain.LENDING, Domain.FLEET})
+"""Written apart from the rest: nobody who worked on the diagnosis had seen them."""
+
+
+class Workflow(StrEnum):
+    """How the calls of a hazard task depend on each other."""
+
+    SEQUENTIAL = "sequential"
+    """Each call takes a value from the one before it."""
+    PARALLEL = "parallel"
+    """All calls but the last are independent of each other."""
+    MIXED = "mixed"
+
+
 class Kind(StrEnum):
     """Similar (one category) or cross (several), and how many sub-tasks."""
 
@@ -149,7 +177,7 @@ class SubTask:
     """One user goal with its own hidden state."""
 
     id: str
-    category: Category
+    category: Category | Domain
     query: str
     tools: tuple[str, ...]
     """The API list: what the gold calls need, and distractors."""

@@ -18,9 +18,9 @@ from asyncguard_benchmark.executors import (
 )
 from asyncguard_benchmark.executors.declarations import Tool
 from asyncguard_benchmark.executors.executor import Executor, Toolset
-from asyncguard_benchmark.scenario import Category, Composition, SubTask
+from asyncguard_benchmark.scenario import Category, Composition, Domain, SubTask
 
-TOOLSETS: Mapping[Category, Toolset] = {
+TOOLSETS: Mapping[Category | Domain, Toolset] = {
     each.category: each
     for each in (
         data_management.TOOLSET,
@@ -39,7 +39,7 @@ TOOLSETS: Mapping[Category, Toolset] = {
 }
 
 
-def toolset_of(category: Category) -> Toolset:
+def toolset_of(category: Category | Domain) -> Toolset:
     """The toolset of a category.
 
     Raises:

@@ -1,7 +1,7 @@
 """How a tool presents itself: to a model by a JSON schema, to a guard by its footprint."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -45,6 +45,48 @@ class ToolDeclaration:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Alternative:
+    """Another tool that can answer for one, or be compared with it."""
+
+    tool: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """The other tool's argument name -> this tool's argument name, where they differ."""
+    trusted: bool = False
+    """Whether it is the one to believe where sources disagree and no majority decides."""
+
+
+Invariant = Callable[[Mapping[str, Any], Any], str | None]
+"""Pure: from a call's arguments and its result to what is wrong, in words without values, or None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedies:
+    """What a tool declares for the case that it, or a tool beside it, lets its caller down."""
+
+    returns: Mapping[str, Any] | None = None
+    """JSON schema of the result. Properties may carry `unit` (text) and `aliases` (other names of the field; for an
+    enum, a mapping from other spellings to its values)."""
+    fallbacks: tuple[Alternative, ...] = ()
+    """Tools that can answer in its place, in order."""
+    sources: tuple[Alternative, ...] = ()
+    """Tools that answer the same question independently; their results have the same schema."""
+    compared: tuple[str, ...] = ("",)
+    """JSON pointers of the parts of the result in which sources have to agree."""
+    dated: str | None = None
+    """JSON pointer of the date of the result, where it has one."""
+    verifier: Alternative | None = None
+    """A tool that derives the same result in another way; its result has the same schema."""
+    probe: str | None = None
+    """A pure tool that tells whether an effect happened: it takes some of the same arguments and answers
+    ``{"happened": bool, "result": the result of the effect or null}``."""
+    invariants: tuple[Invariant, ...] = ()
+    """What has to hold between arguments and result."""
+
+
+NO_REMEDIES = Remedies()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tool:
     """One tool of a category."""
 
@@ -57,6 +99,8 @@ class Tool:
     writes: tuple[str, ...] = ()
     run: Callable[..., Any]
     """``run(state, **arguments)`` gives a JSON value or None, or raises ToolFailure before it changes anything."""
+    remedies: Remedies = NO_REMEDIES
+    """What is declared for faults; nothing, for a tool that has none."""
 
     def __post_init__(self) -> None:
         Draft202012Validator.check_schema(self.parameters)

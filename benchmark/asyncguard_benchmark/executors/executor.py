@@ -12,7 +12,7 @@ from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.executors.declarations import State, Tool
-from asyncguard_benchmark.scenario import Category
+from asyncguard_benchmark.scenario import Category, Domain
 
 _LONGEST_PROBLEM = 300
 """Characters of a validation message that are passed on: it quotes what the agent wrote."""
@@ -26,13 +26,13 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 class Toolset:
     """All tools of one category."""
 
-    category: Category
+    category: Category | Domain
     tools: Mapping[str, Tool]
     state_schema: Mapping[str, Any]
     """JSON schema of a state."""
 
 
-def toolset(category: Category, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]) -> Toolset:
+def toolset(category: Category | Domain, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]) -> Toolset:
     """Puts the tools of a category under their names.
 
     Raises:

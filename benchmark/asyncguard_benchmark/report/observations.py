@@ -12,7 +12,7 @@ from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.report.lanes import packed_episode
 from asyncguard_benchmark.report.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.report.standing import arm_name, arms_told
-from asyncguard_benchmark.scenario import Category, Composition, SourceKind
+from asyncguard_benchmark.scenario import Category, Domain, Composition, SourceKind
 from asyncguard_benchmark.scorers.scoring import Score, score
 
 TOLD = (NONE, ALL)
@@ -51,7 +51,7 @@ class Share:
 class Conduct:
     """How an arm fared in a setup, over all seeds."""
 
-    by_category: dict[tuple[Category, int], Share] = field(default_factory=dict)
+    by_category: dict[tuple[Category | Domain, int], Share] = field(default_factory=dict)
     """Sub-tasks by category and by the number of tasks in their composition."""
     by_streak: dict[int, Share] = field(default_factory=dict)
     """Compositions by their longest run of calls for one task."""

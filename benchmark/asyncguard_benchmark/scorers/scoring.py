@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from asyncguard_benchmark.environment import Counters
 from asyncguard_benchmark.episode import Episode, Run
-from asyncguard_benchmark.scenario import Category, Kind
+from asyncguard_benchmark.scenario import Category, Domain, Kind
 from asyncguard_benchmark.scorers import checks, conduct
 from asyncguard_benchmark.scorers.evidence import Evidence, evidence_of
 from asyncguard_benchmark.scorers.explain import Finding, findings
@@ -16,7 +16,7 @@ class SubTaskScore:
     """The verdict on one sub-task."""
 
     task_id: str
-    category: Category
+    category: Category | Domain
     trajectory: bool
     ordered_trajectory: bool
     result: bool
