@@ -41,6 +41,7 @@ class ToolFault(AsyncguardError):
         transient: Whether trying again may help.
         started: Whether the effect may have begun. ``False`` allows a retry of any effect class.
         retry_after: Seconds to wait before the next attempt, if the tool's server said so.
+        status: HTTP status, if the tool's server gave one; 4xx says that the call was refused as it stands.
     """
 
     def __init__(
@@ -50,9 +51,11 @@ class ToolFault(AsyncguardError):
         transient: bool = False,
         started: bool = True,
         retry_after: float | None = None,
+        status: int | None = None,
     ) -> None:
         """Build the fault; see the class attributes."""
-        super().__init__(message, transient=transient, started=started, retry_after=retry_after)
+        super().__init__(message, transient=transient, started=started, retry_after=retry_after, status=status)
+        self.status = status
         self.transient = transient
         self.started = started
         self.retry_after = retry_after

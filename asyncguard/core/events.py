@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from asyncguard.core.calls import Call
 from asyncguard.core.footprints import Footprint
+from asyncguard.core.hazards import CircuitState, HazardKind
 from asyncguard.core.tasks import TaskState
 from asyncguard.errors import CallerError
 
@@ -31,14 +32,41 @@ class Outcome(StrEnum):
 
 
 class RecoveryAction(StrEnum):
-    """What is done about a failed attempt."""
+    """What is done about a failed attempt or a strange answer; each is a node of the state machine."""
 
     RETRY = "retry"
     """The same call again after a back-off."""
+    REFRESH = "refresh"
+    """The tool's live contract is read."""
+    REBIND = "rebind"
+    """The same call with its arguments as the live contract wants them."""
+    NORMALISE = "normalise"
+    """The answer is brought into the declared form and accepted."""
     FALLBACK = "fallback"
     """A sibling tool."""
+    CROSS_CHECK = "cross_check"
+    """Another source is asked, or what several said is settled."""
+    VERIFY = "verify"
+    """The probe of an effect or the verifier of an answer is asked, or its word is taken."""
+    ASK = "ask"
+    """The model is told the diagnosis and its options."""
     GIVE_UP = "give_up"
     """The failure is reported to the model."""
+
+
+class Aim(StrEnum):
+    """What an attempt of a call is made for."""
+
+    ANSWER = "answer"
+    """The call's own result."""
+    CONTRACT = "contract"
+    """The live contract of its tool."""
+    SOURCE = "source"
+    """What another source says."""
+    VERIFIER = "verifier"
+    """The same result, derived in another way."""
+    PROBE = "probe"
+    """Whether its effect happened."""
 
 
 class Objection(StrEnum):
@@ -205,24 +233,78 @@ class CallRetired(CallEvent):
     """Size of the content in bytes."""
     error: str | None = None
     """Class of the failure, ``None`` for a result."""
+    mark: str = ""
+    """What the model is told beside the content: that it was corrected, or is doubtful, and why."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallFound(CallEvent):
+    """Something was learnt for a call that does not end it: a strange answer, a contract, what another source says."""
+
+    kind: ClassVar[str] = "call_found"
+    aim: Aim
+    """What was asked for."""
+    tool: str
+    """Who answered."""
+    content: Any
+    """The answer; ``None`` if there was none."""
+    error: str | None = None
+    """Class of the failure, ``None`` for an answer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallDiagnosed(CallEvent):
+    """A failed attempt or a strange answer was taken to mean one of the hazards."""
+
+    kind: ClassVar[str] = "call_diagnosed"
+    attempt: int
+    """The attempt that failed, or that brought the answer."""
+    symptom: tuple[str, ...]
+    """Class of the failure, or the kinds of what is wrong with the answer."""
+    hazard: HazardKind
+    rule: str
+    """The rule that said so."""
+    confidence: float
+    """Between 0 and 1."""
+    evidence: tuple[str, ...]
+    """What it rests on; no values of arguments or answers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallRecovered(CallEvent):
-    """An attempt failed and recovery decided what to do."""
+    """Recovery did something about a failed attempt or a strange answer."""
 
     kind: ClassVar[str] = "call_recovered"
     action: RecoveryAction
     attempt: int
     """The attempt that failed."""
     error: str
-    """Class of the failure."""
+    """Class of the failure, or ``anomaly`` for a strange answer."""
     reason: str
     """Why this action."""
+    follows: bool = True
+    """Whether another attempt follows; if not, the call is retired with what is known."""
+    aim: Aim = Aim.ANSWER
+    """What the next attempt is for."""
     delay: float = 0.0
     """Back-off in seconds."""
     tool: str = ""
-    """The sibling, for a fallback."""
+    """Tool of the next attempt, if it is another one."""
+    arguments: Mapping[str, Any] | None = None
+    """Arguments of the next attempt, where they are neither the call's nor a sibling's translation of them."""
+    changes: tuple[str, ...] = ()
+    """What was changed in arguments or answer, without values."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CircuitMoved(Event):
+    """The circuit breaker of a tool opened, let a probe through, or closed."""
+
+    kind: ClassVar[str] = "circuit_moved"
+    tool: str
+    state: CircuitState
+    failures: int
+    """Failures in a row."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -310,7 +392,10 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     CallRejected,
     CallStarted,
     CallRetired,
+    CallFound,
+    CallDiagnosed,
     CallRecovered,
+    CircuitMoved,
     CallSquashed,
     CallCancelled,
     CallsDelivered,
@@ -326,10 +411,14 @@ _ENUMS: Mapping[tuple[str, str], type[StrEnum]] = {
     ("task_ended", "state"): TaskState,
     ("call_retired", "outcome"): Outcome,
     ("call_recovered", "action"): RecoveryAction,
+    ("call_recovered", "aim"): Aim,
+    ("call_found", "aim"): Aim,
+    ("call_diagnosed", "hazard"): HazardKind,
+    ("circuit_moved", "state"): CircuitState,
     ("call_objected", "objection"): Objection,
     ("completion_judged", "verdict"): CompletionVerdict,
 }
-_TUPLES = frozenset({"on", "also", "keys", "placeholders", "passed_over", "tasks"})
+_TUPLES = frozenset({"on", "also", "keys", "placeholders", "passed_over", "tasks", "symptom", "evidence", "changes"})
 _NAMES = {event: tuple(item.name for item in fields(event)) for event in EVENT_TYPES}
 _CALL_NAMES = tuple(item.name for item in fields(Call))
 _values_of_call = attrgetter(*_CALL_NAMES)

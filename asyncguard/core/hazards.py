@@ -98,6 +98,17 @@ class Diagnosis:
     """Between 0 and 1: how often this evidence means this hazard, as far as the rule can know."""
 
 
+class CircuitState(StrEnum):
+    """Whether calls of a tool are let through."""
+
+    CLOSED = "closed"
+    """All are."""
+    OPEN = "open"
+    """None is: the tool kept failing."""
+    HALF_OPEN = "half_open"
+    """One is, to see whether the tool works again."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contract:
     """What a tool says of itself while it runs."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, Call, CallState
 from asyncguard.core.lifecycle import Move, advance, advance_task
-from asyncguard.core.records import CallRecord, TaskRecord
+from asyncguard.core.records import CallRecord, Finding, TaskRecord
 from asyncguard.core.tasks import Task, TaskState
 from asyncguard.core.views import LedgerViews
 from asyncguard.errors import UnknownCallError
@@ -47,7 +47,7 @@ class Ledger(LedgerViews):
         self.run, self.epoch = event.run, event.epoch
         self.turns, self.retries, self.ended = 0, 0, None
         for record in self._tasks.values():
-            record.rejections, record.nudged, record.passed_over = 0, False, False
+            record.rejections, record.retries, record.nudged, record.passed_over = 0, 0, False, False
 
     def _open_task(self, event: ev.TaskOpened) -> None:
         known = self._tasks.get(event.task)
@@ -107,6 +107,9 @@ class Ledger(LedgerViews):
         for key in (event.key, *event.on):
             self.record(key)  # told to the log only
 
+    def _diagnose(self, event: ev.CallDiagnosed) -> None:
+        self.record(event.key)  # told to the log only
+
     def _admit(self, event: ev.CallAdmitted) -> None:
         record = self._move(event.key, Move.ADMIT)
         record.approved = record.approved or event.approved
@@ -140,21 +143,41 @@ class Ledger(LedgerViews):
         record = self._move(event.key, Move.START)
         record.attempts, record.tool, record.epoch = event.attempt, event.tool, event.epoch
         record.delay = 0.0
+        if record.aim is ev.Aim.ANSWER:
+            record.tries += 1
+            record.answering = event.tool
         if record.started_at is None:
             record.started_at = event.at
             if (task := self._tasks.get(record.call.task)) is not None:
                 task.issued += 1
 
+    def _find(self, event: ev.CallFound) -> None:
+        record = self.record(event.key)
+        found = Finding(aim=event.aim, tool=event.tool, content=event.content, error=event.error)
+        record.findings = (*record.findings, found)
+        if event.aim is ev.Aim.CONTRACT and event.error is None:
+            self.contracts[record.answering] = event.content
+
     def _recover(self, event: ev.CallRecovered) -> None:
-        record = self._move(event.key, Move.RECOVER)
+        record = self._move(event.key, Move.RECOVER) if event.follows else self.record(event.key)
+        record.recoveries = (*record.recoveries, event.action)
+        if not event.follows:
+            return
         record.delay, record.error = event.delay, event.error
+        record.aim, record.sent = event.aim, event.arguments
+        if event.aim is ev.Aim.ANSWER:
+            record.bound = event.arguments
         record.tool = event.tool or record.tool
         # An interrupt's tool runs anew by design, and a sibling is another tool: neither is a retry.
-        self.retries += event.action is ev.RecoveryAction.RETRY and event.error != "interrupt"
+        if event.action is ev.RecoveryAction.RETRY and event.error != "interrupt":
+            self.retries += 1
+            if (task := self._tasks.get(record.call.task)) is not None:
+                task.retries += 1
 
     def _retire(self, event: ev.CallRetired) -> None:
         record = self._move(event.key, _OUTCOME_MOVES[event.outcome])
         record.content, record.error, record.retired_at = event.content, event.error, event.at
+        record.mark = event.mark
 
     def _deliver(self, event: ev.CallsDelivered) -> None:
         for key in (*event.keys, *event.placeholders):
@@ -260,7 +283,10 @@ class Ledger(LedgerViews):
         ev.CallHeld: _hold,
         ev.CallRejected: _reject,
         ev.CallStarted: _start,
+        ev.CallFound: _find,
+        ev.CallDiagnosed: _diagnose,
         ev.CallRecovered: _recover,
+        ev.CircuitMoved: _tell_the_log,
         ev.CallRetired: _retire,
         ev.CallSquashed: _squash,
         ev.CallCancelled: _cancel,

@@ -5,7 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, Call, CallState
+from asyncguard.core.events import Aim, RecoveryAction
 from asyncguard.core.tasks import Task, TaskState
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One thing that was learnt for a call without ending it."""
+
+    aim: Aim
+    """What was asked for; ``ANSWER`` for a strange answer of the call itself."""
+    tool: str
+    """Who answered."""
+    content: Any
+    """The answer, ``None`` if there was none."""
+    error: str | None = None
+    """Class of the failure."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -20,8 +35,22 @@ class CallRecord:
     """With operands substituted; ``None`` while they are the call's own."""
     tool: str = ""
     """Tool of the current attempt."""
+    answering: str = ""
+    """Tool of the latest attempt that was made for the call's own result."""
     attempts: int = 0
     """Attempts handed to an executor."""
+    tries: int = 0
+    """Attempts that were made for the call's own result."""
+    aim: Aim = Aim.ANSWER
+    """What the current attempt is for."""
+    sent: Mapping[str, Any] | None = None
+    """Arguments of the current attempt, where recovery gave it its own."""
+    bound: Mapping[str, Any] | None = None
+    """The same of the latest attempt that was made for the call's own result."""
+    recoveries: tuple[RecoveryAction, ...] = ()
+    """What recovery did for it, in order."""
+    findings: tuple[Finding, ...] = ()
+    """What was learnt on the way."""
     delay: float = 0.0
     """Seconds that the next attempt has to wait."""
     epoch: str = ""
@@ -36,6 +65,8 @@ class CallRecord:
     """Result or error text, as long as it is held."""
     error: str | None = None
     """Class of the failure."""
+    mark: str = ""
+    """What the model is told beside the content."""
     placeholder: bool = False
     """The model was told that the call is pending."""
     delivered: bool = False
@@ -80,6 +111,8 @@ class TaskRecord:
     """Calls that were issued for it in all runs."""
     rejections: int = 0
     """Calls rejected in this run."""
+    retries: int = 0
+    """Attempts repeated in this run."""
     passed_over: bool = False
     """The model had a turn after the task's last news and did nothing for it."""
     nudged: bool = False

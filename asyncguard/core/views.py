@@ -6,6 +6,7 @@ it was asked for. The views never decide: guards and the turn rule say what foll
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, CallState
 from asyncguard.core.keysets import KeySets
@@ -30,6 +31,7 @@ class LedgerViews:
         self.retries = 0
         self.ended: str | None = None
         self.last_message = ""
+        self.contracts: dict[str, Any] = {}
         self.resources = ResourceIndex()
         self._calls: dict[str, CallRecord] = {}
         self._tasks: dict[str, TaskRecord] = {}
@@ -128,6 +130,11 @@ class LedgerViews:
         """The call of a task with this label (``tool#ordinal``), or ``None``."""
         key = self._by_label.get((task, label))
         return None if key is None else self._calls[key]
+
+    def of_tool(self, task: str, tool: str) -> Iterator[CallRecord]:
+        """Calls of a task that named this tool, in program order."""
+        labels = (f"{tool}#{number}" for number in range(1, self._ordinals[task, tool] + 1))
+        return (self._calls[self._by_label[task, label]] for label in labels)
 
     def of_message(self, message_id: str) -> list[CallRecord]:
         """Calls of one model message in order of position."""

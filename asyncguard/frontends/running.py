@@ -195,6 +195,7 @@ def symptom_of(error: Exception) -> Symptom:
             error=type(error).__name__,
             message=text,
             mro=mro,
+            status=error.status,
             retry_after=error.retry_after,
             transient=error.transient,
             started=error.started,

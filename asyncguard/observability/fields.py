@@ -46,6 +46,8 @@ class Unit(StrEnum):
     """A duration or a moment of the engine's clock."""
     BYTES = "bytes"
     """A size, of text in UTF-8."""
+    RATIO = "ratio"
+    """Between 0 and 1."""
     FLAG = "flag"
     """True or false."""
     PAYLOAD = "payload"
@@ -59,6 +61,7 @@ VALUE_TYPES: Mapping[Unit, tuple[type, ...]] = {
     Unit.COUNT: (int,),
     Unit.SECONDS: (int, float, type(None)),
     Unit.BYTES: (int,),
+    Unit.RATIO: (int, float),
     Unit.FLAG: (bool,),
     Unit.PAYLOAD: (object,),
 }
@@ -239,15 +242,59 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         _ERROR,
         _own("content_bytes", Unit.BYTES, "Size of result or error text.", attribute="size"),
         Field(name="seconds", unit=Unit.SECONDS, meaning="From the first start; null if not started.", read=_running),
+        Field(
+            name="marked",
+            unit=Unit.FLAG,
+            meaning="Whether the model is told that the content was corrected or is doubtful.",
+            read=lambda d: bool(d.record is not None and d.record.mark),
+        ),
         _own("content", Unit.PAYLOAD, "Result or error text; null where it was delivered at once."),
+        _own("mark", Unit.PAYLOAD, "What the model is told beside it."),
+    ),
+    ev.CallFound: (
+        _own("aim", Unit.CODE, "What was asked for: answer, contract, source, verifier or probe."),
+        _own("source", Unit.NAME, "The tool that answered.", attribute="tool"),
+        _ERROR,
+        _own("content", Unit.PAYLOAD, "The answer; null if there was none."),
+    ),
+    ev.CallDiagnosed: (
+        _ATTEMPT,
+        _own("symptom", Unit.NAMES, "Class of the failure, or the kinds of what is wrong with the answer."),
+        _own("hazard", Unit.CODE, "specification, invocation, execution, output or conflict."),
+        _own("rule", Unit.CODE, "The rule that said so."),
+        _own("confidence", Unit.RATIO, "How sure the rule is."),
+        _own("evidence", Unit.PAYLOAD, "What it rests on; names fields of arguments and answers."),
     ),
     ev.CallRecovered: (
-        _own("action", Unit.CODE, "retry, fallback or give_up."),
+        _own(
+            "action",
+            Unit.CODE,
+            "retry, refresh, rebind, normalise, fallback, cross_check, verify, ask or give_up.",
+        ),
+        _own("follows", Unit.FLAG, "Whether another attempt follows."),
+        _own("aim", Unit.CODE, "What the next attempt is for; as in `call_found`."),
         _ATTEMPT,
         _ERROR,
         _own("delay", Unit.SECONDS, "Back-off before the next attempt."),
-        _own("fallback", Unit.NAME, "The sibling tool, or empty.", attribute="tool"),
+        _own("next_tool", Unit.NAME, "Tool of the next attempt, empty for the same.", attribute="tool"),
+        Field(
+            name="change_count",
+            unit=Unit.COUNT,
+            meaning="Changes made to arguments or answer.",
+            read=lambda d: len(d.event.changes) if isinstance(d.event, ev.CallRecovered) else 0,
+        ),
+        _own("changes", Unit.PAYLOAD, "These changes; name fields, never values."),
         _REASON,
+    ),
+    ev.CircuitMoved: (
+        Field(
+            name="tool",
+            unit=Unit.NAME,
+            meaning="The tool.",
+            read=lambda d: d.event.tool if isinstance(d.event, ev.CircuitMoved) else "",
+        ),
+        _own("circuit", Unit.CODE, "closed, open or half_open.", attribute="state"),
+        _own("failures", Unit.COUNT, "Failures in a row."),
     ),
     ev.CallSquashed: (*_named("on", "the calls it waits for", attribute="on"), _REASON),
     ev.CallCancelled: (_REASON,),

@@ -35,6 +35,10 @@ class Mark(StrEnum):
     CANCELLED = "cancelled"
     RETRIED = "retried"
     FALLBACK = "fallback"
+    CHECKED = "checked"
+    """Somebody else was asked: the live contract, a source, a probe."""
+    MENDED = "mended"
+    """Arguments were re-bound, or the answer was brought into the declared form."""
     GIVEN_UP = "given_up"
     FAILED = "failed"
     IN_DOUBT = "in_doubt"
@@ -151,7 +155,19 @@ _STEPS: Mapping[str, tuple[Phase | None, Mark | None]] = {
     "call_cancelled": (None, Mark.CANCELLED),
 }
 _OUTCOMES = {"done": None, "failed": Mark.FAILED, "in_doubt": Mark.IN_DOUBT}
-_RECOVERIES = {"retry": Mark.RETRIED, "fallback": Mark.FALLBACK, "give_up": Mark.GIVEN_UP}
+_RECOVERIES = {
+    "retry": Mark.RETRIED,
+    "fallback": Mark.FALLBACK,
+    "refresh": Mark.CHECKED,
+    "cross_check": Mark.CHECKED,
+    "verify": Mark.CHECKED,
+    "rebind": Mark.MENDED,
+    "normalise": Mark.MENDED,
+    "ask": Mark.GIVEN_UP,
+    "give_up": Mark.GIVEN_UP,
+}
+# What is learnt about a call without moving it.
+_LEARNT = frozenset({"call_found", "call_diagnosed"})
 # After these the model can be asked: what comes before them since its last turn was waiting.
 _WAKING = frozenset({"run_started", "task_opened", "calls_delivered", "completion_judged", "turn_taken"})
 
@@ -173,10 +189,12 @@ def _follow(bars: dict[str, Bar], row: Row) -> None:
         for key in row["delivered"]:
             if (bar := bars.get(key)) is not None:
                 _deliver(bar, row["at"])
-    elif "key" in row:
+    elif "key" in row and kind not in _LEARNT:
         bar = bars.setdefault(row["key"], _new_bar(row))
         phase, mark = _step(row)
-        bar.enter(phase, row["at"])
+        # A recovery that no attempt follows leaves the call where it is until it retires in the same moment.
+        if row.get("follows", True):
+            bar.enter(phase, row["at"])
         if mark is not None:
             bar.mark(row["at"], mark)
 

@@ -24,6 +24,8 @@ MARKS: Mapping[Mark, tuple[str, Ink]] = {
     Mark.CANCELLED: ("⊖", Ink.QUIET),
     Mark.RETRIED: ("↻", Ink.HELD),
     Mark.FALLBACK: ("⇢", Ink.HELD),
+    Mark.CHECKED: ("±", Ink.HELD),
+    Mark.MENDED: ("≈", Ink.HELD),
     Mark.GIVEN_UP: ("⊥", Ink.BAD),
     Mark.FAILED: ("!", Ink.BAD),
     Mark.IN_DOUBT: ("?", Ink.BAD),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _AT_START = ("agent", "thread", "run", "task", "label", "key", "epoch")
 _AT_END = ("outcome", "error", "content_bytes", "attempts")
-_OF_RECOVERY = ("action", "attempt", "error", "delay", "fallback")
+_OF_RECOVERY = ("action", "attempt", "error", "aim", "delay", "next_tool", "change_count")
+_OF_DIAGNOSIS = ("attempt", "symptom", "hazard", "rule", "confidence")
 
 
 def otel_spans(tracer: "Tracer | None" = None) -> Observer:
@@ -65,6 +66,9 @@ class _Spans:
             case ev.CallRecovered():
                 if (span := self._open.get(place)) is not None:
                     span.add_event("call_recovered", _attributes(fields(details), _OF_RECOVERY))
+            case ev.CallDiagnosed():
+                if (span := self._open.get(place)) is not None:
+                    span.add_event("call_diagnosed", _attributes(fields(details), _OF_DIAGNOSIS))
             case ev.CallRetired() | ev.CallCancelled():
                 if (span := self._open.pop(place, None)) is not None:
                     self._finish(span, details)

@@ -16,7 +16,7 @@ from asyncguard.observability.details import Details, Observer
 from asyncguard.observability.fields import fields
 from asyncguard.observability.readable import readable
 
-_WARNINGS = (ev.CallObjected, ev.CallRejected, ev.CallRecovered, ev.CallSquashed)
+_WARNINGS = (ev.CallObjected, ev.CallRejected, ev.CallDiagnosed, ev.CallRecovered, ev.CallSquashed, ev.CircuitMoved)
 
 
 def log_events(logger: Any = None, *, payloads: bool = False) -> Observer:

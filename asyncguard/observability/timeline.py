@@ -40,6 +40,8 @@ _MARK_NAMES = {
     Mark.CANCELLED: "cancelled",
     Mark.RETRIED: "retry",
     Mark.FALLBACK: "fallback",
+    Mark.CHECKED: "checked elsewhere",
+    Mark.MENDED: "mended",
     Mark.GIVEN_UP: "given up",
     Mark.FAILED: "failed",
     Mark.IN_DOUBT: "in doubt",

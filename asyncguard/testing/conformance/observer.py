@@ -8,6 +8,7 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, call_key, fingerprint
 from asyncguard.core.footprints import Footprint
+from asyncguard.core.hazards import CircuitState, HazardKind
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.tasks import TaskState
 from asyncguard.observability.details import Details, Observer
@@ -85,8 +86,20 @@ def _ways(tell: Callable[..., Details], keys: list[str]) -> Iterator[Details]:
     yield tell(ev.CallRejected, key=rejected, guard="grounding", reason="a guess", on=(done,))
     yield tell(ev.CallStarted, key=done, attempt=1, tool="look", epoch="e1")
     retry = ev.RecoveryAction.RETRY
+    yield tell(ev.CircuitMoved, tool="look", state=CircuitState.OPEN, failures=5)
+    yield tell(
+        ev.CallDiagnosed,
+        key=done,
+        attempt=1,
+        symptom=("E",),
+        hazard=HazardKind.EXECUTION,
+        rule="transient",
+        confidence=0.9,
+        evidence=("the class says so",),
+    )
     yield tell(ev.CallRecovered, key=done, action=retry, attempt=1, error="E", reason="transient", delay=0.2)
     yield tell(ev.CallStarted, key=done, attempt=2, tool="look", epoch="e1")
+    yield tell(ev.CallFound, key=done, aim=ev.Aim.ANSWER, tool="look", content="x")
     yield tell(ev.CallRetired, key=done, outcome=ev.Outcome.DONE, content=[{"type": "text", "text": "x"}], size=30)
     yield tell(ev.CallSquashed, key=squashed, reason="the user spoke", on=(done,))
     yield tell(ev.CallAdmitted, key=doubtful)
