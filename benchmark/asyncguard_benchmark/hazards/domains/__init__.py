@@ -1,0 +1,1 @@
+"""The domains of the hazard suite; each module exports its `TOOLSET`."""

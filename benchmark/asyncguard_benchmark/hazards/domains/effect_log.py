@@ -1,0 +1,46 @@
+"""Effects of a service go to a log in its state: who repeats one is seen to have repeated it.
+
+Ids come from what was done, not from a counter: an extra effect does not shift the id of a later one.
+"""
+
+from typing import Any
+
+from asyncguard_benchmark.executors.content_ids import content_id
+from asyncguard_benchmark.executors.declarations import State
+from asyncguard_benchmark.executors.state_shapes import WORD, record, rows, table
+
+EFFECTS_SCHEMA = rows(record(tool=WORD, result=table({})))
+"""The schema of the log, oldest effect first."""
+
+
+def perform(state: State, tool: str, id_field: str, prefix: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Does something, again if it was done before, and tells what.
+
+    Args:
+        state: Holds the log under ``effects``.
+        tool: The tool that does it.
+        id_field: Name of the field of the result that holds the new id.
+        prefix: What ids begin with.
+        content: The other fields of the result.
+    """
+    taken = {entry["result"].get(id_field) for entry in state["effects"]}
+    result = {id_field: content_id(prefix, content, taken), **content}
+    state["effects"].append({"tool": tool, "result": result})
+    return dict(result)
+
+
+def probe(state: State, tool: str, **known: Any) -> dict[str, Any]:
+    """Whether `tool` has done what these fields of its result say, and the result of the first time."""
+    for entry in state["effects"]:
+        result = entry["result"]
+        if entry["tool"] == tool and all(result.get(name) == value for name, value in known.items()):
+            return {"happened": True, "result": dict(result)}
+    return {"happened": False, "result": None}
+
+
+def probed(returns: dict[str, Any]) -> dict[str, Any]:
+    """The schema of what a probe answers, from the schema of the effect's result."""
+    return record(
+        happened={"type": "boolean", "description": "Whether it was done."},
+        result={"anyOf": [returns, {"type": "null"}], "description": "What was answered then."},
+    )

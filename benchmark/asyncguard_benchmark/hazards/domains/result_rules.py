@@ -1,0 +1,89 @@
+"""What has to hold between the arguments of a call and its result.
+
+A rule judges only what it can read: where a field is missing or of another type, the schema has already said so.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from asyncguard_benchmark.executors.declarations import Invariant
+
+CLOSE = Fraction(1, 100)
+"""Numbers that were rounded to two decimals may differ by so much."""
+
+
+def echoes(argument: str, field: str) -> Invariant:
+    """The result speaks of what was asked: `field` repeats `argument`."""
+
+    def rule(arguments: Mapping[str, Any], result: Any) -> str | None:
+        said = _field(result, field)
+        if argument not in arguments or said is None or said == arguments[argument]:
+            return None
+        return f"{field} is not the {argument} that was asked for"
+
+    return rule
+
+
+def adds_up(total: str, parts: str, part: str = "") -> Invariant:
+    """`total` is the sum of the list `parts`, or of the field `part` of its items."""
+
+    def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
+        said, listed = number(result, total), _field(result, parts)
+        if said is None or not isinstance(listed, list):
+            return None
+        addends = [as_number(_field(item, part) if part else item) for item in listed]
+        known = [each for each in addends if each is not None]
+        if len(known) != len(addends) or abs(said - sum(known)) <= CLOSE:
+            return None
+        return f"{total} is not the sum of {parts}"
+
+    return rule
+
+
+def product(result_field: str, first: str, second: str) -> Invariant:
+    """`result_field` is the product of two other fields, rounded to two decimals."""
+
+    def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
+        said, left, right = (number(result, name) for name in (result_field, first, second))
+        if said is None or left is None or right is None or abs(said - left * right) <= CLOSE:
+            return None
+        return f"{result_field} is not {first} times {second}"
+
+    return rule
+
+
+def difference(result_field: str, first: str, second: str) -> Invariant:
+    """`result_field` is one field less another."""
+
+    def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
+        said, left, right = (number(result, name) for name in (result_field, first, second))
+        if said is None or left is None or right is None or abs(said - (left - right)) <= CLOSE:
+            return None
+        return f"{result_field} is not {first} less {second}"
+
+    return rule
+
+
+def not_above(lower: str, upper: str) -> Invariant:
+    """`lower` is at most `upper`."""
+
+    def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
+        low, high = number(result, lower), number(result, upper)
+        return f"{lower} is above {upper}" if low is not None and high is not None and low > high else None
+
+    return rule
+
+
+def number(result: Any, name: str) -> Fraction | None:
+    """The number that a field of a result holds, exactly as written; None if there is none."""
+    return as_number(_field(result, name))
+
+
+def as_number(value: Any) -> Fraction | None:
+    """A JSON number as the decimal that was written; None for anything else."""
+    return Fraction(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _field(result: Any, name: str) -> Any:
+    return result.get(name) if isinstance(result, Mapping) else None
