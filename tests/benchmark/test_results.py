@@ -2,14 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from asyncguard_benchmark.ablation.findings import write_findings
+from asyncguard_benchmark.ablation.findings import Findings, write_findings
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.report.results import results
-from tests.benchmark.builders_findings import findings
+from tests.benchmark.builders_findings import findings, study
 
 
 def test_every_agent_stands_in_every_table_that_speaks_of_it() -> None:
@@ -28,22 +29,64 @@ def test_figures_are_those_of_the_findings() -> None:
     found = findings("eager")
     part = results([found]).split("## Guards by delay\n")[1].split("\n## ")[0]
     lines = {tuple(cell.strip() for cell in line.split("|")[1:3]): line for line in part.splitlines() if "|" in line}
-    for study in found.studies:
-        line = lines[(study.setup.agent, study.setup.regime)]
+    for each in found.studies:
+        line = lines[(each.setup.agent, each.setup.regime)]
         for name in ("none", "all"):
-            arm = study.arm(name)
+            arm = each.arm(name)
             assert arm is not None
             assert arm.overall is not None
             assert f"| {arm.overall.value:.1f} |" in line
-        effect = study.effect("all", "none")
+        effect = each.effect("all", "none")
         assert effect is not None
         assert f"{effect.difference.value:+.1f}" in line
         assert f"| {effect.harm.value} |" in line
 
 
+def behind_the_middleware(*agents: str) -> Findings:
+    """The same ablation behind the other front end."""
+    whole = findings(*agents)
+    return replace(whole, studies=tuple(study(name, player="middleware") for name in agents), ensembles=())
+
+
+def section(text: str, title: str) -> str:
+    """One part of the document; empty if there is none."""
+    return text.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_front_ends_stand_side_by_side() -> None:
+    """A study behind the middleware is laid beside the one behind the graph that it shares everything else with."""
+    part = section(results([findings("eager", "confused"), behind_the_middleware("eager")]), "Both front ends")
+    assert "| eager | fixed1 | 4.0 | 4.0 | 88.0 | 88.0 | 92.0 | 92.0 |" in part
+    assert "confused" not in part
+
+
+def test_other_data_is_no_pair() -> None:
+    """Studies of other compositions or seeds are not laid side by side."""
+    usual, other = findings("eager"), behind_the_middleware("eager")
+    for settings in (replace(other.settings, data="another"), replace(other.settings, seeds=(1,))):
+        assert "Both front ends" not in results([usual, replace(other, settings=settings)])
+
+
+def test_a_study_behind_the_middleware_says_so() -> None:
+    """Two lines of one agent can be told apart in every table."""
+    part = section(results([findings("eager"), behind_the_middleware("eager")]), "Guards by delay")
+    assert part.count("| eager | fixed1 |") == part.count("| eager, middleware | fixed1 |") == 1
+
+
+def test_the_range_over_all_models_is_that_of_all_members() -> None:
+    """The first line of the personas spans all ensembles, and counts their members and the harmed ones."""
+    found = findings("eager")
+    one = found.ensembles[0]
+    other = replace(one, ensemble="persona:other", setup=replace(one.setup, agent="persona:other"), low=-3.0, harmful=2)
+    part = section(results([replace(found, ensembles=(one, other))]), "Personas")
+    assert "| all 2 models | fixed1 | all - none | -3.0 to +19.0 | - | 40 | 2 |" in part
+    assert "all 1 models" not in section(results([found]), "Personas")
+
+
 def test_tables_are_whole() -> None:
     """Every line of a table has as many cells as its head."""
-    for block in re.findall(r"(?:^\|.*\n)+", results([findings("eager")]), re.MULTILINE):
+    text = results([findings("eager"), behind_the_middleware("eager")])
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         widths = {line.count("|") for line in block.splitlines()}
         assert len(widths) == 1
 
