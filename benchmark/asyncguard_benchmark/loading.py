@@ -10,10 +10,12 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.executors.catalogue import TOOLSETS, toolset_of
+from asyncguard_benchmark.executors.catalogue import names_of, toolset_of
+from asyncguard_benchmark.hazards.faults import FAULT_SCHEMA, fault_from_json, fault_to_json
 from asyncguard_benchmark.scenario import (
     Category,
     Composition,
+    Domain,
     GoldCall,
     Kind,
     Narration,
@@ -59,7 +61,7 @@ _SUB_TASK = {
     "properties": {
         # The id is shown to agents between single quotes.
         "id": {"type": "string", "pattern": "^[A-Za-z0-9*_-]+$"},
-        "category": {"enum": [each.value for each in Category]},
+        "category": {"enum": [each.value for each in (*Category, *Domain)]},
         "query": {"type": "string", "minLength": 1},
         "narration": {"enum": [each.value for each in Narration]},
         "tools": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
@@ -75,6 +77,7 @@ _COMPOSITION = {
         "id": {"type": "string", "minLength": 1},
         "kind": {"enum": [each.value for each in Kind]},
         "sub_tasks": {"type": "array"},
+        "faults": {"type": "array", "items": FAULT_SCHEMA, "minItems": 1},
     },
     "required": ["id", "kind", "sub_tasks"],
     "additionalProperties": False,
@@ -111,8 +114,8 @@ def sub_task_from_json(value: Any, where: str) -> SubTask:
     check(value, _SUB_TASK, where)
     where = f"{where} ({value['id']})"
     try:
-        toolset = toolset_of(Category(value["category"]))
-        unknown = sorted(set(value["tools"]) - set(toolset.tools))
+        toolset = toolset_of(category_of(value["category"]))
+        unknown = sorted(set(value["tools"]) - names_of(toolset.category))
         if unknown:
             raise ValueError(f"category {value['category']} has no tools {unknown}")
         task = SubTask(
@@ -128,6 +131,15 @@ def sub_task_from_json(value: Any, where: str) -> SubTask:
         raise DataError(where, str(problem)) from problem
     check(value["initial_state"], toolset.state_schema, f"{where}.initial_state")
     return task
+
+
+def category_of(code: str) -> Category | Domain:
+    """The category or domain with this code.
+
+    Raises:
+        ValueError: there is none.
+    """
+    return Domain(code) if code in {each.value for each in Domain} else Category(code)
 
 
 def _gold_call(value: Mapping[str, Any]) -> GoldCall:
@@ -180,27 +192,30 @@ def composition_from_json(value: Any, where: str) -> Composition:
     check(value, _COMPOSITION, where)
     tasks = [sub_task_from_json(task, f"{where}.sub_tasks[{n}]") for n, task in enumerate(value["sub_tasks"])]
     try:
-        return Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tuple(tasks))
+        faults = tuple(fault_from_json(fault) for fault in value.get("faults", ()))
+        return Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tuple(tasks), faults=faults)
     except ValueError as problem:
         raise DataError(where, str(problem)) from problem
 
 
 def composition_to_json(composition: Composition) -> dict[str, Any]:
     """The inverse of `composition_from_json`."""
+    faults = [fault_to_json(fault) for fault in composition.faults]
     return {
         "id": composition.id,
         "kind": composition.kind.value,
         "sub_tasks": [sub_task_to_json(task) for task in composition.sub_tasks],
+        **({"faults": faults} if faults else {}),
     }
 
 
 def shipped_sub_tasks(split: Split = Split.MAIN) -> tuple[SubTask, ...]:
-    """All single tasks of a split that ship with the package, by category in the order of the catalogue.
+    """All single tasks of a split that ship with the package, by category; those of the hazard suite are apart.
 
     Raises:
         DataError: a file breaks the format, or two tasks share an id.
     """
-    tasks = tuple(task for category in TOOLSETS for task in category_sub_tasks(category, split))
+    tasks = tuple(task for category in Category for task in category_sub_tasks(category, split))
     by_id(tasks)
     return tasks
 
@@ -215,7 +230,7 @@ def category_sub_tasks(category: Category, split: Split = Split.MAIN) -> tuple[S
     kind = "tasks" if split is Split.MAIN else "wild"
     # "TP*" is no file name on every system.
     name = f"{kind}_{category.value.lower().replace('*', '_star')}.json"
-    tasks = tuple(sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(_read(name)))
+    tasks = tuple(sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(read_list(name)))
     by_id(tasks)
     return tasks
 
@@ -266,7 +281,12 @@ def by_id(tasks: Iterable[SubTask]) -> dict[str, SubTask]:
     return found
 
 
-def _read(name: str) -> list[Any]:
+def read_list(name: str) -> list[Any]:
+    """The JSON list in a data file of the package.
+
+    Raises:
+        DataError: the file cannot be read or holds something else.
+    """
     value = _read_json(name)
     check(value, {"type": "array"}, name)
     return list(value)

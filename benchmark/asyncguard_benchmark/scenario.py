@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from asyncguard_benchmark.hazards.faults import Fault
+
 
 class Category(StrEnum):
     """The paper's twelve kinds of sub-task."""
@@ -57,8 +59,10 @@ class Workflow(StrEnum):
 
 
 class Kind(StrEnum):
-    """Similar (one category) or cross (several), and how many sub-tasks."""
+    """Similar (one category) or cross (several categories), and how many sub-tasks."""
 
+    S1 = "S1"
+    """A single sub-task, as the hazard suite plays them."""
     S2 = "S2"
     C2 = "C2"
     S3 = "S3"
@@ -204,6 +208,8 @@ class Composition:
     id: str
     kind: Kind
     sub_tasks: tuple[SubTask, ...]
+    faults: tuple[Fault, ...] = ()
+    """What lets the agent down in it, none in a clean one."""
 
     def __post_init__(self) -> None:
         ids = self.task_ids
@@ -213,6 +219,10 @@ class Composition:
             raise ValueError(f"{self.kind} needs {self.kind.size} sub-tasks, not {len(ids)}")
         if (len({task.category for task in self.sub_tasks}) > 1) != self.kind.cross:
             raise ValueError(f"the categories do not fit {self.kind}")
+        for fault in self.faults:
+            task = self.sub_task(fault.task)
+            if task is None or fault.tool not in task.tools:
+                raise ValueError(f"a fault is put on {fault.tool!r} of {fault.task!r}, which is not in it")
 
     @property
     def task_ids(self) -> tuple[str, ...]:

@@ -1,6 +1,9 @@
-"""Which toolset belongs to which category. A new category is one file and one line here."""
+"""Which toolset belongs to which category or domain. A new one is one file and one line here."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from importlib import import_module
+from types import MappingProxyType
 
 from asyncguard_benchmark.executors import (
     box_office,
@@ -18,6 +21,7 @@ from asyncguard_benchmark.executors import (
 )
 from asyncguard_benchmark.executors.declarations import Tool
 from asyncguard_benchmark.executors.executor import Executor, Toolset
+from asyncguard_benchmark.hazards.common_tools import COMMON_NAMES, common_tools
 from asyncguard_benchmark.scenario import Category, Composition, Domain, SubTask
 
 TOOLSETS: Mapping[Category | Domain, Toolset] = {
@@ -39,22 +43,48 @@ TOOLSETS: Mapping[Category | Domain, Toolset] = {
 }
 
 
+_DOMAINS = {
+    Domain.LOGISTICS: "logistics",
+    Domain.ENERGY: "energy",
+    Domain.CLINIC: "clinic",
+    Domain.TREASURY: "treasury",
+    Domain.WAREHOUSE: "warehouse",
+    Domain.WEATHER: "weather",
+    Domain.RAIL: "rail",
+    Domain.LENDING: "lending",
+    Domain.FLEET: "fleet",
+}
+
+
 def toolset_of(category: Category | Domain) -> Toolset:
-    """The toolset of a category.
+    """The toolset of a category or domain.
 
     Raises:
-        ValueError: the category has no tools yet.
+        ValueError: it has no tools yet.
     """
-    found = TOOLSETS.get(category)
-    if found is None:
-        raise ValueError(f"there are no tools for category {category}")
-    return found
+    if isinstance(category, Domain):
+        found: Toolset = import_module(f"asyncguard_benchmark.hazards.domains.{_DOMAINS[category]}").TOOLSET
+        return found
+    return TOOLSETS[category]
 
 
-def tools_of(task: SubTask) -> dict[str, Tool]:
+def names_of(category: Category | Domain) -> set[str]:
+    """The tools that may be on an API list: of a domain, also those that all hazard tasks have."""
+    return {*toolset_of(category).tools, *(COMMON_NAMES if isinstance(category, Domain) else ())}
+
+
+def tools_of(task: SubTask) -> Mapping[str, Tool]:
     """The tools on the API list of a sub-task."""
-    tools = toolset_of(task.category).tools
-    return {name: tools[name] for name in task.tools}
+    return _tools(task.category, task.tools)
+
+
+@lru_cache(maxsize=4096)
+def _tools(category: Category | Domain, names: tuple[str, ...]) -> Mapping[str, Tool]:
+    """The API list; made once for each, as the tool that tells contracts is made for the list that it stands on."""
+    tools = toolset_of(category).tools
+    if isinstance(category, Domain):
+        tools = {**tools, **common_tools(tools[name] for name in names if name in tools)}
+    return MappingProxyType({name: tools[name] for name in names})
 
 
 def composition_tools(composition: Composition) -> dict[str, Tool]:

@@ -1,0 +1,26 @@
+"""What a tool accepts and answers while it runs, which need not be what it was declared to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard_benchmark.executors.declarations import Tool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contract:
+    """The live contract of one tool."""
+
+    parameters: Mapping[str, Any]
+    """JSON schema of the arguments."""
+    returns: Mapping[str, Any] | None
+    """JSON schema of the result; None if nobody ever wrote one down."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As `describe_tool` tells it."""
+        return {"parameters": dict(self.parameters), "returns": None if self.returns is None else dict(self.returns)}
+
+
+def declared(tool: Tool) -> Contract:
+    """The contract of a tool that has not drifted."""
+    return Contract(parameters=tool.parameters, returns=tool.remedies.returns)
