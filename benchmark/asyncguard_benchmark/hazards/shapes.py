@@ -16,6 +16,17 @@ def fields(schema: Schema | None, pointer: str = "") -> Iterator[tuple[str, Sche
         yield from fields(inner, place)
 
 
+def required_fields(schema: Schema | None) -> tuple[str, ...]:
+    """Pointers of the fields without which an object, or an object in it, is not valid."""
+    needed = schema or {}
+    return tuple(
+        place
+        for place, _ in fields(schema)
+        for above, name in [holder_of(place)]
+        if name in (field_at(schema, above) if above else needed).get("required", ())
+    )
+
+
 def is_number(schema: Schema) -> bool:
     """Whether a field holds a number, whole or not."""
     return schema.get("type") in ("number", "integer")
@@ -37,7 +48,7 @@ def changed(value: Any, pointer: str, change: Callable[[Any], Any]) -> Any:
 
 def renamed(value: Any, pointer: str, name: str) -> Any:
     """A copy in which the field at the pointer has another name and its old place; the value itself if it has none."""
-    above, old = _split(pointer)
+    above, old = holder_of(pointer)
 
     def rename(holder: Any) -> Any:
         if not isinstance(holder, Mapping) or old not in holder:
@@ -49,19 +60,19 @@ def renamed(value: Any, pointer: str, name: str) -> Any:
 
 def schema_changed(schema: Schema, pointer: str, change: Callable[[Schema], Schema]) -> dict[str, Any]:
     """A copy of a schema in which the field at the pointer into a value is declared otherwise."""
-    return dict(put(schema, _into_schema(pointer), change(field_at(schema, pointer))))
+    return dict(put(schema, into_schema(pointer), change(field_at(schema, pointer))))
 
 
 def schema_renamed(schema: Schema, pointer: str, name: str) -> dict[str, Any]:
     """A copy of a schema in which the field at the pointer into a value has another name."""
-    above, old = _split(pointer)
+    above, old = holder_of(pointer)
 
     def rename(holder: Schema) -> Schema:
         properties = {name if key == old else key: item for key, item in holder["properties"].items()}
         required = [name if key == old else key for key in holder.get("required", [])]
         return {**holder, "properties": properties, "required": required}
 
-    place = _into_schema(above)
+    place = into_schema(above)
     return dict(put(schema, place, rename(resolve(schema, place))))
 
 
@@ -75,7 +86,8 @@ def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _split(pointer: str) -> tuple[str, str]:
+def holder_of(pointer: str) -> tuple[str, str]:
+    """Pointer of the object that holds a field, and the name of the field."""
     *above, last = parts(pointer)
     place = ""
     for part in above:
@@ -83,7 +95,8 @@ def _split(pointer: str) -> tuple[str, str]:
     return place, last
 
 
-def _into_schema(pointer: str) -> str:
+def into_schema(pointer: str) -> str:
+    """Pointer into a schema to where it declares what a pointer into a value names."""
     place = ""
     for part in parts(pointer):
         place = child(child(place, "properties"), part)
