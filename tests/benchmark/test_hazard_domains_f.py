@@ -14,6 +14,7 @@ from asyncguard_benchmark.executors.executor import Executor, Toolset
 from asyncguard_benchmark.hazards.domains import treasury, warehouse, weather
 from asyncguard_benchmark.hazards.domains.questions import Question
 from asyncguard_benchmark.hazards.domains.result_rules import adds_up, difference, echoes, not_above, product
+from asyncguard_benchmark.hazards.tasks import load_hazard_tasks
 from asyncguard_benchmark.pointers import leaves, put, resolve
 from asyncguard_benchmark.quality import in_query
 from asyncguard_benchmark.scenario import Domain, Workflow
@@ -191,6 +192,11 @@ def test_a_domain_has_fifteen_different_tasks(domain: Domain) -> None:
         [json.dumps(task["initial_state"], sort_keys=True) for task in tasks],
     ):
         assert len(set(unique)) == 15
+
+
+def test_the_suite_loads_the_tasks_as_they_are(domain: Domain) -> None:
+    """API lists, states and gold calls fit the tools, and the last call submits the canonical answer."""
+    assert [task.id for task in load_hazard_tasks(domain)] == [task["id"] for task in _tasks_of(domain)]
 
 
 def test_states_and_results_satisfy_their_schemas(domain: Domain) -> None:

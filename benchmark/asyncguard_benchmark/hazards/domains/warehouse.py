@@ -17,8 +17,17 @@ from asyncguard_benchmark.executors.service_tools import reader, writer
 from asyncguard_benchmark.executors.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.hazards.domains.effect_log import EFFECTS_SCHEMA, perform, probe, probed
 from asyncguard_benchmark.hazards.domains.questions import Question
-from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several, tally
 from asyncguard_benchmark.hazards.domains.result_rules import adds_up, difference, echoes, product
+from asyncguard_benchmark.hazards.domains.warehouse_results import (
+    COMPARED,
+    ORDER_RESULT,
+    PICKUP_RESULT,
+    RECOUNT_RESULT,
+    RESERVATION_RESULT,
+    STOCK_RESULT,
+    TRANSPORTS,
+    WEIGHED,
+)
 from asyncguard_benchmark.scenario import Domain
 
 _STOCK = "warehouse:{task_id}:stock"
@@ -42,16 +51,6 @@ STATE_SCHEMA = record(
     slips=table(record(**_SHIPPING, cartons=rows(COUNT))),
     effects=EFFECTS_SCHEMA,
 )
-
-_ZONES = ("ambient", "chilled", "frozen", "secured", "outdoor")
-_ZONE_NAMES = {"room temperature": "ambient", "cold store": "chilled", "deep freeze": "frozen", "cage": "secured"}
-_TRANSPORTS = ("parcel", "pallet", "courier", "tanker", "collection")
-_TRANSPORT_NAMES = {
-    "parcel post": "parcel",
-    "palletised freight": "pallet",
-    "express": "courier",
-    "pick-up": "collection",
-}
 
 
 def _shelf(sku: str, where: dict[str, Any], pieces: dict[str, int], on_hand: int) -> Any:
@@ -168,66 +167,11 @@ _SHIPMENTS = Question(
     trusted="web_order",
 )
 
-_SKU = code("Number of the article.", "SKU-[0-9]{4}", ("article", "item_no"))
-_ORDER_ID = code("Number of the order.", "ORD-[0-9]{5}", ("order_no", "reference"))
-_TRANSPORT = one_of("How it is shipped.", _TRANSPORTS, _TRANSPORT_NAMES)
-_STOCK_RESULT = record(
-    sku=_SKU,
-    zone=one_of("Part of the warehouse.", _ZONES, _ZONE_NAMES),
-    bins=several(
-        "Where the pieces lie.",
-        record(
-            bin=code("Number of the bin.", "[A-Z][0-9]{2}"),
-            pieces=tally("Pieces in it.", 0, 8_000, unit="piece"),
-        ),
-    ),
-    on_hand=tally("Pieces in all bins.", 50, 8_000, unit="piece", aliases=("quantity_on_hand", "stock")),
-    counted_on=day("Day of the last count.", ("last_count", "as_of")),
-)
-_ORDER_RESULT = record(
-    order_id=_ORDER_ID,
-    sku=_SKU,
-    piece_kg=quantity("Weight of one piece.", 0.05, 40, unit="kg", aliases=("unit_weight",)),
-    transport=_TRANSPORT,
-    ship_by=day("Last day to ship.", ("dispatch_by", "ship_date")),
-    pieces=tally("Pieces ordered.", 5, 5_000, unit="piece", aliases=("quantity", "qty")),
-    weight_kg=quantity("Weight of all pieces.", 5, 5_000, unit="kg", aliases=("gross_weight", "total_weight_kg")),
-)
-_COMPARED = record(
-    wanted=tally("Pieces wanted.", 1, 10_000, unit="piece"),
-    available=tally("Pieces there.", 0, 10_000, unit="piece"),
-    balance=tally("Pieces left over, below zero if some are missing.", -10_000, 10_000, unit="piece"),
-    verdict=one_of("Whether there are enough.", ("enough", "even", "short"), {"sufficient": "enough", "exact": "even"}),
-)
-_WEIGHED = record(
-    weights=several("What was added.", quantity("A weight.", 5, 5_000, unit="kg")),
-    total_kg=quantity("Their sum.", 5, 20_000, unit="kg", aliases=("sum_kg", "gross_kg")),
-)
-_RESERVATION_RESULT = record(
-    reservation_id=code("Number of the reservation.", "RSV-[0-9]{5}", ("reservation_ref",)),
-    sku=_SKU,
-    pieces=tally("Pieces set aside.", 5, 8_000, unit="piece", aliases=("quantity",)),
-    order_id=_ORDER_ID,
-    held_until=day("Day until which they are kept.", ("expires_on",)),
-)
-_PICKUP_RESULT = record(
-    booking_id=code("Number of the booking.", "PUP-[0-9]{5}", ("booking_ref",)),
-    order_id=_ORDER_ID,
-    transport=_TRANSPORT,
-    weight_kg=quantity("Weight that was booked.", 5, 20_000, unit="kg", aliases=("booked_kg",)),
-    pickup_on=day("Day of the pick-up.", ("collected_on",)),
-)
-_RECOUNT_RESULT = record(
-    ticket_id=code("Number of the ticket.", "CNT-[0-9]{5}", ("ticket",)),
-    sku=_SKU,
-    recount_on=day("Day of the count.", ("scheduled_for",)),
-)
-
 
 def _tells_stock(name: str, description: str, run: Any, resource: str) -> Tool:
     (argument,) = _SHELVES.askable[name]
     remedies = Remedies(
-        returns=_STOCK_RESULT,
+        returns=STOCK_RESULT,
         fallbacks=_SHELVES.others(name),
         sources=_SHELVES.others(name),
         compared=("/on_hand", "/zone"),
@@ -242,7 +186,7 @@ def _tells_stock(name: str, description: str, run: Any, resource: str) -> Tool:
 def _tells_order(name: str, description: str, run: Any, resource: str) -> Tool:
     (argument,) = _SHIPMENTS.askable[name]
     remedies = Remedies(
-        returns=_ORDER_RESULT,
+        returns=ORDER_RESULT,
         fallbacks=_SHIPMENTS.others(name),
         sources=_SHIPMENTS.others(name),
         compared=("/sku", "/pieces", "/weight_kg", "/transport", "/ship_by"),
@@ -255,7 +199,7 @@ def _tells_order(name: str, description: str, run: Any, resource: str) -> Tool:
 
 _SKU_ARGUMENT = text("Number of the article, as SKU-0000.")
 _ORDER_ARGUMENT = text("Number of the order, as ORD-00000.")
-_TRANSPORT_ARGUMENT = choice("How to ship.", _TRANSPORTS)
+_TRANSPORT_ARGUMENT = choice("How to ship.", TRANSPORTS)
 _KILOGRAMS = {**amount("Kilograms."), "unit": "kg"}
 
 _CALCULATING = (
@@ -268,7 +212,7 @@ _CALCULATING = (
             wanted=whole("Pieces wanted.", unit="piece"),
             available=whole("Pieces there.", unit="piece"),
         ),
-        remedies=Remedies(returns=_COMPARED, invariants=(difference("balance", "available", "wanted"),)),
+        remedies=Remedies(returns=COMPARED, invariants=(difference("balance", "available", "wanted"),)),
     ),
     replace(
         reader(
@@ -278,7 +222,7 @@ _CALCULATING = (
             (),
             weights={"type": "array", "items": _KILOGRAMS, "minItems": 1, "maxItems": 50, "description": "Weights."},
         ),
-        remedies=Remedies(returns=_WEIGHED, invariants=(adds_up("total_kg", "weights"),)),
+        remedies=Remedies(returns=WEIGHED, invariants=(adds_up("total_kg", "weights"),)),
     ),
 )
 _HANDLING = (
@@ -294,7 +238,7 @@ _HANDLING = (
             order_id=_ORDER_ARGUMENT,
         ),
         remedies=Remedies(
-            returns=_RESERVATION_RESULT,
+            returns=RESERVATION_RESULT,
             probe="find_reservation",
             invariants=(echoes("sku", "sku"), echoes("order_id", "order_id")),
         ),
@@ -308,7 +252,7 @@ _HANDLING = (
             sku=_SKU_ARGUMENT,
             order_id=_ORDER_ARGUMENT,
         ),
-        remedies=Remedies(returns=probed(_RESERVATION_RESULT)),
+        remedies=Remedies(returns=probed(RESERVATION_RESULT)),
     ),
     replace(
         writer(
@@ -321,7 +265,7 @@ _HANDLING = (
             transport=_TRANSPORT_ARGUMENT,
             weight_kg=_KILOGRAMS,
         ),
-        remedies=Remedies(returns=_PICKUP_RESULT, probe="find_pickup", invariants=(echoes("order_id", "order_id"),)),
+        remedies=Remedies(returns=PICKUP_RESULT, probe="find_pickup", invariants=(echoes("order_id", "order_id"),)),
     ),
     replace(
         reader(
@@ -332,7 +276,7 @@ _HANDLING = (
             order_id=_ORDER_ARGUMENT,
             transport=_TRANSPORT_ARGUMENT,
         ),
-        remedies=Remedies(returns=probed(_PICKUP_RESULT)),
+        remedies=Remedies(returns=probed(PICKUP_RESULT)),
     ),
     replace(
         writer(
@@ -343,7 +287,7 @@ _HANDLING = (
             (_EFFECTS,),
             sku=_SKU_ARGUMENT,
         ),
-        remedies=Remedies(returns=_RECOUNT_RESULT, invariants=(echoes("sku", "sku"),)),
+        remedies=Remedies(returns=RECOUNT_RESULT, invariants=(echoes("sku", "sku"),)),
     ),
 )
 

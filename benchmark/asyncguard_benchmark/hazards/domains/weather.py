@@ -16,8 +16,17 @@ from asyncguard_benchmark.executors.service_tools import reader, writer
 from asyncguard_benchmark.executors.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.hazards.domains.effect_log import EFFECTS_SCHEMA, perform, probe, probed
 from asyncguard_benchmark.hazards.domains.questions import Question
-from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several
 from asyncguard_benchmark.hazards.domains.result_rules import adds_up, difference, echoes, not_above
+from asyncguard_benchmark.hazards.domains.weather_results import (
+    DEFICIT_RESULT,
+    FIELD_RESULT,
+    FORECAST_RESULT,
+    LOGGED,
+    OUTLOOKS,
+    RAIN_RESULT,
+    RUN_RESULT,
+    WARNING_RESULT,
+)
 from asyncguard_benchmark.scenario import Domain
 
 _STATIONS = "weather:{task_id}:stations"
@@ -32,7 +41,7 @@ _CALENDAR = "weather:{task_id}:calendar"
 
 _TIP = Fraction(1, 5)
 """Millimetres of rain in one tip of a gauge's bucket."""
-_SKY = {"low_c": NUMBER, "high_c": NUMBER, "wind_kmh": NUMBER, "outlook": WORD, "issued_on": WORD}
+_SKY = {"low_c": NUMBER, "high_c": NUMBER, "wind_kmh": NUMBER, "sunshine_h": NUMBER, "outlook": WORD, "issued_on": WORD}
 STATE_SCHEMA = record(
     next_slot=WORD,
     stations=table(table(record(readings=rows(NUMBER), sum=NUMBER))),
@@ -45,10 +54,6 @@ STATE_SCHEMA = record(
     effects=EFFECTS_SCHEMA,
 )
 
-_OUTLOOKS = ("sunny", "cloudy", "showers", "storm", "snow", "fog")
-_OUTLOOK_NAMES = {"clear": "sunny", "overcast": "cloudy", "scattered showers": "showers", "gale": "storm"}
-_CROPS = ("maize", "potato", "barley", "beet", "hops")
-_CROP_NAMES = {"corn": "maize", "potatoes": "potato", "sugar beet": "beet"}
 _DAY_PATTERN = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
@@ -161,57 +166,6 @@ _FORECASTS = Question(
     trusted="local_forecast",
 )
 
-_PLACE = code("Code of the place.", "PL-[0-9]{3}", ("station", "location_code"))
-_FIELD = code("Code of the field.", "F-[0-9]{2}", ("parcel", "plot"))
-_DAY = day("Day that is spoken of.", ("date",))
-_OUTLOOK = one_of("Weather of the day.", _OUTLOOKS, _OUTLOOK_NAMES)
-_RAIN_RESULT = record(
-    place=_PLACE,
-    day=_DAY,
-    readings=several("Rain in each quarter of the day.", quantity("Rain of a quarter.", 0, 120, unit="mm")),
-    rain_mm=quantity("Rain of the whole day.", 0.2, 120, unit="mm", aliases=("precipitation", "rainfall_mm")),
-)
-_FORECAST_RESULT = record(
-    place=_PLACE,
-    day=_DAY,
-    low_c=quantity("Lowest temperature.", -40, 45, unit="°C", aliases=("min_temperature", "tmin")),
-    high_c=quantity("Highest temperature.", -30, 50, unit="°C", aliases=("max_temperature", "tmax")),
-    wind_kmh=quantity("Strongest wind.", 1, 220, unit="km/h", aliases=("gusts", "wind_speed")),
-    outlook=_OUTLOOK,
-    issued_on=day("Day on which the forecast was made.", ("run_date", "published")),
-)
-_FIELD_RESULT = record(
-    field=_FIELD,
-    place=_PLACE,
-    crop=one_of("What grows there.", _CROPS, _CROP_NAMES),
-    demand_mm=quantity("Water that the crop needs now.", 4, 150, unit="mm", aliases=("water_demand", "need_mm")),
-    sown_on=day("Day of sowing.", ("planted_on",)),
-)
-_DEFICIT_RESULT = record(
-    demand_mm=quantity("Water that is needed.", 4, 150, unit="mm"),
-    rains_mm=several("Rain that fell.", quantity("One amount of rain.", 0, 120, unit="mm")),
-    rain_mm=quantity("All the rain together.", 0, 400, unit="mm", aliases=("rain_total",)),
-    deficit_mm=quantity("Water that is missing, below zero if there is too much.", -400, 150, unit="mm"),
-    advice=one_of("What to do.", ("irrigate", "wait"), {"water": "irrigate", "hold": "wait"}),
-)
-_RUN_RESULT = record(
-    run_id=code("Number of the run.", "RUN-[0-9]{5}", ("run_ref",)),
-    field=_FIELD,
-    water_mm=quantity("Water that is given.", 0.2, 150, unit="mm", aliases=("applied_mm",)),
-    starts_on=day("Day on which it starts.", ("start_date",)),
-)
-_WARNING_RESULT = record(
-    warning_id=code("Number of the warning.", "WRN-[0-9]{5}", ("warning_ref", "alert_id")),
-    place=_PLACE,
-    outlook=_OUTLOOK,
-    day=_DAY,
-)
-_LOGGED = record(
-    entry_id=code("Number of the entry.", "OBS-[0-9]{5}", ("entry_ref",)),
-    place=_PLACE,
-    rain_mm=quantity("Rain that was entered.", 0.2, 400, unit="mm", aliases=("precipitation",)),
-)
-
 _PLACE_ARGUMENT = text("Code of the place, as PL-000.")
 _DAY_ARGUMENT = text("Day, as 2026-01-31.", pattern=_DAY_PATTERN)
 _FIELD_ARGUMENT = text("Code of the field, as F-00.")
@@ -222,7 +176,7 @@ _RAIN_ARGUMENT = {"type": "number", "minimum": 0, "description": "Millimetres of
 def _tells_rain(name: str, description: str, run: Any, resource: str) -> Tool:
     place, on = _RAINS.askable[name]
     remedies = Remedies(
-        returns=_RAIN_RESULT,
+        returns=RAIN_RESULT,
         fallbacks=_RAINS.others(name),
         sources=_RAINS.others(name),
         compared=("/rain_mm",),
@@ -236,10 +190,10 @@ def _tells_rain(name: str, description: str, run: Any, resource: str) -> Tool:
 def _tells_forecast(name: str, description: str, run: Any, resource: str) -> Tool:
     place, on = _FORECASTS.askable[name]
     remedies = Remedies(
-        returns=_FORECAST_RESULT,
+        returns=FORECAST_RESULT,
         fallbacks=_FORECASTS.others(name),
         sources=_FORECASTS.others(name),
-        compared=("/low_c", "/high_c", "/wind_kmh", "/outlook"),
+        compared=("/low_c", "/high_c", "/wind_kmh", "/sunshine_h", "/outlook"),
         dated="/issued_on",
         invariants=(not_above("low_c", "high_c"), echoes(place, "place"), echoes(on, "day")),
     )
@@ -256,7 +210,7 @@ _FARMING = (
             (_FIELDS,),
             field=_FIELD_ARGUMENT,
         ),
-        remedies=Remedies(returns=_FIELD_RESULT, invariants=(echoes("field", "field"),)),
+        remedies=Remedies(returns=FIELD_RESULT, invariants=(echoes("field", "field"),)),
     ),
     replace(
         reader(
@@ -268,7 +222,7 @@ _FARMING = (
             rains_mm={"type": "array", "items": _RAIN_ARGUMENT, "minItems": 1, "maxItems": 50, "description": "Rain."},
         ),
         remedies=Remedies(
-            returns=_DEFICIT_RESULT,
+            returns=DEFICIT_RESULT,
             invariants=(adds_up("rain_mm", "rains_mm"), difference("deficit_mm", "demand_mm", "rain_mm")),
         ),
     ),
@@ -282,7 +236,7 @@ _FARMING = (
             field=_FIELD_ARGUMENT,
             water_mm=_MILLIMETRES,
         ),
-        remedies=Remedies(returns=_RUN_RESULT, probe="find_valve_run", invariants=(echoes("field", "field"),)),
+        remedies=Remedies(returns=RUN_RESULT, probe="find_valve_run", invariants=(echoes("field", "field"),)),
     ),
     replace(
         reader(
@@ -293,7 +247,7 @@ _FARMING = (
             field=_FIELD_ARGUMENT,
             water_mm=_MILLIMETRES,
         ),
-        remedies=Remedies(returns=probed(_RUN_RESULT)),
+        remedies=Remedies(returns=probed(RUN_RESULT)),
     ),
 )
 _TELLING = (
@@ -305,11 +259,11 @@ _TELLING = (
             (_STATIONS, _EFFECTS),
             (_EFFECTS,),
             place=_PLACE_ARGUMENT,
-            outlook=choice("What to warn of.", _OUTLOOKS),
+            outlook=choice("What to warn of.", OUTLOOKS),
             day=_DAY_ARGUMENT,
         ),
         remedies=Remedies(
-            returns=_WARNING_RESULT,
+            returns=WARNING_RESULT,
             probe="find_warning",
             invariants=(echoes("place", "place"), echoes("day", "day")),
         ),
@@ -323,7 +277,7 @@ _TELLING = (
             place=_PLACE_ARGUMENT,
             day=_DAY_ARGUMENT,
         ),
-        remedies=Remedies(returns=probed(_WARNING_RESULT)),
+        remedies=Remedies(returns=probed(WARNING_RESULT)),
     ),
     replace(
         writer(
@@ -335,7 +289,7 @@ _TELLING = (
             place=_PLACE_ARGUMENT,
             rain_mm=_MILLIMETRES,
         ),
-        remedies=Remedies(returns=_LOGGED, invariants=(echoes("place", "place"),)),
+        remedies=Remedies(returns=LOGGED, invariants=(echoes("place", "place"),)),
     ),
 )
 
