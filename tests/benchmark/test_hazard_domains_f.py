@@ -7,6 +7,8 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
 from asyncguard_benchmark.executors.declarations import Alternative, Effect, Tool
@@ -423,6 +425,27 @@ def test_rules_of_results_judge_only_what_they_can_read() -> None:
         {"a": domain},
     )
     assert [rule({}, result) for rule in rules for result in odd] == [None] * (len(rules) * len(odd))
+
+
+@settings(max_examples=60)
+@given(cents=st.lists(st.integers(0, 3_000_000), min_size=1, max_size=12), off=st.integers(2, 10**6))
+def test_a_sum_holds_to_the_cent(cents: list[int], off: int) -> None:
+    """Binary fractions raise no false alarm, and a total that is two cents off is found."""
+    rule = adds_up("total", "parts")
+    parts = [part / 100 for part in cents]
+    assert rule({}, {"total": sum(cents) / 100, "parts": parts}) is None
+    assert rule({}, {"total": (sum(cents) + off) / 100, "parts": parts}) is not None
+    assert rule({}, {"total": (sum(cents) - off) / 100, "parts": parts}) is not None
+
+
+def test_asking_another_tool_and_back_gives_the_same_arguments(domain: Domain) -> None:
+    """Between any two tools that stand in for each other, also where they share a name for different things."""
+    tools = TOOLSETS[domain].tools
+    for tool in tools.values():
+        asked = {name: f"value of {name}" for name in tool.parameters["properties"]}
+        for other in tool.remedies.sources:
+            (back,) = (each for each in tools[other.tool].remedies.sources if each.tool == tool.name)
+            assert _translated(back, _translated(other, asked)) == asked
 
 
 def test_a_question_is_declared_with_equal_arguments_and_a_known_authority() -> None:
