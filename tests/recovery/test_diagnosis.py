@@ -116,6 +116,13 @@ def test_no_refusals(name: str) -> None:
     assert not refused(_raised(NO_REFUSALS[name]))
 
 
+def test_a_status_says_more_than_the_class_that_carries_it() -> None:
+    """A client may wrap every bad answer into its validation error."""
+    mro = ("jsonschema.exceptions.ValidationError",)
+    assert refused(_failed(mro=mro))
+    assert not refused(_failed(mro=mro, status=403))
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
