@@ -333,3 +333,19 @@ def test_declarations_are_closed_and_say_what_they_hold(domain: str) -> None:
     assert {type(field["aliases"]) for field in fields if "aliases" in field} == {list, dict}
     effects = [tool for _, tool in tools if tool.effect is not Effect.PURE]
     assert Counter(tool.remedies.probe is None for tool in effects) == {False: 2, True: 1}
+
+
+@each_domain
+def test_no_two_fields_of_a_result_share_a_name(domain: str) -> None:
+    """Other names of a field are no names of its neighbours; other spellings of a word mean one of its values."""
+    for name, tool in tools_of(domain):
+        fields = (tool.remedies.returns or {})["properties"]
+        listed = [
+            other for field in fields.values() if isinstance(field.get("aliases"), list) for other in field["aliases"]
+        ]
+        assert len({*listed, *fields}) == len(listed) + len(fields), name
+        for field in fields.values():
+            spellings = field.get("aliases")
+            if isinstance(spellings, dict):
+                assert set(spellings.values()) <= set(field["enum"])
+                assert not {spelling.lower() for spelling in spellings} & set(field["enum"])
