@@ -370,14 +370,24 @@ def _workflow(gold: tuple[GoldCall, ...]) -> Workflow:
     return Workflow.PARALLEL if not any(call.needs() for call in independent) else Workflow.MIXED
 
 
-def test_api_lists_hold_what_recovery_needs_and_a_few_distractors(domain: Domain) -> None:
-    """Siblings and probes of the gold tools, the common tools, and one to three others; no query names a tool."""
+def test_api_lists_are_complete_and_have_a_few_distractors(domain: Domain) -> None:
+    """All that a listed tool declares is listed, too; one to three have nothing to do with the task."""
     for run in runs(domain):
-        task = run.task.sub_task
-        needed = {call.tool.name for call in run.calls}
-        for call in run.calls:
-            needed |= {other.tool for other in siblings(call.tool)}
-            needed |= {call.tool.remedies.probe} if call.tool.remedies.probe else set()
-        assert needed | COMMON <= set(task.tools)
-        assert 1 <= len(set(task.tools) - needed - COMMON) <= 3
-        assert not any(name in task.query or name.replace("_", " ") in task.query for name in task.tools)
+        listed = set(run.task.sub_task.tools) - COMMON
+        needed = _with_all_they_declare(run.tools, {call.tool.name for call in run.calls})
+        assert needed <= listed
+        assert _with_all_they_declare(run.tools, listed) == listed
+        assert 1 <= len(listed - needed) <= 3
+        assert set(run.task.sub_task.tools) >= COMMON
+        query = run.task.sub_task.query
+        assert not any(name in query or name.replace("_", " ") in query for name in listed)
+
+
+def _with_all_they_declare(tools: Mapping[str, Tool], names: set[str]) -> set[str]:
+    found, todo = set(names), list(names)
+    while todo:
+        tool = tools[todo.pop()]
+        declared = {other.tool for other in siblings(tool)} | ({tool.remedies.probe} if tool.remedies.probe else set())
+        todo += declared - found
+        found |= declared
+    return found

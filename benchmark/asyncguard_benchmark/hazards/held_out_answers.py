@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, ROUND_UP, Decimal
 from typing import Any, ClassVar
 
 from typing_extensions import override
@@ -177,11 +177,14 @@ _STEPS = tuple(Decimal(text) for text in ("0.1", "0.5", "1", "5", "10", "50", "1
 
 
 def _roundings(value: Decimal, schema: Schema) -> list[Decimal]:
-    """What a number is rounded to, from fine to coarse, each once; inside its limits, never itself."""
+    """What a number is rounded to, from fine to coarse, each once; inside its limits, never itself.
+
+    Where nothing else is inside (2 of at least 1), it is rounded up; zero is zero however it is rounded.
+    """
     low, high = (Decimal(str(schema.get(key, default))) for key, default in (("minimum", "-1e9"), ("maximum", "1e9")))
-    found: list[Decimal] = []
-    for step in _STEPS:
-        other = (value / step).quantize(Decimal(1), rounding=ROUND_HALF_UP) * step
-        if other != value and low <= other <= high and other not in found:
-            found.append(other)
-    return found
+    for direction in (ROUND_HALF_UP, ROUND_UP):
+        tried = [(value / step).quantize(Decimal(1), rounding=direction) * step for step in _STEPS]
+        found = [other for other in dict.fromkeys(tried) if other != value and low <= other <= high]
+        if found:
+            return found
+    return []
