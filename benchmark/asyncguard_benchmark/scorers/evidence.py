@@ -11,7 +11,9 @@ from typing import Any
 
 from asyncguard_benchmark.environment import CallRecord
 from asyncguard_benchmark.episode import Episode
-from asyncguard_benchmark.executors.catalogue import fresh_executor, tools_of
+from asyncguard_benchmark.executors.catalogue import tools_of
+from asyncguard_benchmark.hazards.faults import Fault
+from asyncguard_benchmark.hazards.pipeline import Pipeline
 from asyncguard_benchmark.scenario import GoldCall, SubTask
 from asyncguard_benchmark.scorers.canonical import CanonicalCall, canonical
 
@@ -36,14 +38,14 @@ class Evidence:
     made: Replay
 
 
-def replay(task: SubTask, calls: Sequence[GoldCall | CallRecord]) -> Replay:
-    """Executes calls on a fresh executor."""
-    executor, tools = fresh_executor(task), tools_of(task)
-    results = tuple(executor.call(call.tool, call.arguments) for call in calls)
+def replay(task: SubTask, calls: Sequence[GoldCall | CallRecord], faults: Sequence[Fault] = ()) -> Replay:
+    """Executes calls on fresh tools, which have the same faults as those of the run: faults are deterministic, too."""
+    pipeline, tools = Pipeline(task, faults), tools_of(task)
+    results = tuple(pipeline.call(n, call.tool, call.arguments).text for n, call in enumerate(calls))
     return Replay(
         calls=tuple(canonical(call.tool, call.arguments, tools) for call in calls),
         results=results,
-        state=executor.public_state(),
+        state=pipeline.public_state(),
     )
 
 
@@ -70,5 +72,6 @@ def evidence_of(episode: Episode) -> tuple[Evidence, ...]:
     found = []
     for task in episode.composition.sub_tasks:
         records = episode.calls_of(task.id)
-        found.append(Evidence(task=task, records=records, gold=_gold(_Task(task)), made=replay(task, records)))
+        made = replay(task, records, episode.composition.faults)
+        found.append(Evidence(task=task, records=records, gold=_gold(_Task(task)), made=made))
     return tuple(found)
