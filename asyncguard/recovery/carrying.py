@@ -74,7 +74,7 @@ class _Carrier:
         return self._fields(value, here, there)
 
     def _fields(self, value: Any, source: Mapping[str, Any], target: Mapping[str, Any]) -> Any:
-        sources, targets = leaves(source, target), leaves(target, source)
+        sources, targets = leaves(source, {} if self.filling else target), leaves(target, {})
         pairs = match_leaves(sources, targets, careful=self.filling)
         if pairs is None:
             raise _Stuck

@@ -80,7 +80,7 @@ Link = Callable[[Leaf, Leaf], bool]
 def leaves(schema: Mapping[str, Any], other: Mapping[str, Any]) -> list[Leaf]:
     """The fields of a contract, those of nested objects in their place.
 
-    An object is a leaf where the other contract has a plain value under the same name: it wraps that value.
+    An object is a leaf where ``other`` has a plain value under the same name: it wraps that value.
     """
     found = list(_leaves(schema, other, ()))
     return [Leaf(path=path, schema=form, position=position) for position, (path, form) in enumerate(found)]
@@ -108,7 +108,7 @@ def match_leaves(source: list[Leaf], target: list[Leaf], *, careful: bool) -> di
     Returns:
         ``None`` if the contracts contradict each other: fields that changed places under their old names.
     """
-    if _exchanged(source, target):
+    if exchanged(source, target):
         return None
     names = {leaf.path for leaf in target}
     found = {leaf.path: leaf.path for leaf in source if leaf.path in names}
@@ -130,8 +130,8 @@ def _match(link: Link, source: list[Leaf], target: list[Leaf], found: dict[Path,
             found[one.path] = other.path
 
 
-def _exchanged(source: list[Leaf], target: list[Leaf]) -> bool:
-    """Whether a field is now described as another one was."""
+def exchanged(source: list[Leaf], target: list[Leaf]) -> bool:
+    """Whether a field is now described as another one was: then its old name may mean the other."""
     described = {leaf.path: folded(leaf.description) for leaf in source if leaf.description}
     for leaf in target:
         text = folded(leaf.description) if leaf.description else ""

@@ -13,7 +13,7 @@ from asyncguard.recovery.carrying import Carried, carry
 from asyncguard.recovery.inspection import Answer, declared_value
 from asyncguard.recovery.mending import mend
 from asyncguard.recovery.naming import conflicts
-from asyncguard.recovery.rebinding import same_contract
+from asyncguard.recovery.rebinding import descriptions_exchanged, same_contract
 from asyncguard.recovery.scalars import Where
 from asyncguard.recovery.shapes import shape_of
 
@@ -41,6 +41,8 @@ def normalise(answer: Answer, declared: Mapping[str, Any], live: Mapping[str, An
         the declared schema. Nothing is filled in: each value of the outcome is one of the answer's, in another
         spelling or another unit where ``changes`` says so. Without a live contract, an outcome is normalised to itself.
     """
+    if live is not None and descriptions_exchanged(declared, live):
+        return None
     if live is None or same_contract(declared, live):
         return _mended(answer, declared)
     if (read := _mended(answer, live)) is not None:

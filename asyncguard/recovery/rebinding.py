@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.recovery.carrying import carry
+from asyncguard.recovery.matching import exchanged, leaves
 from asyncguard.recovery.shapes import expanded, shape_of
 
 _IGNORED = frozenset(
@@ -42,11 +43,16 @@ def rebind(arguments: Mapping[str, Any], declared: Mapping[str, Any], live: Mapp
     if not shape_of(declared).fits(given):
         return None
     if same_contract(declared, live):
-        return Rebound(arguments=given, changes=())
+        return None if descriptions_exchanged(declared, live) else Rebound(arguments=given, changes=())
     carried = carry(given, declared, live, filling=True)
     if carried is None or not isinstance(carried.value, dict) or not shape_of(live).fits(carried.value):
         return None
     return Rebound(arguments=carried.value, changes=carried.changes)
+
+
+def descriptions_exchanged(declared: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
+    """Whether a field is described as another one was declared."""
+    return exchanged(leaves(expanded(declared), {}), leaves(expanded(live), {}))
 
 
 def same_contract(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
