@@ -139,11 +139,11 @@ class ArgumentAdded(ArgumentDrift):
 
 _ADDED: Mapping[int, Mapping[str, Schema]] = {
     1: {"api_version": {"type": "string", "default": "2", "description": "Version of the interface."}},
-    2: {"consumer": {"type": "string", "enum": ["assistant"], "description": "Kind of caller."}},
+    2: {"consumer": {"type": "string", "const": "assistant", "description": "Kind of caller."}},
     3: {
         "api_version": {"type": "integer", "const": 3},
         "options": {
-            **closed({"dry_run": {"type": "boolean"}}),
+            **closed({"dry_run": {"type": "boolean", "default": False}}),
             "default": {"dry_run": False},
             "description": "How the call is handled.",
         },
