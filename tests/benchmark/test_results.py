@@ -98,6 +98,21 @@ def test_the_range_over_all_models_is_that_of_all_members() -> None:
     assert "all 1 models" not in section(results([found]), "Personas")
 
 
+def test_the_range_over_all_personas_stands_at_every_rate_of_compliance() -> None:
+    """The first line spans all sweeps, harm included; one sweep has no range."""
+    found = findings("eager")
+    (sweep,) = found.compliance
+    worse = tuple(
+        replace(point, difference=replace(point.difference, value=point.difference.value - 15))
+        for point in sweep.points
+    )
+    part = section(results([replace(found, compliance=(sweep, replace(sweep, points=worse)))]), "Compliance")
+    assert (
+        "| all 2 personas | -15.0 to +0.0 | -5.0 to +10.0 | +5.0 to +20.0 | +15.0 to +30.0 | +25.0 to +40.0 |" in part
+    )
+    assert "all 1 personas" not in section(results([found]), "Compliance")
+
+
 def test_tables_are_whole() -> None:
     """Every line of a table has as many cells as its head."""
     text = results([findings("eager"), behind_the_middleware("eager")])

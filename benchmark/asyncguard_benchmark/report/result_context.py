@@ -137,12 +137,19 @@ def _every_model(effects: Sequence[EnsembleEffect]) -> Line:
 
 def compliance(found: Sequence[Findings]) -> Part:
     """Effects by the share of refusals heeded."""
+    sweeps = [sweep for each in found for sweep in each.compliance]
     lines: list[Line] = [
-        (name_of(sweep.setup), *(span(point.difference, signed=True) for point in sweep.points))
-        for each in found
-        for sweep in each.compliance
+        (name_of(sweep.setup), *(span(point.difference, signed=True) for point in sweep.points)) for sweep in sweeps
     ]
-    rates = next((sweep.points for each in found for sweep in each.compliance), ())
+    if len(sweeps) > 1:
+        columns = zip(*([point.difference.value for point in sweep.points] for sweep in sweeps), strict=True)
+        ranges = (f"{min(values):+.1f} to {max(values):+.1f}" for values in columns)
+        lines.insert(0, (f"all {len(sweeps)} personas", *ranges))
+    rates = sweeps[0].points if sweeps else ()
     heads = ("persona", *(f"{point.compliance:g}" for point in rates))
-    text = "all - none, by the share of refusals that the agent heeds. Nothing published tells that share."
+    text = (
+        "all - none, by the share of refusals that the agent heeds. Nothing published tells that share. A persona "
+        "corrects a call after an error of the tool that it has noticed, whatever the share; where it ignores refusals "
+        "it is worse off for being refused what the tool would have refused, too."
+    )
     return "Compliance", text, heads, lines
