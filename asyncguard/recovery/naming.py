@@ -135,8 +135,9 @@ def unit_owner(key: str) -> str | None:
 
 
 def _is_ours(text: str, declared: str | None, *, alone: bool) -> bool:
-    if alone or declared is None:
+    if declared is None:
         return alone
+    # "unit" may be a ward or a flat: only what could stand in place of the declared unit speaks of it.
     unit, named = unit_named(declared), unit_named(text)
     return unit is not None and named is not None and kindred(unit, named)
 

@@ -109,6 +109,14 @@ def test_another_unit_in_the_answer_is_seen(beside: dict[str, Any]) -> None:
     assert AnomalyKind.UNIT in kinds
 
 
+def test_a_field_that_is_called_unit_may_be_a_ward() -> None:
+    """A declared field whose text is no unit of the kind is no anomaly, even beside a single number."""
+    fields = {"dose": {"type": "number", "unit": "mg"}, "unit": {"type": "string"}}
+    spec = ToolSpec(name="dose", result_schema={"type": "object", "properties": fields})
+    assert [found({"dose": 5, "unit": unit}, spec) for unit in ("cardiology", "C", "mg")] == [[], [], []]
+    assert found({"dose": 5, "unit": "g"}, spec) == [(AnomalyKind.UNIT, "/dose")]
+
+
 @pytest.mark.parametrize(
     "beside", [{"currency": "eur"}, {"currency": "euros"}, {"weight_unit": "kilograms"}, {"unit": "kg"}, {"unit": "km"}]
 )
