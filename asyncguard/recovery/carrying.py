@@ -71,7 +71,21 @@ class _Carrier:
             if len(value) > _MAX_LIST:
                 raise _Stuck
             return [self.whole(item, main_form(here.get("items")), main_form(there.get("items"))) for item in value]
+        if isinstance(value, list) and "object" in kinds(there) and "array" not in kinds(there):
+            if len(value) != 1:
+                raise _Stuck
+            self._say("took the only item of a list")
+            return self.whole(value[0], main_form(here.get("items")), there)
+        if isinstance(value, Mapping) and "array" in kinds(there) and "object" not in kinds(there):
+            return self._listed(value, here, there)
         return self._fields(value, here, there)
+
+    def _listed(self, value: Mapping[str, Any], here: Mapping[str, Any], there: Mapping[str, Any]) -> Any:
+        """A list out of an object: the one list in it, or the object as the only item."""
+        if any("array" in leaf.kinds for leaf in leaves(here, {})):
+            return self._fields(value, here, there)
+        self._say("made a list of the only item")
+        return [self.whole(value, here, main_form(there.get("items")))]
 
     def _fields(self, value: Any, source: Mapping[str, Any], target: Mapping[str, Any]) -> Any:
         sources, targets = leaves(source, {} if self.filling else target), leaves(target, {})

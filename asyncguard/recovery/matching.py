@@ -45,9 +45,14 @@ class Leaf:
         return " ".join(str(self.schema[key]) for key in ("title", "description") if self.schema.get(key))
 
     @property
+    def kinds(self) -> frozenset[str]:
+        """JSON types that it admits."""
+        return kinds(self.schema)
+
+    @property
     def is_number(self) -> bool:
         """Whether it may hold a number."""
-        return not kinds(self.schema).isdisjoint({"number", "integer"})
+        return not self.kinds.isdisjoint({"number", "integer"})
 
     @property
     def holds_unit(self) -> bool:
@@ -157,7 +162,7 @@ def _by_last_name(one: Leaf, other: Leaf) -> bool:
 def _by_wrapping(one: Leaf, other: Leaf) -> bool:
     """A plain value that became a field of an object of its own name, or the other way round."""
     shorter, longer = sorted((one, other), key=lambda leaf: len(leaf.path))
-    if not shorter.path or longer.path[: len(shorter.path)] != shorter.path:
+    if one.path == other.path or longer.path[: len(shorter.path)] != shorter.path:
         return False
     return _like(one) == _like(other)
 

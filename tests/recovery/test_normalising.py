@@ -215,6 +215,20 @@ def test_the_live_contract_tells_new_names() -> None:
     assert outcome({"data": value}, live=live_schema(rename)) == GOOD
 
 
+def test_the_live_contract_tells_the_shape() -> None:
+    """Around the whole and around a part: nested, in a list, wrapped with a unit."""
+    wrapped = {"type": "object", "properties": {"amount": {"type": "number"}, "currency": {"type": "string"}}}
+    assert outcome([GOOD], live={"type": "array", "items": SCHEMA}) == GOOD
+    assert outcome({"result": GOOD}, live={"type": "object", "properties": {"result": SCHEMA}}) == GOOD
+    assert outcome(changed(total="12.5"), live=live_schema(lambda f: f["total"].update(type="string"))) == GOOD
+    total: dict[str, Any] = {"type": "number", "unit": "EUR"}
+    assert outcome({"amount": 3, "currency": "EUR"}, total, wrapped) == 3
+    assert outcome({"amount": 3, "currency": "USD"}, total, wrapped) == "refused"
+    rows = {"type": "array", "items": {"type": "object", "properties": {"total": total}}}
+    assert outcome({"rows": [{"total": 3}]}, rows, {"type": "object", "properties": {"rows": rows}}) == [{"total": 3}]
+    assert outcome({"total": 3}, rows, rows["items"]) == [{"total": 3}]
+
+
 def test_the_live_contract_does_not_tell_twins_apart() -> None:
     """Two fields of one type that were both renamed stay unknown, even at their old places."""
     fields = {"width": {"type": "number"}, "height": {"type": "number"}}
