@@ -121,6 +121,7 @@ def unit_beside(name: str, declared: str | None, holders: list[tuple[str, str]],
     return None
 
 
+@lru_cache(maxsize=4096)
 def unit_owner(key: str) -> str | None:
     """Whose unit a field holds: folded name, empty if it does not say, ``None`` if it is no such field."""
     lower = key.lower()
@@ -134,6 +135,7 @@ def unit_owner(key: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def _is_ours(text: str, declared: str | None, *, alone: bool) -> bool:
     if declared is None:
         return alone
@@ -155,6 +157,7 @@ def unit_within(value: Any) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def differ(declared: str, named: str) -> bool:
     """Whether two texts name different units; texts that name no known unit are compared as names."""
     one, other = unit_named(declared), unit_named(named)
