@@ -20,14 +20,14 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import ConfigDict, SkipValidation
 from typing_extensions import override
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Mode, Observer, Ports, ToolSpec, build_agent
-from asyncguard.core.footprints import EffectClass
+from asyncguard import AsyncGuardMiddleware, GuardConfig, Observer, Ports, ToolSpec, build_agent
 from asyncguard_benchmark.environment import Environment, most_rounds
 from asyncguard_benchmark.episode import Episode, Run, finished
 from asyncguard_benchmark.executors.catalogue import composition_tools
-from asyncguard_benchmark.executors.declarations import Tool
+from asyncguard_benchmark.players.answers import AnswerBook
+from asyncguard_benchmark.players.declaring import own_specs, specs_of
 from asyncguard_benchmark.players.refusing import Refuser
-from asyncguard_benchmark.players.ticks import TickClock, TickExecutor
+from asyncguard_benchmark.players.ticks import LONGEST_BACK_OFF, TickClock, TickExecutor
 from asyncguard_benchmark.players.translation import IDLE_TOOL, UNKNOWN_TOOL, UNREADABLE_TOOL, Translation
 from asyncguard_benchmark.players.watching import Watcher
 from asyncguard_benchmark.protocol.actions import Idle, Malformed
@@ -210,21 +210,25 @@ def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Se
     environment = Environment(composition, run.regime, run.seed)
     executor = TickExecutor(environment, idle_waits=setting.config.waiting)
     limits = replace(setting.config.limits, max_model_turns=most_rounds(composition), max_rejections=10_000)
-    config = replace(setting.config, limits=limits)
+    # Seconds of a cool-down are ticks, as those of a back-off are.
+    timing = replace(
+        setting.config.timing, breaker_cooldown=min(setting.config.timing.breaker_cooldown, LONGEST_BACK_OFF)
+    )
+    config = replace(setting.config, limits=limits, timing=timing)
     numbers = iter(range(10_000))
-    watcher, refuser = Watcher(config, executor.number), Refuser(setting.refused)
+    watcher, refuser, book = Watcher(config, executor.number), Refuser(setting.refused), AnswerBook(executor)
     ports = Ports(
         clock=TickClock(environment, executor),
         executor=executor,
-        observers=(*setting.observers, watcher),
+        observers=(*setting.observers, watcher, book),
         new_id=lambda: f"id{next(numbers)}",
     )
     listed = composition_tools(composition)
     return _Stage(
         environment=environment,
-        model=_model(composition, agent, run, setting, executor=executor, refuser=refuser),
+        model=_model(composition, agent, run, setting, book=book, refuser=refuser),
         tools=[*(_tool(tool.name, tool.description, tool.parameters) for tool in listed.values()), *_own_tools()],
-        specs=[*(_spec(tool, composition, setting) for tool in listed.values()), *_own_specs()],
+        specs=[*specs_of(composition, declared=setting.declared), *own_specs(composition)],
         config=config,
         ports=ports,
         tasks=[{"id": task.id, "goal": task.query} for task in composition.sub_tasks],
@@ -239,11 +243,11 @@ def _model(
     run: Run,
     setting: Setting,
     *,
-    executor: TickExecutor,
+    book: AnswerBook,
     refuser: Refuser,
 ) -> ProtocolModel:
     native = run.surface is Surface.NATIVE
-    config, environment = setting.config, executor.environment
+    config, executor = setting.config, book.executor
     speech = (
         NativeSpeech(composition, example=setting.example, parallel=setting.parallel_calls)
         if native
@@ -254,14 +258,14 @@ def _model(
         composition=composition,
         surface=run.surface,
         speech=speech,
-        book=executor,
-        idle_is_text=lambda: waits and bool(environment.pending()),
+        book=book,
+        idle_is_text=lambda: waits and bool(executor.pending()),
         unknown_tools_pass=not config.arguments or config.shadow,
         refuse=refuser,
         wording=setting.wording,
     )
     speaker = agent.bind_tools(native_tools(composition)) if native else agent
-    return ProtocolModel(agent=speaker, translation=translation, environment=environment, heard=[])
+    return ProtocolModel(agent=speaker, translation=translation, environment=executor.environment, heard=[])
 
 
 def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseTool:
@@ -272,30 +276,8 @@ def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseToo
     return StructuredTool(name=name, description=description, args_schema=dict(parameters), func=unreachable)
 
 
-def _spec(tool: Tool, composition: Composition, setting: Setting) -> ToolSpec:
-    if not setting.declared:
-        return ToolSpec(name=tool.name)
-    users = frozenset(task.id for task in composition.sub_tasks if tool.name in task.tools)
-    return ToolSpec(
-        name=tool.name,
-        effect=EffectClass(tool.effect.value),
-        reads=tool.reads,
-        writes=tool.writes,
-        tasks=users,
-        trusted_output=True,
-    )
-
-
 def _own_tools() -> list[BaseTool]:
     return [
         _tool(name, "Part of the protocol.", {"type": "object", "properties": dict(properties)})
         for name, properties in _OWN_TOOLS.items()
     ]
-
-
-def _own_specs() -> list[ToolSpec]:
-    instant = [
-        ToolSpec(name=name, effect=EffectClass.PURE, reads=(), mode=Mode.FOREGROUND)
-        for name in (IDLE_TOOL, UNREADABLE_TOOL)
-    ]
-    return [*instant, ToolSpec(name=UNKNOWN_TOOL)]

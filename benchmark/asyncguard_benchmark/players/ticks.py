@@ -1,16 +1,42 @@
 """The message clock as the runtime's ports: calls go to the environment, waiting advances it tick by tick."""
 
 import asyncio
+import math
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
-from asyncguard.engine.executors.port import Completion, Job, Success
+from langchain_core.messages import ToolMessage
+
+from asyncguard.engine.executors.port import Completion, Failure, Job, Result, Success
+from asyncguard.errors import ToolFault
+from asyncguard.frontends.running import result_of, symptom_of
 from asyncguard_benchmark.environment import CallRecord, Environment
-from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.errors import BenchmarkError, ToolFailure
+from asyncguard_benchmark.hazards import breakdown_modes
 from asyncguard_benchmark.players.translation import IDLE_TOOL, UNKNOWN_TOOL, UNREADABLE_TOOL
+
+LONGEST_BACK_OFF = 2
+"""Ticks: a back-off of more seconds lasts no longer, for a tick is a whole message."""
 
 
 class StalledError(BenchmarkError):
     """The runtime waits although nothing is pending; this is a fault of the runtime, not of the agent."""
+
+
+class NotSentError(ToolFault):
+    """A request was not sent, in the words in which a tool tells the runtime so."""
+
+
+Done = Callable[[Completion], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Resting:
+    """An attempt that is to begin later."""
+
+    tick: int
+    job: Job
+    done: Done
 
 
 class TickExecutor:
@@ -27,57 +53,74 @@ class TickExecutor:
         self.environment = environment
         """Where the calls go."""
         self._idle_waits = idle_waits
-        self._resting: list[tuple[Job, Callable[[Completion], None]]] = []
-        self._done: dict[int, tuple[Job, Callable[[Completion], None]]] = {}
-        self._numbers: dict[str, int] = {}
-        self._call_ids: dict[int, str] = {}
+        self._idle: list[tuple[Job, Done]] = []
+        self._resting: list[_Resting] = []
+        self._done: dict[int, tuple[Job, Done]] = {}
+        self._attempts: dict[str, list[int]] = {}
 
-    def start(self, job: Job, done: Callable[[Completion], None]) -> None:
-        """Make the call; what stands for an idle or unreadable action reaches no executor."""
-        if job.tool == IDLE_TOOL and self._idle_waits and self.environment.pending():
-            self._resting.append((job, done))
-            return
-        if job.tool in (IDLE_TOOL, UNREADABLE_TOOL):
+    def start(self, job: Job, done: Done) -> None:
+        """Make the call, after its back-off; what stands for an idle or unreadable action reaches no executor."""
+        if job.tool == IDLE_TOOL and self._idle_waits and self.pending():
+            self._idle.append((job, done))
+        elif job.tool in (IDLE_TOOL, UNREADABLE_TOOL):
             done(_noted(job))
-            return
+        elif job.delay > 0:
+            ticks = min(math.ceil(job.delay), LONGEST_BACK_OFF)
+            self._resting.append(_Resting(tick=self.environment.tick + ticks, job=job, done=done))
+        else:
+            self._issue(job, done)
+
+    def _issue(self, job: Job, done: Done) -> None:
         tool, arguments = job.tool, job.arguments
         if tool == UNKNOWN_TOOL:
             tool, arguments = arguments["tool"], arguments["arguments"]
         record = self.environment.issue(job.task, tool, arguments)
-        self._numbers[job.key] = self._numbers[job.call_id] = record.number
-        self._call_ids[record.number] = job.call_id
+        for name in (job.key, job.call_id):
+            self._attempts.setdefault(name, []).append(record.number)
         self._done[record.number] = (job, done)
 
     def poll(self) -> None:
-        """Complete what is due in the present tick."""
+        """Begin what has rested, and complete what is due in the present tick."""
+        rested = [each for each in self._resting if each.tick <= self.environment.tick]
+        self._resting = [each for each in self._resting if each.tick > self.environment.tick]
+        for each in rested:
+            self._issue(each.job, each.done)
         due = self.environment.due()
         for record in due:
             job, done = self._done.pop(record.number)
-            done(Completion(key=job.key, attempt=job.attempt, result=Success(content=record.response)))
-        while due and self._resting:
-            job, done = self._resting.pop()
+            done(Completion(key=job.key, attempt=job.attempt, result=self.result(record)))
+        while due and self._idle:
+            job, done = self._idle.pop()
             done(_noted(job))
+
+    def result(self, record: CallRecord) -> Result:
+        """What a real tool would have handed the runtime: its answer, or what is seen of what it raised."""
+        raised = self.environment.raised(record.number)
+        match raised:
+            case None:
+                return Success(content=record.response)
+            case ToolFailure():
+                return result_of(ToolMessage(str(raised), tool_call_id="", status="error"))
+            case breakdown_modes.NotSentError():
+                return Failure(symptom=symptom_of(NotSentError(str(raised), transient=True, started=False)))
+            case _:
+                return Failure(symptom=symptom_of(raised))
 
     def cancel(self, key: str) -> bool:
         """An issued call cannot be taken back: its effect has happened."""
         return False
 
     def pending(self) -> Collection[str]:
-        """Keys of the calls without a result."""
-        return tuple(job.key for job, _ in self._done.values())
+        """Keys of the calls without a result, those that rest before another attempt among them."""
+        return (*(job.key for job, _ in self._done.values()), *(each.job.key for each in self._resting))
 
     def number(self, name: str) -> int | None:
-        """The environment's number of a call, by the runtime's key or the provider's call id."""
-        return self._numbers.get(name)
+        """The environment's number of a call's first attempt, by the runtime's key or the provider's call id."""
+        return next(iter(self._attempts.get(name, ())), None)
 
-    def record(self, name: str) -> CallRecord | None:
-        """The environment's record of a call, by the runtime's key or the provider's call id."""
-        number = self._numbers.get(name)
-        return None if number is None else self.environment.trajectory[number]
-
-    def call_id(self, number: int) -> str:
-        """The provider's id of a call, by its number in the environment."""
-        return self._call_ids[number]
+    def attempts(self, name: str) -> tuple[CallRecord, ...]:
+        """The environment's records of all attempts of a call, by the runtime's key or the provider's call id."""
+        return tuple(self.environment.trajectory[number] for number in self._attempts.get(name, ()))
 
 
 def _noted(job: Job) -> Completion:
@@ -97,7 +140,7 @@ class TickClock:
         return float(self._environment.tick)
 
     async def sleep(self, seconds: float) -> None:
-        """Back-offs do not occur: the environment answers faults as results."""
+        """Nobody sleeps on this clock: a back-off is a delay of its job, which the executor lets pass."""
         raise StalledError(f"the runtime wants to sleep {seconds:g} ticks between attempts")
 
     async def wait(self, event: asyncio.Event, timeout: float | None) -> bool:

@@ -6,6 +6,7 @@ message, what the plain player sends. An idle message and one that cannot be rea
 because for a runtime a message without calls ends the run, and in the protocol only "all completed" does.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
@@ -26,14 +27,18 @@ UNKNOWN_TOOL = "unknown_tool_action"
 
 
 class CallBook(Protocol):
-    """Which call of the runtime is which call of the environment."""
+    """What became of the runtime's calls."""
 
-    def record(self, name: str) -> CallRecord | None:
-        """The environment's record of a call, by the runtime's key or the provider's call id."""
+    def made(self, name: str) -> bool:
+        """Whether a call has reached a tool, by the runtime's key or the provider's call id."""
+        ...
+
+    def told(self, name: str) -> CallRecord | None:
+        """An ended call and what is told of it, by the runtime's key or the provider's call id."""
         ...
 
     def call_id(self, number: int) -> str:
-        """The provider's id of a call, by its number in the environment."""
+        """The provider's id of an ended call, by its number."""
         ...
 
 
@@ -78,20 +83,24 @@ class Translation:
                 yield self._call(action, action.call_id or fallback_id, first)
             case Malformed():
                 for call_id in action.call_ids or (fallback_id,):
-                    yield _tool_call(UNREADABLE_TOOL, {TASK_ARGUMENT: first, "reason": action.reason}, call_id)
+                    yield _tool_call(UNREADABLE_TOOL, {**self._task(first), "reason": action.reason}, call_id)
             case Idle() if not self.idle_is_text():
-                yield _tool_call(IDLE_TOOL, {TASK_ARGUMENT: first}, fallback_id)
+                yield _tool_call(IDLE_TOOL, self._task(first), fallback_id)
             case Idle() | Completed():
                 pass
 
     def _call(self, action: CallAction, call_id: str, first: str) -> ToolCall:
         refused = self.refuse(action.tool)
         if refused is not None:
-            return _tool_call(UNREADABLE_TOOL, {TASK_ARGUMENT: first, "reason": refused}, call_id)
-        task = {TASK_ARGUMENT: action.task_id}
+            return _tool_call(UNREADABLE_TOOL, {**self._task(first), "reason": refused}, call_id)
+        task = self._task(action.task_id)
         if action.tool in composition_tools(self.composition) or not self.unknown_tools_pass:
             return _tool_call(action.tool, {**task, **action.arguments}, call_id)
         return _tool_call(UNKNOWN_TOOL, {**task, "tool": action.tool, "arguments": dict(action.arguments)}, call_id)
+
+    def _task(self, task_id: str) -> dict[str, Any]:
+        """The task argument: the runtime has it where there are several tasks."""
+        return {TASK_ARGUMENT: task_id} if len(self.composition.sub_tasks) > 1 else {}
 
     # -- to the agent ----------------------------------------------------------------------------------------------
 
@@ -114,7 +123,7 @@ class Translation:
         answers = [_Answer.of(m, tools, self.book, wording=self.wording) for m in heard if isinstance(m, ToolMessage)]
         others = [message for message in heard if not isinstance(message, ToolMessage)]
         late = sorted((record for message in others for record in self._told(message)), key=_order)
-        words = [str(message.text) for message in others if not self._told(message)]
+        words = [text for message in others if (text := self._words(message))]
         if self.surface is Surface.TEXT:
             return [_text_reply(answers, late, words)]
         return self._native_reply(answers, late, words)
@@ -129,10 +138,15 @@ class Translation:
         return replies or [HumanMessage(_NO_NEWS)]
 
     def _told(self, message: BaseMessage) -> list[CallRecord]:
-        data = message.additional_kwargs.get("lc_data") or {}
-        if data.get("kind") != "results":
-            return []
-        return [record for key in data["calls"] if (record := self.book.record(key)) is not None]
+        return [record for key in _news(message) if (record := self.book.told(key)) is not None]
+
+    def _words(self, message: BaseMessage) -> str:
+        """What a message of the runtime says beside results: all of it, or the news of calls that were not made."""
+        text, keys = str(message.text), _news(message)
+        if not any(self.book.told(key) is not None for key in keys):
+            return text
+        blocks = [found[0] for found in _BLOCK.finditer(text)]
+        return "\n".join(block for key, block in zip(keys, blocks, strict=True) if self.book.told(key) is None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,17 +163,17 @@ class _Answer:
         call_id, text = message.tool_call_id, str(message.text)
         tool = tools.get(call_id, "")
         mark = (message.additional_kwargs.get("lc_data") or {}).get("kind")
-        record = book.record(call_id)
+        record = book.told(call_id)
         if tool == IDLE_TOOL:
             return cls(call_id=call_id, kind="nothing", content="")
-        if tool == UNREADABLE_TOOL or message.status == "error":
+        if tool == UNREADABLE_TOOL or (message.status == "error" and record is None):
             said = text if wording or tool == UNREADABLE_TOOL else _NOT_MADE
             return cls(call_id=call_id, kind="error", content=entries.error_content(said))
         if mark == "placeholder" or record is None:
             # A call that the runtime holds back has reached no executor: it says why in words.
-            words = entries.EXECUTING if record is not None else text
+            words = entries.EXECUTING if book.made(call_id) else text
             return cls(call_id=call_id, kind="wait", content=entries.wait_content(words))
-        return cls(call_id=call_id, kind="result", content=record.response, record=record)
+        return cls(call_id=call_id, kind="result", content=entries.answer_content(record), record=record)
 
     def tool_message(self) -> ToolMessage:
         status: Literal["success", "error"] = "error" if self.kind == "error" else "success"
@@ -175,6 +189,12 @@ def _text_reply(answers: Sequence[_Answer], late: Sequence[CallRecord], words: S
     return HumanMessage("\n".join([*([entries.lines(told)] if told else []), *words]))
 
 
+def _news(message: BaseMessage) -> Sequence[str]:
+    """Keys of the calls of whose end a message tells."""
+    data = message.additional_kwargs.get("lc_data") or {}
+    return data["calls"] if data.get("kind") == "results" else ()
+
+
 def _order(record: CallRecord) -> tuple[int, int]:
     return record.due, record.number
 
@@ -183,6 +203,8 @@ def _tool_call(tool: str, arguments: dict[str, Any], call_id: str) -> ToolCall:
     return ToolCall(name=tool, args=arguments, id=call_id, type="tool_call")
 
 
+_BLOCK = re.compile(r"<(result-\w+)[^>\n]*>\n.*?\n</\1>", re.DOTALL)
+"""One piece of news as the runtime writes it; nothing that a tool says can look like its last line."""
 _NOT_MADE = "The call was not made."
 _KEPT = ("content", "tool_calls", "invalid_tool_calls", "id")
 _NO_NEWS = entries.lines([entries.note(entries.wait_content(entries.NO_NEWS))])
