@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from asyncguard_benchmark import Regime, Surface
 from asyncguard_benchmark.agents.hazards.answers import Answer, read_answers
@@ -31,7 +31,8 @@ from asyncguard_benchmark.executors.catalogue import tools_of
 from asyncguard_benchmark.hazards.tasks import alone
 from asyncguard_benchmark.players.plain import play_plain
 from asyncguard_benchmark.pointers import PointerError
-from asyncguard_benchmark.protocol.actions import CallAction
+from asyncguard_benchmark.protocol import entries
+from asyncguard_benchmark.protocol.actions import Action, CallAction, Idle
 from asyncguard_benchmark.protocol.surfaces import TextSpeech
 from asyncguard_benchmark.scenario import Composition, Kind
 from asyncguard_benchmark.scorers.answers import is_right
@@ -162,6 +163,19 @@ def test_the_competent_agent_repeats_what_passes(surface: Surface, late: bool, f
     found = talk(CompetentAgent, "tr-02", surface, {"market_rate": [broken(BUSY)] * failures}, late=late)
     assert found.tools.count("market_rate") == failures + 1
     assert found.arguments("submit_answer") == [{"answer": answer("tr-02")}]
+
+
+@surfaces
+@pytest.mark.parametrize("agent", [RetryHappyAgent, CompetentAgent])
+@pytest.mark.parametrize("late", [False, True])
+def test_what_a_call_was_for_is_known_among_calls_of_one_tool(
+    agent: type[HazardAgent], surface: Surface, late: bool
+) -> None:
+    """Three calls of one tool overlap and the first fails: it is that one which is made again."""
+    found = talk(agent, "tr-07", surface, {"look_up_invoice": [broken(BUSY)]}, late=late)
+    asked = [each["invoice_id"] for each in found.arguments("look_up_invoice")]
+    assert sorted(asked) == ["INV-3015", "INV-3015", "INV-3022", "INV-3047"]
+    assert found.arguments("submit_answer") == [{"answer": answer("tr-07")}]
 
 
 @surfaces
@@ -326,6 +340,29 @@ def test_refusals_of_a_guard_are_obeyed_and_not_for_ever() -> None:
     assert tools == ["read_scan"] * 4 + ["report_problem"] * 4
 
 
+def test_what_was_refused_waits_until_the_task_is_at_rest() -> None:
+    """While another call is out, the same refusal would come again."""
+    composition = alone(TASKS["tr-06"])
+    agent, speech = NaiveAgent(plan=plan_of(composition)), TextSpeech(composition)
+    messages: list[BaseMessage] = speech.opening()
+
+    def said(*reply: str) -> Action:
+        messages.extend(HumanMessage(text) for text in reply)
+        messages.append(agent.invoke(messages))
+        (action,) = speech.read(messages[-1])
+        return action
+
+    first = said()
+    assert isinstance(first, CallAction)
+    assert isinstance(said(entries.lines([entries.note(entries.wait_content(entries.EXECUTING))])), CallAction)
+    assert isinstance(said(entries.lines([entries.note(entries.error_content("Not now."))])), Idle)
+    shown = entries.signature(first.tool, first.arguments)
+    entry = {"role": "tool", "id": first.task_id, "function name": shown, "response": "{}"}
+    again = said(json.dumps(entry))
+    assert isinstance(again, CallAction)
+    assert again.tool == "read_scan"
+
+
 def test_any_content_is_an_answer_but_a_placeholder() -> None:
     """A tool may answer by a bare number or in prose; only ``wait`` says that the answer comes later."""
     for text in ("12.5", "rate: 3", '"EUR"', "[1, 2]", "None"):
@@ -440,6 +477,25 @@ def test_words_tell_what_was_not_begun_and_which_tools_are_named() -> None:
     assert left_untouched("the request was not sent")
     assert not left_untouched("Connection reset by peer")
     assert named_in("ask read_scan or scan_all", ["scan", "scan_all", "read_scan"]) == ("read_scan", "scan_all")
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "telling"),
+    [
+        ("market_rate", "Tells the rate on the market.", True),
+        ("find_stock", "Stock of an article.", True),
+        ("order_sheet", "Shows an order as the desk has it.", True),
+        ("order_parts", "Orders parts.", False),
+        ("add_up", "Adds up amounts.", False),
+        ("sum_of", "Adds up amounts.", True),
+        ("announce_arrival", "Tells the receiver when something arrives.", False),
+        ("find_seat", "Finds a seat and holds it; holds another when called again.", False),
+        ("seat", "A seat.", False),
+    ],
+)
+def test_what_does_not_plainly_tell_is_taken_to_do_something(name: str, says: str, telling: bool) -> None:
+    """Names decide before descriptions do, but for nouns that are verbs as well."""
+    assert is_telling({name: {"description": says}}, name) is telling
 
 
 def test_tools_of_an_api_list_are_told_apart_by_what_they_say() -> None:

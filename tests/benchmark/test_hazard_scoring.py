@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncguard_benchmark import Regime, Surface
-from asyncguard_benchmark.episode import Episode, Run
+from asyncguard_benchmark.agents.hazards.competent import CompetentAgent
+from asyncguard_benchmark.agents.hazards.simple import (
+    GivesUpEarlyAgent,
+    NaiveAgent,
+    OverTrustingAgent,
+    RetryHappyAgent,
+)
+from asyncguard_benchmark.agents.hazards.solving import HazardAgent
+from asyncguard_benchmark.agents.plan import plan_of
+from asyncguard_benchmark.episode import Episode, Run, episode_from_json, episode_to_json
 from asyncguard_benchmark.hazards.faults import Failpoint, Fault, Hazard, Profile
 from asyncguard_benchmark.hazards.tasks import Answer, AnswerKind, alone
 from asyncguard_benchmark.metrics.hazards import (
@@ -21,6 +30,7 @@ from asyncguard_benchmark.metrics.hazards import (
     gain_of,
     kept_of,
 )
+from asyncguard_benchmark.players.plain import play_plain
 from asyncguard_benchmark.scenario import Composition, Domain, Kind, Workflow
 from asyncguard_benchmark.scorers.answers import canonical_answer, is_right
 from asyncguard_benchmark.scorers.effects import EffectsVerdict, compare_effects
@@ -64,6 +74,7 @@ def scored(task: str, ending: Ending, *faults: Fault, seed: int = 0, **values: A
             "player": "plain",
             "run": replace(RUN, seed=seed),
             "faults": faults,
+            "firings": len(faults),
             "ending": ending,
             "effects": EXACT,
             "calls": 4,
@@ -197,6 +208,50 @@ def test_the_player_is_not_believed() -> None:
     assert _ending(replace(episode, trajectory=lied)) is _ending(episode) is Ending.UNFINISHED
 
 
+@pytest.mark.parametrize(
+    ("failpoint", "repeats", "ending", "duplicated"),
+    [
+        (Failpoint.BEFORE_EXTERNAL_CALL, 0, Ending.WRONG_EFFECTS, 0),
+        (Failpoint.BEFORE_EXTERNAL_CALL, 1, Ending.SUCCESS, 0),
+        (Failpoint.BEFORE_CHECKPOINT_WRITE, 0, Ending.SUCCESS, 0),
+        (Failpoint.BEFORE_CHECKPOINT_WRITE, 1, Ending.WRONG_EFFECTS, 1),
+        (Failpoint.BEFORE_CHECKPOINT_WRITE, 2, Ending.WRONG_EFFECTS, 2),
+    ],
+)
+def test_what_a_broken_call_did_is_judged_from_the_state(
+    failpoint: Failpoint, repeats: int, ending: Ending, duplicated: int
+) -> None:
+    """The same calls with the same responses are right or wrong by where the answer was lost; saved ones, too."""
+    lost = fault("tr-03", "connection_reset", tool="pay_invoice", failpoint=failpoint)
+    read, pay, submit = gold("tr-03")
+    calls = [("tr-03", tool, arguments) for tool, arguments in (read, *[pay] * (1 + repeats), submit)]
+    episode = played(alone(TASKS["tr-03"], lost), calls)
+    for each in (episode, episode_from_json(episode_to_json(episode))):
+        (found,) = score_hazards(each, TASKS)
+        assert (found.ending, found.effects.duplicated) == (ending, duplicated)
+        assert (found.faults, found.firings, found.clean) == ((lost,), 1, False)
+
+
+@pytest.mark.parametrize(
+    ("agent", "ending", "duplicated"),
+    [
+        (NaiveAgent, Ending.HONEST_FAILURE, 0),
+        (RetryHappyAgent, Ending.WRONG_EFFECTS, 1),
+        (GivesUpEarlyAgent, Ending.HONEST_FAILURE, 0),
+        (OverTrustingAgent, Ending.WRONG_ANSWER, 0),
+        (CompetentAgent, Ending.SUCCESS, 0),
+    ],
+)
+def test_each_agent_ends_a_lost_answer_in_its_own_way(
+    agent: type[HazardAgent], ending: Ending, duplicated: int
+) -> None:
+    """Played for real: the payment was made, and nobody was told."""
+    lost = fault("tr-03", tool="pay_invoice", failpoint=Failpoint.BEFORE_CHECKPOINT_WRITE)
+    composition = alone(TASKS["tr-03"], lost)
+    (found,) = score_hazards(play_plain(composition, agent(plan=plan_of(composition)), RUN), TASKS)
+    assert (found.ending, found.effects.duplicated) == (ending, duplicated)
+
+
 def _ending(episode: Episode) -> Ending:
     return score_hazards(episode, TASKS)[0].ending
 
@@ -266,7 +321,7 @@ def test_endings_are_shares_of_all() -> None:
     assert found is not None
     shares = [found.success, found.wrong_answer, found.wrong_effects, found.honest_failure, found.unfinished]
     assert [round(each.value, 2) for each in shares] == [16.67, 16.67, 33.33, 16.67, 16.67]
-    assert (found.count, found.duplicated, found.duplicating, found.calls) == (6, 2, 1, 5.0)
+    assert (found.count, found.struck, found.duplicated, found.duplicating, found.calls) == (6, 0, 2, 1, 5.0)
     assert found.success.low < found.success.value < found.success.high
     assert endings_of([]) is None
 
@@ -315,6 +370,7 @@ def test_figures_are_split_by_a_facet() -> None:
     found = endings_by(group, Facet.PROFILE, visible)
     assert list(found) == [CLEAN, "guided", "strict"]
     assert [(each.count, each.success.value) for each in found.values()] == [(1, 100), (1, 100), (2, 50)]
+    assert [each.struck for each in found.values()] == [0, 1, 2]
 
 
 def test_what_is_kept_is_judged_where_the_clean_run_succeeded() -> None:

@@ -40,6 +40,8 @@ class Endings:
     """How some tasks ended; shares in per cent."""
 
     count: int
+    struck: int
+    """Tasks in which a fault struck."""
     success: Interval
     wrong_answer: Interval
     """Silently wrong."""
@@ -96,6 +98,7 @@ def endings_of(scores: Sequence[HazardScore]) -> Endings | None:
     duplicates = [each.effects.duplicated for each in scores]
     return Endings(
         count=len(scores),
+        struck=sum(each.firings > 0 for each in scores),
         **{ending.value: _share(scores, ending) for ending in Ending},
         duplicated=sum(duplicates),
         duplicating=sum(number > 0 for number in duplicates),

@@ -49,6 +49,8 @@ class HazardScore:
     run: Run
     faults: tuple[Fault, ...]
     """Those of this task; none on a clean run."""
+    firings: int
+    """How often one of them struck; 0 if the run never came to where it would have."""
     ending: Ending
     effects: EffectsVerdict
     calls: int
@@ -119,6 +121,7 @@ def _scored(episode: Episode, task: HazardTask, evidence: Evidence) -> HazardSco
         player=episode.player,
         run=episode.run,
         faults=tuple(fault for fault in composition.faults if fault.task == task.id),
+        firings=sum(firing.task == task.id for firing in episode.firings),
         ending=ending,
         effects=effects,
         calls=len(evidence.records),

@@ -14,7 +14,7 @@ from asyncguard_benchmark.agents.matching import telling, words
 from asyncguard_benchmark.hazards.common_tools import COMMON_NAMES
 
 _TELLS = re.compile(
-    r"(?:tell|show|list|give|read|find|look|check|quote|say|state|comput|calculat|compar|convert|estimat|count|sum|"
+    r"(?:tell|show|list|read|find|look|check|quote|say|state|comput|calculat|compar|convert|estimat|count|sum|"
     r"measur|return|fetch|get|search|work|describ|derive|forecast|retriev|see|verif|recount|recomput|query)(?:e?s|ies)?",
     re.IGNORECASE,
 )
@@ -22,19 +22,26 @@ _WORKS_OUT = re.compile(
     r"adds? (?:up|together)\b|turns\b.* into |subtracts? |multipl(?:y|ies) |divides? |rounds? ", re.IGNORECASE
 )
 _DOES = re.compile(
-    r"(?:add|book|buy|cancel|close|create|dispatch|file|issue|move|notify|open|order|pay|place|post|put|record|refund|"
-    r"register|release|remove|request|reserve|schedule|sell|send|set|start|stop|submit|switch|transfer|update)(?:_|$)"
+    r"(?:add|alert|announce|book|buy|cancel|create|delete|dispatch|inform|issue|lodge|notify|pay|place|put|refund|remove|"
+    r"reserve|sell|send|submit|update|warn)(?:_|$)"
 )
+_MAY_DO = re.compile(
+    r"(?:close|file|give|move|open|order|post|record|register|release|request|schedule|set|start|stop|switch|transfer)"
+    r"(?:_|$)"
+)
+"""Verbs that are nouns as well: what is said of such a tool decides."""
+_AGAIN = re.compile(r"\bcalled again\b|\beach time\b|\bonce more\b", re.IGNORECASE)
 _WHETHER = re.compile(r"\bwhether\b|^\w+ if\b", re.IGNORECASE)
 
 
 def is_telling(tools: ApiList, tool: str) -> bool:
     """Whether a tool plainly tells something, so that calling it again does no harm."""
     said = str(tools.get(tool, {}).get("description", ""))
-    if _WORKS_OUT.match(said):
+    if _DOES.match(tool) or _AGAIN.search(said):
+        return False
+    if _WORKS_OUT.match(said) or _TELLS.fullmatch(said.split(" ", 1)[0]):
         return True
-    first = said.split(" ", 1)[0]
-    return not _DOES.match(tool) and bool(_TELLS.fullmatch(first) or _TELLS.fullmatch(tool.split("_", 1)[0]))
+    return not _MAY_DO.match(tool) and bool(_TELLS.fullmatch(tool.split("_", 1)[0]))
 
 
 def stand_ins(
