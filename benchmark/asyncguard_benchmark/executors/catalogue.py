@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import import_module
 from types import MappingProxyType
 
 from asyncguard_benchmark.executors import (
@@ -22,6 +21,17 @@ from asyncguard_benchmark.executors import (
 from asyncguard_benchmark.executors.declarations import Tool
 from asyncguard_benchmark.executors.executor import Executor, Toolset
 from asyncguard_benchmark.hazards.common_tools import COMMON_NAMES, common_tools
+from asyncguard_benchmark.hazards.domains import (
+    clinic,
+    energy,
+    fleet,
+    lending,
+    logistics,
+    rail,
+    treasury,
+    warehouse,
+    weather,
+)
 from asyncguard_benchmark.scenario import Category, Composition, Domain, SubTask
 
 TOOLSETS: Mapping[Category | Domain, Toolset] = {
@@ -39,32 +49,22 @@ TOOLSETS: Mapping[Category | Domain, Toolset] = {
         travel.TOOLSET,
         data_format.TOOLSET,
         machine.TOOLSET,
+        logistics.TOOLSET,
+        energy.TOOLSET,
+        clinic.TOOLSET,
+        treasury.TOOLSET,
+        warehouse.TOOLSET,
+        weather.TOOLSET,
+        rail.TOOLSET,
+        lending.TOOLSET,
+        fleet.TOOLSET,
     )
 }
-
-
-_DOMAINS = {
-    Domain.LOGISTICS: "logistics",
-    Domain.ENERGY: "energy",
-    Domain.CLINIC: "clinic",
-    Domain.TREASURY: "treasury",
-    Domain.WAREHOUSE: "warehouse",
-    Domain.WEATHER: "weather",
-    Domain.RAIL: "rail",
-    Domain.LENDING: "lending",
-    Domain.FLEET: "fleet",
-}
+"""Of a domain, without the tools that all hazard tasks have."""
 
 
 def toolset_of(category: Category | Domain) -> Toolset:
-    """The toolset of a category or domain.
-
-    Raises:
-        ValueError: it has no tools yet.
-    """
-    if isinstance(category, Domain):
-        found: Toolset = import_module(f"asyncguard_benchmark.hazards.domains.{_DOMAINS[category]}").TOOLSET
-        return found
+    """The toolset of a category or domain."""
     return TOOLSETS[category]
 
 

@@ -12,6 +12,7 @@ from asyncguard_benchmark.hazards.breakdown_modes import (
     Unavailable,
 )
 from asyncguard_benchmark.hazards.conflict_modes import DisagreeingValue, StaleValue
+from asyncguard_benchmark.hazards.held_out_modes import HELD_OUT_MODES
 from asyncguard_benchmark.hazards.modes import Mode
 from asyncguard_benchmark.hazards.output_modes import AliasInstead, Explained, Labelled, Truncated, UnitWrapped
 from asyncguard_benchmark.hazards.result_modes import ResultNested, ResultRenamed, ResultRetyped, UnitChanged
@@ -42,7 +43,5 @@ DEVELOPMENT_MODES: tuple[Mode, ...] = (
 )
 """Modes that those who work on recovery may try it on."""
 
-
-def modes() -> Mapping[str, Mode]:
-    """Every mode under its name."""
-    return {mode.name: mode for mode in DEVELOPMENT_MODES}
+MODES: Mapping[str, Mode] = {mode.name: mode for mode in (*DEVELOPMENT_MODES, *HELD_OUT_MODES)}
+"""Every mode under its name."""

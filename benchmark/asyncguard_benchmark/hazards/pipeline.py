@@ -21,7 +21,7 @@ from asyncguard_benchmark.hazards.breakdown_modes import HTTPStatusError, Respon
 from asyncguard_benchmark.hazards.common_tools import DESCRIBE, describe_tool
 from asyncguard_benchmark.hazards.contracts import Contract, declared
 from asyncguard_benchmark.hazards.faults import Failpoint, Fault, Firing, Hazard, Profile, taken
-from asyncguard_benchmark.hazards.mode_table import modes
+from asyncguard_benchmark.hazards.mode_table import MODES
 from asyncguard_benchmark.hazards.modes import Mode, Spot
 from asyncguard_benchmark.scenario import Category, SubTask
 
@@ -214,9 +214,9 @@ def injection(task: SubTask, fault: Fault) -> Injection:
     Raises:
         ValueError: no mode has its name, or the mode cannot be put there.
     """
-    mode = modes().get(fault.mode)
+    mode = MODES.get(fault.mode)
     if mode is None:
-        raise ValueError(f"there is no drift mode {fault.mode!r}; there are {', '.join(modes())}")
+        raise ValueError(f"there is no drift mode {fault.mode!r}; there are {', '.join(MODES)}")
     if isinstance(task.category, Category) and fault.hazard is not Hazard.EXECUTION:
         raise ValueError(f"{fault.tool} of category {task.category} has no contract: put an execution fault on it")
     tool = tools_of(task)[fault.tool]
