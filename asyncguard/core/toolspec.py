@@ -140,6 +140,12 @@ class ToolSpec:
         return Footprint(reads=fill(self.reads, values), writes=fill(self.writes, values))
 
     @property
+    def asks(self) -> tuple[str, ...]:
+        """Names of the tools that the runtime may ask for the sake of this one's calls; they have to be pure."""
+        single = (self.probe, self.contract, self.verifier.tool if self.verifier is not None else None)
+        return (*(name for name in single if name is not None), *(source.tool for source in self.sources))
+
+    @property
     def allows_references(self) -> bool:
         """Whether a call may name a pending result as an operand."""
         return self.effect is EffectClass.PURE if self.references is None else self.references
