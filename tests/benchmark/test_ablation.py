@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ from asyncguard_benchmark.arms import (
 )
 from asyncguard_benchmark.campaign import Cell, Condition, Played, play
 from asyncguard_benchmark.commands import main
+from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.errors import BenchmarkError, UnknownNameError
+from asyncguard_benchmark.journal import Journal, read_lines
 from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
 from asyncguard_benchmark.names import PERSONA_NAMES
 from asyncguard_benchmark.roster import AgentSpec
@@ -376,6 +379,7 @@ def test_ablate_and_compare_on_the_command_line(tmp_path: Path, capsys: pytest.C
     assert main([*words, "--out", out, "--jobs", "1", "--resamples", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["settings"]["compositions"] == 1
     assert read_findings(tmp_path / "ablation" / "findings.json").settings.command.startswith("asyncguard bench ablate")
+    assert read_findings(tmp_path / "ablation" / "findings.json").settings.suite == "main, part of it"
 
     for arm in ("none", "all"):
         run = ["run", "--agents", "eager", "--arms", arm, "--compositions", first]
@@ -398,6 +402,36 @@ def test_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert main([*run, "--out", str(tmp_path / f"{number}.jsonl"), "--jobs", "1"]) == 0
     assert main(["compare", str(tmp_path / "0.jsonl"), str(tmp_path / "1.jsonl")]) == 1
     assert "no condition with a composition and seed in common" in capsys.readouterr().err
+
+
+def reworded(episode: Episode) -> Episode:
+    """The same episode on a task that says one word more."""
+    composition = episode.composition
+    first, *others = composition.sub_tasks
+    longer = replace(first, query=f"{first.query} Thanks.")
+    return replace(episode, composition=replace(composition, sub_tasks=(longer, *others)))
+
+
+def test_compositions_whose_content_changed_are_no_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A task that was reworded between two runs keeps its id: what differs then is not the arm."""
+    old, one, both = (tmp_path / f"{name}.jsonl" for name in ("old", "one", "both"))
+    asked = ",".join(composition.id for composition in FEW)
+    run = ["run", "--agents", "oracle", "--arms", "none", "--compositions", asked, "--no-messages", "--jobs", "1"]
+    assert main([*run, "--out", str(old)]) == 0
+    episodes = [line.episode for line in read_lines(old) if line.episode is not None]
+    for path, changed in ((one, {FEW[0].id}), (both, {each.id for each in FEW})):
+        with Journal(path) as journal:
+            for episode in episodes:
+                journal.add(reworded(episode) if episode.composition.id in changed else episode)
+    capsys.readouterr()
+    assert main(["compare", str(old), str(one), "--json"]) == 0
+    (compared,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert compared["changed"] == [FEW[0].id]
+    assert compared["effect"]["pairs"] == len(FEW) - 1
+    assert main(["compare", str(old), str(one)]) == 0
+    assert f"content differs between the files: {FEW[0].id}" in capsys.readouterr().err
+    assert main(["compare", str(old), str(both)]) == 1
+    assert "of the same id and content" in capsys.readouterr().err
 
 
 def test_findings_are_errors_of_the_benchmark() -> None:

@@ -55,22 +55,37 @@ def section(text: str, title: str) -> str:
 
 def test_front_ends_stand_side_by_side() -> None:
     """A study behind the middleware is laid beside the one behind the graph that it shares everything else with."""
-    part = section(results([findings("eager", "confused"), behind_the_middleware("eager")]), "Both front ends")
-    assert "| eager | fixed1 | 4.0 | 4.0 | 88.0 | 88.0 | 92.0 | 92.0 |" in part
+    text = results([findings("eager", "confused"), behind_the_middleware("eager")])
+    part = section(text, "Both front ends")
+    told = "+88.0 (+85.6 to +90.4)"
+    arms = len(study().arms)
+    assert f"| eager | fixed1 | {told} | {told} | 9.5 | 9.5 | {arms} | none |" in part
     assert "confused" not in part
+    assert "middleware" not in section(text, "Guards by delay") + section(text, "Four cells")
+
+
+def test_an_arm_that_differs_between_front_ends_is_named() -> None:
+    """In overall or in rounds alone."""
+    other = behind_the_middleware("eager")
+    (whole,) = other.studies
+    arms = tuple(
+        replace(arm, rounds=8.0) if arm.arm == "timing" else replace(arm, overall=None) if arm.arm == "all" else arm
+        for arm in whole.arms
+    )
+    part = section(
+        results([findings("eager"), replace(other, studies=(replace(whole, arms=arms),))]), "Both front ends"
+    )
+    assert "| all 92.0 / - (rounds 9.5 / 9.5), timing 88.0 / 88.0 (rounds 9.5 / 8.0) |" in part
 
 
 def test_other_data_is_no_pair() -> None:
-    """Studies of other compositions or seeds are not laid side by side."""
+    """Studies of other compositions or seeds are not laid side by side: each stands in all other tables."""
     usual, other = findings("eager"), behind_the_middleware("eager")
     for settings in (replace(other.settings, data="another"), replace(other.settings, seeds=(1,))):
-        assert "Both front ends" not in results([usual, replace(other, settings=settings)])
-
-
-def test_a_study_behind_the_middleware_says_so() -> None:
-    """Two lines of one agent can be told apart in every table."""
-    part = section(results([findings("eager"), behind_the_middleware("eager")]), "Guards by delay")
-    assert part.count("| eager | fixed1 |") == part.count("| eager, middleware | fixed1 |") == 1
+        text = results([usual, replace(other, settings=settings)])
+        assert "Both front ends" not in text
+        part = section(text, "Guards by delay")
+        assert part.count("| eager | fixed1 |") == part.count("| eager, middleware | fixed1 |") == 1
 
 
 def test_the_range_over_all_models_is_that_of_all_members() -> None:

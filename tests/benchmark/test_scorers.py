@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from asyncguard_benchmark.executors.catalogue import tools_of
 from asyncguard_benchmark.scenario import Regime
-from asyncguard_benchmark.scorers.canonical import canonical
-from asyncguard_benchmark.scorers.explain import FindingKind
+from asyncguard_benchmark.scorers.canonical import canonical, freeze, same
+from asyncguard_benchmark.scorers.checks import state
+from asyncguard_benchmark.scorers.evidence import evidence_of
+from asyncguard_benchmark.scorers.explain import Finding, FindingKind, findings
 from asyncguard_benchmark.scorers.scoring import Score, SubTaskScore, score
 from tests.benchmark.builders import SUB_TASKS, Call, compose, gold, played
 
@@ -30,6 +32,12 @@ def sub_task(*calls: Call) -> SubTaskScore:
 def verdicts(scored: SubTaskScore) -> tuple[bool, bool, bool, bool]:
     """Trajectory, result, state and accuracy."""
     return scored.trajectory, scored.result, scored.state, scored.accurate
+
+
+def json_values() -> st.SearchStrategy[Any]:
+    """Small JSON values, among them many that Python holds equal."""
+    leaf = st.sampled_from([0, 1, 0.0, 1.0, False, True, None, "", "1"])
+    return st.recursive(leaf, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.just("a"), inner))
 
 
 REMOVE: Call = ("tb-07", "remove_alert", {"symbol": "NUVO"})
@@ -222,3 +230,29 @@ def test_there_is_a_finding_exactly_when_something_is_wrong(calls: list[Call]) -
     """No failure goes unexplained, and no success is explained away."""
     scored = sub_task(*calls)
     assert bool(scored.findings) is not scored.accurate
+
+
+def test_a_truth_value_is_no_number_in_a_state() -> None:
+    """Python holds 1 and true equal; a state does not, and the difference is explained."""
+    (evidence, *_) = evidence_of(played(compose("tb-07", "fs-07"), [REMOVE, SET]))
+    assert state(evidence)
+    alerts = evidence.gold.state["alerts"]
+    one, true = ({**evidence.gold.state, "alerts": {**alerts, "TRSK": each}} for each in (1, True))
+    mixed = replace(evidence, gold=replace(evidence.gold, state=one), made=replace(evidence.made, state=true))
+    assert not state(mixed)
+    assert [str(each) for each in findings(mixed)] == ["differing_state at /alerts/TRSK: expected 1, found true"]
+    assert state(replace(mixed, made=replace(evidence.made, state={**true, "alerts": {**alerts, "TRSK": 1.0}})))
+
+
+@given(value=json_values(), other=json_values())
+def test_equal_is_what_has_the_same_form(value: Any, other: Any) -> None:
+    """The quick comparison of states is that of the frozen forms in which calls are compared."""
+    assert same(value, value)
+    assert same(value, other) is (freeze(value) == freeze(other))
+
+
+def test_a_finding_says_where_there_is_nothing() -> None:
+    """An attribute that is missing is not one that holds null."""
+    absent = Finding(kind=FindingKind.DIFFERING_STATE, place="/a", expected="1", found=None)
+    assert str(absent) == "differing_state at /a: expected 1, found nothing"
+    assert str(replace(absent, expected=None, found="null")) == "differing_state at /a: expected nothing, found null"

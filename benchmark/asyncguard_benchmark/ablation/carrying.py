@@ -158,7 +158,7 @@ class Ablation:
         return Settings(
             version=version("asyncguard"),
             command=command,
-            suite=", ".join(dict.fromkeys(each.kind.value for each in compositions)),
+            suite=self.design.suite,
             compositions=len(compositions),
             sub_tasks=len(tasks),
             sources=len(set(tasks)),

@@ -27,6 +27,8 @@ class Design:
 
     compositions: Sequence[Composition]
     agents: Sequence[Contestant]
+    suite: str = "a choice of its own"
+    """What the compositions are called in the findings."""
     players: Sequence[str] = ("graph",)
     regimes: Sequence[Regime] = (Regime.SYNC, Regime.FIXED1)
     declared: Sequence[bool] = (True,)

@@ -69,13 +69,14 @@ def execute(options: Namespace) -> int:
 
 
 def _design(options: Namespace) -> Design:
-    compositions: Sequence[Composition] = chosen(options.compositions, Suite(options.suite))
+    suite = Suite.LITE if options.quick and options.suite == Suite.MAIN else Suite(options.suite)
+    compositions: Sequence[Composition] = chosen(options.compositions, suite)
     wild = wild_compositions(shipped_sub_tasks(Split.WILD))
     if options.quick:
-        quick = chosen(options.compositions, Suite.LITE if options.suite == Suite.MAIN else Suite(options.suite))
-        compositions, wild = quick[::_QUICK], wild[::_QUICK]
+        compositions, wild = compositions[::_QUICK], wild[::_QUICK]
     return Design(
         compositions=compositions,
+        suite=f"{suite}, part of it" if options.quick or options.compositions else suite.value,
         agents=_contestants(options),
         players=options.players,
         regimes=[Regime(each) for each in options.regimes],

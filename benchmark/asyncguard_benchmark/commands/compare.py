@@ -1,9 +1,13 @@
-"""``bench compare``: two runs on the same compositions and seeds, laid beside each other."""
+"""``bench compare``: two runs on the same compositions and seeds, laid beside each other.
+
+A composition is the same if all that is in it is: data that changed keeps its ids, and a difference between two
+versions of a task is no effect of a guard.
+"""
 
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +15,23 @@ from asyncguard_benchmark.ablation.findings import Effect, Flip
 from asyncguard_benchmark.ablation.outcomes import Outcome, outcome_of
 from asyncguard_benchmark.ablation.studying import Place, effect_of, side_by_side
 from asyncguard_benchmark.commands.output import console, notice, print_json, table
+from asyncguard_benchmark.episode import digest_of
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.journal import read_lines
 from asyncguard_benchmark.report.figures import Group
 from asyncguard_benchmark.statistics.repeats import mean_pass_hat
 
-Runs = Mapping[Group, Mapping[Place, Outcome]]
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """One condition of a file."""
+
+    outcomes: dict[Place, Outcome] = field(default_factory=dict)
+    contents: dict[Place, str] = field(default_factory=dict)
+    """Digests of the compositions."""
+
+
+Runs = Mapping[Group, Played]
 
 
 class NothingToCompareError(BenchmarkError):
@@ -33,6 +48,8 @@ class Comparison:
     flips: tuple[Flip, ...]
     repeats: Mapping[int, tuple[float | None, float | None]]
     """k -> pass^k of both, in per cent, where episodes were repeated."""
+    changed: tuple[str, ...] = ()
+    """Ids of compositions whose content is not the same in both files: they are left out."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -48,6 +65,8 @@ def execute(options: Namespace) -> int:
     out = console()
     out.print(table(_HEADS, [_line(each) for each in compared]))
     for each in compared:
+        if each.changed:
+            notice(f"left out, as their content differs between the files: {', '.join(each.changed)}")
         _show_flips(each, options.flips)
     out.print("Effects are B minus A; intervals are 95 % and robust against tasks that compositions share.")
     return 0
@@ -66,17 +85,21 @@ def compare(first: Runs, second: Runs) -> list[Comparison]:
     compared = [each for each in found if each is not None]
     if not compared:
         raise NothingToCompareError(
-            "the files have no condition with a composition and seed in common; conditions are paired by name, or if "
-            f"each file has one only. A has {_named(first)}; B has {_named(second)}"
+            "the files have no condition with a composition and seed in common, of the same id and content; conditions "
+            f"are paired by name, or if each file has one only. A has {_named(first)}; B has {_named(second)}"
         )
     return compared
 
 
-def comparison(
-    one: Group, first: Mapping[Place, Outcome], other: Group, second: Mapping[Place, Outcome]
-) -> Comparison | None:
+def comparison(one: Group, first: Played, other: Group, second: Played) -> Comparison | None:
     """One condition beside another; None if they share no composition and seed."""
-    both = side_by_side(second, first)
+    changed = {
+        place
+        for place in first.outcomes.keys() & second.outcomes.keys()
+        if first.contents[place] != second.contents[place]
+    }
+    kept = {place: outcome for place, outcome in first.outcomes.items() if place not in changed}
+    both = side_by_side(second.outcomes, kept)
     if not both:
         return None
     effect = effect_of("B", "A", both, "two runs")
@@ -85,7 +108,14 @@ def comparison(
         for new, old in both
         if new.overall != old.overall
     )
-    return Comparison(first=one, second=other, effect=effect, flips=flips, repeats=_repeats(both))
+    return Comparison(
+        first=one,
+        second=other,
+        effect=effect,
+        flips=flips,
+        repeats=_repeats(both),
+        changed=tuple(sorted({composition for composition, _ in changed})),
+    )
 
 
 def _repeats(both: Sequence[tuple[Outcome, Outcome]]) -> dict[int, tuple[float | None, float | None]]:
@@ -105,14 +135,16 @@ def _pass_hat(outcomes: Sequence[Outcome], k: int) -> float | None:
 
 
 def _runs(path: Path) -> Runs:
-    found: dict[Group, dict[Place, Outcome]] = {}
+    found: dict[Group, Played] = {}
     for line in read_lines(path):
         if line.episode is None:
             if line.problem is not None:
                 notice(f"left out: {line.problem}")
             continue
         outcome = outcome_of(line.episode)
-        found.setdefault(Group.of(line.episode), {})[outcome.composition, outcome.seed] = outcome
+        played, place = found.setdefault(Group.of(line.episode), Played()), (outcome.composition, outcome.seed)
+        played.outcomes[place] = outcome
+        played.contents[place] = digest_of(line.episode.composition)
     return found
 
 

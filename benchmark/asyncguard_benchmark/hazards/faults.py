@@ -148,8 +148,12 @@ def fault_to_json(fault: Fault) -> dict[str, Any]:
 
 def fault_from_json(value: Mapping[str, Any]) -> Fault:
     """The inverse of `fault_to_json`, for a value that satisfies `FAULT_SCHEMA`."""
-    enums = {"hazard": Hazard, "failpoint": Failpoint, "profile": Profile}
-    return Fault(**{name: enums[name](item) if name in enums else item for name, item in value.items()})
+    named = {
+        "hazard": Hazard(value["hazard"]),
+        "failpoint": Failpoint(value["failpoint"]),
+        "profile": Profile(value["profile"]),
+    }
+    return Fault(**{**value, **named})
 
 
 FIRING_SCHEMA: Mapping[str, Any] = {

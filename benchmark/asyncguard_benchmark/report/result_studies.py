@@ -49,36 +49,65 @@ def front_ends(found: Sequence[Findings]) -> Part:
     """What each front end does with the same agent."""
     lines: list[Line] = [
         (
-            name_of(both[0].setup),
-            both[0].setup.regime,
-            *(_overall(side.arm(name)) for name in (NONE, TIMING, ALL) for side in both),
-            *(difference_of(side.effect(ALL, NONE)) for side in both),
-            *("-" if arm is None else number(arm.rounds) for arm in (side.arm(ALL) for side in both)),
+            name_of(usual.setup),
+            usual.setup.regime,
+            *(difference_of(side.effect(ALL, NONE)) for side in (usual, other)),
+            *("-" if arm is None else number(arm.rounds) for arm in (usual.arm(ALL), other.arm(ALL))),
+            str(len(_both(usual, other))),
+            ", ".join(_differing(usual, other)) or "none",
         )
-        for both in _pairs(found)
+        for _, usual, other in _pairs(found)
     ]
-    heads = tuple(
-        f"{what}, {player}" for what in (NONE, TIMING, ALL, "all - none", "rounds, all") for player in (USUAL, _OTHER)
-    )
+    heads = tuple(f"{what}, {player}" for what in ("all - none", "rounds, all") for player in (USUAL, _OTHER))
     text = (
         "The same agents on the same compositions and draws behind `build_agent` (`graph`) and behind LangChain's "
-        "`create_agent` with the middleware (`middleware`)."
+        "`create_agent` with the middleware (`middleware`). The last column names the arms, of those played behind "
+        "both, whose overall or mean rounds are not the same. The other tables speak of `graph`."
     )
-    return "Both front ends", text, ("agent", "delay", *heads), lines
+    return "Both front ends", text, ("agent", "delay", *heads, "arms", "arms that differ (graph / middleware)"), lines
 
 
-def _pairs(found: Sequence[Findings]) -> Iterator[tuple[Study, Study]]:
-    """Studies that differ in the front end only, and were made of the same compositions and seeds."""
+def without_twins(found: Sequence[Findings]) -> list[Findings]:
+    """The findings without what `front_ends` has laid beside its like behind the other front end."""
+    told = {(*_basis(each), other.setup) for each, _, other in _pairs(found)}
+    return [
+        replace(
+            each,
+            studies=tuple(study for study in each.studies if (*_basis(each), study.setup) not in told),
+            four_cells=tuple(cells for cells in each.four_cells if (*_basis(each), cells.setup) not in told),
+        )
+        for each in found
+    ]
+
+
+def _pairs(found: Sequence[Findings]) -> Iterator[tuple[Findings, Study, Study]]:
+    """Studies that differ in the front end only, and were made of the same compositions and seeds.
+
+    Each with the findings that the one behind the middleware stands in.
+    """
     usual = {(*_basis(each), study.setup): study for each in found for study in each.studies}
     for each in found:
         for study in each.studies:
             twin = usual.get((*_basis(each), replace(study.setup, player=USUAL)))
             if study.setup.player == _OTHER and twin is not None:
-                yield twin, study
+                yield each, twin, study
 
 
 def _basis(found: Findings) -> tuple[str, tuple[int, ...]]:
     return found.settings.data, found.settings.seeds
+
+
+def _both(usual: Study, other: Study) -> list[tuple[ArmFigures, ArmFigures]]:
+    """The arms that were played in both studies."""
+    arms = ((arm, other.arm(arm.arm)) for arm in usual.arms)
+    return [(arm, twin) for arm, twin in arms if twin is not None]
+
+
+def _differing(usual: Study, other: Study) -> Iterator[str]:
+    for one, twin in _both(usual, other):
+        if (one.overall, one.rounds) != (twin.overall, twin.rounds):
+            rounds = " / ".join(number(arm.rounds) for arm in (one, twin))
+            yield f"{one.arm} {_overall(one)} / {_overall(twin)} (rounds {rounds})"
 
 
 def _overall(arm: ArmFigures | None) -> str:

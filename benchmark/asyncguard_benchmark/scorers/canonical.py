@@ -42,3 +42,19 @@ def freeze(value: Any) -> Any:
             return ("object", frozenset((name, freeze(item)) for name, item in value.items()))
         case _:
             return (type(value).__name__, value)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal, as `freeze` has it: 10 is 10.0, and true is not 1."""
+    return bool(one == other) and _alike(one, other)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two values that Python holds equal have their truth values in the same places."""
+    match one:
+        case dict():
+            return all(_alike(value, other[name]) for name, value in one.items())
+        case list():
+            return all(map(_alike, one, other))
+        case _:
+            return isinstance(one, bool) == isinstance(other, bool)

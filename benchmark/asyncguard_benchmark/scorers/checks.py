@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
+from asyncguard_benchmark.scorers.canonical import same
 from asyncguard_benchmark.scorers.evidence import Evidence
 
 
@@ -29,9 +30,9 @@ def result(evidence: Evidence) -> bool:
 
 def state(evidence: Evidence) -> bool:
     """The final state is that of the ground truth, and something was done."""
-    return bool(evidence.records) and evidence.gold.state == evidence.made.state
+    return bool(evidence.records) and same(evidence.gold.state, evidence.made.state)
 
 
 def changes_state(evidence: Evidence) -> bool:
     """Whether the ground truth changes the state at all; if not, the state check is free."""
-    return evidence.gold.state != evidence.task.initial_state
+    return not same(evidence.gold.state, evidence.task.initial_state)

@@ -11,7 +11,7 @@ from asyncguard_benchmark.environment import CallRecord
 from asyncguard_benchmark.executors.catalogue import tools_of
 from asyncguard_benchmark.pointers import child, leaves
 from asyncguard_benchmark.scenario import GoldCall
-from asyncguard_benchmark.scorers.canonical import freeze
+from asyncguard_benchmark.scorers.canonical import freeze, same
 from asyncguard_benchmark.scorers.checks import contained
 from asyncguard_benchmark.scorers.evidence import Evidence
 
@@ -41,7 +41,8 @@ class Finding:
 
     def __str__(self) -> str:
         """One line for a report."""
-        return f"{self.kind.value} at {self.place}: expected {self.expected}, found {self.found}"
+        expected, found = ("nothing" if side is None else side for side in (self.expected, self.found))
+        return f"{self.kind.value} at {self.place}: expected {expected}, found {found}"
 
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
@@ -93,7 +94,7 @@ def _results(evidence: Evidence) -> Iterator[Finding]:
 def _state(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.records:
         yield Finding(kind=FindingKind.DIFFERING_STATE, place="", expected="at least one call", found=None)
-    if evidence.gold.state == evidence.made.state:
+    if same(evidence.gold.state, evidence.made.state):
         return
     expected: dict[str, Any] = {}
     found: dict[str, Any] = {}
@@ -113,14 +114,14 @@ def _gather(one: Any, other: Any, pointer: str, expected: dict[str, Any], found:
             expected.update(leaves(one[name], here))
         elif name not in one:
             found.update(leaves(other[name], here))
-        elif one[name] != other[name]:
+        elif not same(one[name], other[name]):
             _gather(one[name], other[name], here, expected, found)
 
 
 def _differences(kind: FindingKind, expected: Any, found: Any, before: str) -> Iterator[Finding]:
     for name in sorted({*expected, *found}):
-        same = name in expected and name in found and freeze(expected[name]) == freeze(found[name])
-        if not same:
+        equal = name in expected and name in found and freeze(expected[name]) == freeze(found[name])
+        if not equal:
             here, there = (_json(side[name]) if name in side else None for side in (expected, found))
             yield Finding(kind=kind, place=f"{before}{name}", expected=here, found=there)
 

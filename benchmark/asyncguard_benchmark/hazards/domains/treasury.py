@@ -16,8 +16,18 @@ from asyncguard_benchmark.executors.service_tools import reader, writer
 from asyncguard_benchmark.executors.state_shapes import COUNT, NUMBER, WORD, record, rows, table
 from asyncguard_benchmark.hazards.domains.effect_log import EFFECTS_SCHEMA, perform, probe, probed
 from asyncguard_benchmark.hazards.domains.questions import Question
-from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several
 from asyncguard_benchmark.hazards.domains.result_rules import adds_up, echoes, product
+from asyncguard_benchmark.hazards.domains.treasury_results import (
+    ADDED,
+    CONVERTED,
+    CURRENCIES,
+    DEAL_RESULT,
+    INVOICE_RESULT,
+    METHODS,
+    PAYMENT_RESULT,
+    RATE_RESULT,
+    REMINDER_RESULT,
+)
 from asyncguard_benchmark.scenario import Domain
 
 _REGISTER = "treasury:{task_id}:register"
@@ -41,11 +51,6 @@ STATE_SCHEMA = record(
     desk=table(table(record(**_QUOTED))),
     effects=EFFECTS_SCHEMA,
 )
-
-_CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY", "SEK", "PLN")
-_CURRENCY_NAMES = {"euro": "EUR", "US dollar": "USD", "pound sterling": "GBP", "Swiss franc": "CHF", "yen": "JPY"}
-_METHODS = ("sepa", "wire", "card", "cheque", "debit")
-_METHOD_NAMES = {"SEPA credit transfer": "sepa", "bank wire": "wire", "check": "cheque", "direct debit": "debit"}
 
 
 def _invoice(invoice_id: str, header: dict[str, Any], lines: list[Any], total: Any) -> Any:
@@ -149,58 +154,12 @@ _RATES = Question(
     trusted="central_bank_rate",
 )
 
-_INVOICE_ID = code("Number of the invoice.", "INV-[0-9]{4}", ("invoice_no", "number"))
-_INVOICE_RESULT = record(
-    invoice_id=_INVOICE_ID,
-    supplier_id=code("Who sent it.", "SUP-[0-9]{3}", ("supplier", "vendor_id")),
-    payout_currency=one_of("Currency in which the supplier is paid.", _CURRENCIES, _CURRENCY_NAMES),
-    method=one_of("How the supplier is paid.", _METHODS, _METHOD_NAMES),
-    due_on=day("Last day to pay.", ("due_date", "payable_by")),
-    lines=several("Amounts of its lines.", quantity("Amount of a line.", 1, 25_000, unit="EUR")),
-    total=quantity("Amount to pay.", 200, 25_000, unit="EUR", aliases=("amount_due", "invoice_total")),
-)
-_RATE_RESULT = record(
-    base=one_of("Currency sold.", _CURRENCIES, _CURRENCY_NAMES),
-    quote=one_of("Currency bought.", _CURRENCIES, _CURRENCY_NAMES),
-    rate=quantity(
-        "Units of the currency bought for one of the currency sold.", 0.01, 500, aliases=("price", "fx_rate")
-    ),
-    as_of=day("Day of the quotation.", ("quoted_on", "date")),
-)
-_PAYMENT_RESULT = record(
-    payment_id=code("Number of the payment.", "PAY-[0-9]{5}", ("payment_ref",)),
-    invoice_id=_INVOICE_ID,
-    amount=quantity("Amount paid.", 200, 60_000, unit="EUR", aliases=("paid",)),
-    method=one_of("How it was paid.", _METHODS, _METHOD_NAMES),
-    value_date=day("Day on which the money moves.", ("valued_on",)),
-)
-_DEAL_RESULT = record(
-    deal_id=code("Number of the deal.", "FX-[0-9]{5}", ("trade_id", "deal_ref")),
-    currency=one_of("Currency bought.", _CURRENCIES, _CURRENCY_NAMES),
-    amount=quantity("Units of it.", 1, 10_000_000, aliases=("volume",)),
-    settles_on=day("Day on which it arrives.", ("settlement_date",)),
-)
-_REMINDER_RESULT = record(
-    reminder_id=code("Number of the reminder.", "REM-[0-9]{5}", ("reminder_ref",)),
-    invoice_id=_INVOICE_ID,
-    remind_on=day("Day of the reminder.", ("reminder_date",)),
-)
-_CONVERTED = record(
-    amount=quantity("Amount before.", 1, 60_000, unit="EUR"),
-    rate=quantity("Rate that was used.", 0.01, 500, aliases=("fx_rate",)),
-    converted=quantity("Amount after, rounded to cents.", 1, 10_000_000, aliases=("result", "counter_value")),
-)
-_ADDED = record(
-    amounts=several("What was added.", quantity("An amount.", 1, 25_000, unit="EUR")),
-    total=quantity("Their sum.", 200, 60_000, unit="EUR", aliases=("sum",)),
-)
-
 
 def _tells_invoice(name: str, description: str, run: Any, resource: str, argument_description: str) -> Tool:
     (argument,) = _INVOICES.askable[name]
     recount = None if name == "recount_invoice" else _INVOICES.instead_of(name, "recount_invoice")
     remedies = Remedies(
-        returns=_INVOICE_RESULT,
+        returns=INVOICE_RESULT,
         fallbacks=_INVOICES.others(name),
         sources=_INVOICES.others(name),
         compared=("/total", "/due_on", "/method", "/payout_currency", "/supplier_id"),
@@ -215,20 +174,20 @@ def _tells_invoice(name: str, description: str, run: Any, resource: str, argumen
 def _tells_rate(name: str, description: str, run: Any, resource: str) -> Tool:
     base, quote = _RATES.askable[name]
     remedies = Remedies(
-        returns=_RATE_RESULT,
+        returns=RATE_RESULT,
         fallbacks=_RATES.others(name),
         sources=_RATES.others(name),
         compared=("/rate",),
         dated="/as_of",
         invariants=(echoes(base, "base"), echoes(quote, "quote")),
     )
-    sides = {base: choice("Currency sold.", _CURRENCIES), quote: choice("Currency bought.", _CURRENCIES)}
+    sides = {base: choice("Currency sold.", CURRENCIES), quote: choice("Currency bought.", CURRENCIES)}
     return replace(reader(name, description, run, (resource,), **sides), remedies=remedies)
 
 
 _ID_ARGUMENT = text("Number of the invoice, as INV-0000.")
 _EUROS = {**amount("Euros."), "unit": "EUR"}
-_BOUGHT = choice("Currency to buy.", _CURRENCIES)
+_BOUGHT = choice("Currency to buy.", CURRENCIES)
 _UNITS = amount("Units of the currency.")
 
 _CALCULATING = (
@@ -241,7 +200,7 @@ _CALCULATING = (
             amount=_EUROS,
             rate=amount("Units of the other currency for one euro."),
         ),
-        remedies=Remedies(returns=_CONVERTED, invariants=(product("converted", "amount", "rate"),)),
+        remedies=Remedies(returns=CONVERTED, invariants=(product("converted", "amount", "rate"),)),
     ),
     replace(
         reader(
@@ -251,7 +210,7 @@ _CALCULATING = (
             (),
             amounts={"type": "array", "items": _EUROS, "minItems": 1, "maxItems": 50, "description": "What to add."},
         ),
-        remedies=Remedies(returns=_ADDED, invariants=(adds_up("total", "amounts"),)),
+        remedies=Remedies(returns=ADDED, invariants=(adds_up("total", "amounts"),)),
     ),
 )
 _MOVING_MONEY = (
@@ -264,10 +223,10 @@ _MOVING_MONEY = (
             (_EFFECTS,),
             invoice_id=_ID_ARGUMENT,
             amount=_EUROS,
-            method=choice("How to pay.", _METHODS),
+            method=choice("How to pay.", METHODS),
         ),
         remedies=Remedies(
-            returns=_PAYMENT_RESULT, probe="find_payment", invariants=(echoes("invoice_id", "invoice_id"),)
+            returns=PAYMENT_RESULT, probe="find_payment", invariants=(echoes("invoice_id", "invoice_id"),)
         ),
     ),
     replace(
@@ -279,7 +238,7 @@ _MOVING_MONEY = (
             invoice_id=_ID_ARGUMENT,
             amount=_EUROS,
         ),
-        remedies=Remedies(returns=probed(_PAYMENT_RESULT)),
+        remedies=Remedies(returns=probed(PAYMENT_RESULT)),
     ),
     replace(
         writer(
@@ -291,7 +250,7 @@ _MOVING_MONEY = (
             currency=_BOUGHT,
             amount=_UNITS,
         ),
-        remedies=Remedies(returns=_DEAL_RESULT, probe="find_deal", invariants=(echoes("currency", "currency"),)),
+        remedies=Remedies(returns=DEAL_RESULT, probe="find_deal", invariants=(echoes("currency", "currency"),)),
     ),
     replace(
         reader(
@@ -302,7 +261,7 @@ _MOVING_MONEY = (
             currency=_BOUGHT,
             amount=_UNITS,
         ),
-        remedies=Remedies(returns=probed(_DEAL_RESULT)),
+        remedies=Remedies(returns=probed(DEAL_RESULT)),
     ),
     replace(
         writer(
@@ -314,7 +273,7 @@ _MOVING_MONEY = (
             invoice_id=_ID_ARGUMENT,
             remind_on=text("Day, as 2026-01-31.", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
         ),
-        remedies=Remedies(returns=_REMINDER_RESULT, invariants=(echoes("invoice_id", "invoice_id"),)),
+        remedies=Remedies(returns=REMINDER_RESULT, invariants=(echoes("invoice_id", "invoice_id"),)),
     ),
 )
 

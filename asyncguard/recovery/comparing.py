@@ -1,0 +1,249 @@
+"""Which of several answers to the same question to believe.
+
+The rules, in this order: all agree; more than half do; those that are trusted agree among themselves; one side has the
+latest date. Where none of them holds it is a tie, and a tie chooses nobody. The order in which the candidates are
+given never counts.
+
+Two answers agree if the selected parts are equal: numbers by their exact decimal value (``1`` and ``1.0``, but not the
+text ``"1"``), texts without outer white space, lists in their order, objects in any. A candidate that lacks a selected
+part takes no part in the comparison; it is named and never chosen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from asyncguard.core.calls import canonical_json
+from asyncguard.core.operands import OperandError, resolve
+from asyncguard.errors import CallerError
+
+
+class Comparison(StrEnum):
+    """What decided between candidates."""
+
+    AGREE = "agree"
+    """All that take part say the same; one alone agrees with itself."""
+    MAJORITY = "majority"
+    """More than half of those that take part say the same."""
+    TRUSTED = "trusted"
+    """No majority; all trusted candidates are on one side."""
+    LATEST = "latest"
+    """Neither majority nor trust; one side has a later date than all others."""
+    TIE = "tie"
+    """Nothing decided, or nobody could be compared."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """One answer to the question."""
+
+    source: str
+    """Name of the tool that gave it."""
+    value: Any
+    """The answer, read as JSON where it is JSON."""
+    trusted: bool
+    """Whether it is believed where no majority decides."""
+    date: str | None
+    """Its date (ISO 8601), if the caller knows it; else it is read from the value."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What a comparison comes to."""
+
+    how: Comparison
+    """What decided."""
+    value: Any
+    """The chosen candidate's whole value; ``None`` for a tie."""
+    chosen: str | None
+    """The chosen candidate's source; ``None`` for a tie."""
+    agreeing: tuple[str, ...]
+    """Sources that say what the chosen one says, itself included, sorted; empty for a tie."""
+    differing: tuple[str, ...]
+    """Sources that say something else, sorted; for a tie all that took part."""
+    apart: tuple[str, ...]
+    """Sources that lack a part that has to agree and took no part, sorted."""
+    reason: str
+    """The same in words, without values."""
+
+
+_Instant = tuple[str, datetime]
+"""Kind of a date (whole day, local time, absolute time) and the date; only dates of one kind can be ordered."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Entry:
+    candidate: Candidate
+    said: Any
+    instant: _Instant | None
+
+
+_Side = list[_Entry]
+
+
+def compare(candidates: Sequence[Candidate], pointers: Sequence[str], dated: str | None) -> Verdict:
+    """Compare answers to the same question.
+
+    Args:
+        candidates: The answers.
+        pointers: JSON pointers (RFC 6901) of the parts that have to agree; ``""`` is the whole.
+        dated: JSON pointer of an answer's date; ``None`` if answers have none, and then no date decides.
+
+    Raises:
+        CallerError: No pointer is given, so that any two answers would agree.
+    """
+    if not pointers:
+        raise CallerError("No part of the answers is selected; give at least one JSON pointer, '' for the whole.")
+    entries, apart = [], []
+    for candidate in candidates:
+        parts = [_part(candidate.value, pointer) for pointer in pointers]
+        if any(part is None for part in parts):
+            apart.append(candidate.source)
+        else:
+            entries.append(_Entry(candidate=candidate, said=parts, instant=_instant(candidate, dated)))
+    sides = _sides(entries)
+    how, side = _decide(sides, dated)
+    return _verdict(how, side, entries, tuple(sorted(apart)))
+
+
+def _decide(sides: list[_Side], dated: str | None) -> tuple[Comparison, _Side]:
+    if len(sides) == 1:
+        return Comparison.AGREE, sides[0]
+    total = sum(map(len, sides))
+    for side in sides:
+        if len(side) > 1 and 2 * len(side) > total:
+            return Comparison.MAJORITY, side
+    believed = [side for side in sides if any(entry.candidate.trusted for entry in side)]
+    if len(believed) == 1:
+        return Comparison.TRUSTED, believed[0]
+    newest = _newest(sides) if dated is not None else None
+    return (Comparison.TIE, []) if newest is None else (Comparison.LATEST, newest)
+
+
+def _newest(sides: list[_Side]) -> _Side | None:
+    """The side with the strictly latest date, if all candidates have dates of one kind."""
+    instants = [entry.instant for side in sides for entry in side]
+    known = [instant for instant in instants if instant is not None]
+    if not known or len(known) < len(instants) or len({kind for kind, _ in known}) > 1:
+        return None
+    last = max(when for _, when in known)
+    holding = [side for side in sides if any(entry.instant is not None and entry.instant[1] == last for entry in side)]
+    return holding[0] if len(holding) == 1 else None
+
+
+def _verdict(how: Comparison, side: _Side, entries: _Side, apart: tuple[str, ...]) -> Verdict:
+    chosen = _representative(side, how).candidate if side else None
+    agreeing = tuple(sorted(entry.candidate.source for entry in side))
+    differing = tuple(sorted(entry.candidate.source for entry in entries if entry not in side))
+    return Verdict(
+        how=how,
+        value=None if chosen is None else chosen.value,
+        chosen=None if chosen is None else chosen.source,
+        agreeing=agreeing,
+        differing=differing,
+        apart=apart,
+        reason="; ".join(_reason(how, agreeing, differing, apart)),
+    )
+
+
+def _representative(side: _Side, how: Comparison) -> _Entry:
+    """One of those that agree, the same in whatever order they came: trusted before others, then by name."""
+    if how is Comparison.LATEST:
+        last = max(entry.instant for entry in side if entry.instant is not None)
+        side = [entry for entry in side if entry.instant == last]
+    return min(side, key=lambda entry: (not entry.candidate.trusted, entry.candidate.source, _text(entry)))
+
+
+def _text(entry: _Entry) -> str:
+    return canonical_json(entry.candidate.value)
+
+
+def _reason(how: Comparison, agreeing: Sequence[str], differing: Sequence[str], apart: Sequence[str]) -> list[str]:
+    ours, theirs = ", ".join(agreeing), ", ".join(differing)
+    total = len(agreeing) + len(differing)
+    decided = {
+        Comparison.AGREE: f"{ours} agree" if total > 1 else f"{ours} alone could be compared",
+        Comparison.MAJORITY: f"{len(agreeing)} of {total} agree ({ours})",
+        Comparison.TRUSTED: f"no majority; what is trusted counts ({ours})",
+        Comparison.LATEST: f"no majority; the latest counts ({ours})",
+        Comparison.TIE: f"nothing decides between {theirs}" if differing else "there is nothing to compare",
+    }
+    words = [decided[how]]
+    if differing and how is not Comparison.TIE:
+        words.append(f"{theirs} said something else")
+    if apart:
+        words.append(f"{', '.join(apart)} lacked what has to agree")
+    return words
+
+
+# -- what is said, and when ----------------------------------------------------------------------------------------
+
+
+def _sides(entries: Sequence[_Entry]) -> list[_Side]:
+    # By equality and not by hash: a NaN equals nothing, itself included, and has to stand alone.
+    sides: list[_Side] = []
+    for entry in entries:
+        side = next((side for side in sides if side[0].said == entry.said), None)
+        if side is None:
+            sides.append([entry])
+        else:
+            side.append(entry)
+    return sides
+
+
+def _part(value: Any, pointer: str) -> tuple[str, Any] | None:
+    """The canonical form of a part, ``None`` if the pointer leads nowhere."""
+    if isinstance(value, str):  # a text has no parts, and is not read as JSON here: "1" is no number
+        return _canonical(value) if pointer == "" else None
+    try:
+        return _canonical(resolve(value, pointer))
+    except OperandError:
+        return None
+
+
+def _canonical(value: Any) -> tuple[str, Any]:
+    match value:
+        case bool() | None:
+            return "constant", value
+        case int():
+            return "number", Decimal(value)
+        case float():
+            # By its shortest decimal form, as JSON writes it: 0.1 is one tenth.
+            return "number", Decimal(repr(value))
+        case str():
+            return "text", value.strip()
+        case Mapping():
+            return "object", {str(name): _canonical(each) for name, each in value.items()}
+        case list() | tuple():
+            return "list", [_canonical(each) for each in value]
+        case _:
+            return type(value).__qualname__, value
+
+
+def _instant(candidate: Candidate, dated: str | None) -> _Instant | None:
+    if dated is None:
+        return None
+    text = candidate.date
+    if text is None and not isinstance(candidate.value, str):
+        try:
+            text = resolve(candidate.value, dated)
+        except OperandError:
+            return None
+    return _parsed(text) if isinstance(text, str) else None
+
+
+def _parsed(text: str) -> _Instant | None:
+    """A date and its kind: a whole day is not ordered against a time within it, nor a local time against another."""
+    stripped = text.strip()
+    try:
+        return "day", datetime.combine(date.fromisoformat(stripped), datetime.min.time())
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(stripped)
+    except ValueError:
+        return None
+    return ("local" if moment.tzinfo is None else "absolute"), moment

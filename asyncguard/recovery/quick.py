@@ -1,0 +1,174 @@
+"""A quick yes: results that surely fit their declared schema, which nearly all results do.
+
+A schema becomes a few closures that say *surely fits* in a twentieth of the time that a validator needs. They never say
+no: whatever is not surely right goes to the validator, which decides and explains. They know limits, patterns and
+formats beside types and names, because results are declared with those.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from types import MappingProxyType
+from typing import Any
+
+Fits = Callable[[Any], bool]
+"""Whether a value surely fits; ``False`` says nothing."""
+
+_SILENT = frozenset(
+    {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$defs"}
+    | {"definitions", "unit", "aliases", "$schema", "$id"}
+)
+"""Keywords that assert nothing."""
+_FULL_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def surely_fits(schema: Any) -> Fits | None:
+    """The quick check of a schema, or ``None`` where it has keywords that are not understood here.
+
+    Args:
+        schema: Valid JSON Schema, draft 2020-12, without references.
+    """
+    if schema is True:
+        return _anything
+    if not isinstance(schema, Mapping):
+        return None
+    checks: list[Fits] = []
+    for keyword, wanted in schema.items():
+        if keyword in _SILENT or keyword in ("properties", "required", "additionalProperties"):
+            continue
+        if (make := _MAKERS.get(keyword)) is None or (check := make(wanted)) is None:
+            return None
+        checks.append(check)
+    if not schema.keys().isdisjoint(("properties", "required", "additionalProperties")):
+        if schema.get("type") != "object":
+            return None
+        checks.append(_object(schema))
+    return checks[0] if len(checks) == 1 else _all_of(tuple(checks))
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a number is one that JSON knows."""
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def is_date(text: Any) -> bool:
+    """Whether a text is a full date of ISO 8601; what is no text has no format."""
+    if not isinstance(text, str):
+        return True
+    try:
+        return _FULL_DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def is_date_time(text: Any) -> bool:
+    """Whether a text is a date with a time of ISO 8601, with or without an offset."""
+    if not isinstance(text, str):
+        return True
+    try:
+        return len(text) > len("2000-01-01") and is_date(text[:10]) and bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+FORMATS: Mapping[str, Fits] = MappingProxyType({"date": is_date, "date-time": is_date_time})
+"""Formats that are asserted; others say nothing."""
+
+
+def _anything(_: Any) -> bool:
+    return True
+
+
+def _all_of(checks: tuple[Fits, ...]) -> Fits:
+    def fits(value: Any) -> bool:
+        for check in checks:  # noqa: SIM110 - `all` with a generator takes twice the time
+            if not check(value):
+                return False
+        return True
+
+    return fits
+
+
+def _number(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
+_TYPES: Mapping[str, Fits] = MappingProxyType(
+    {
+        "string": lambda value: isinstance(value, str),
+        "integer": lambda value: type(value) is int,
+        "number": _number,
+        "boolean": lambda value: isinstance(value, bool),
+        "null": lambda value: value is None,
+        "object": lambda value: isinstance(value, dict),
+        "array": lambda value: isinstance(value, list),
+    }
+)
+
+
+def _type(wanted: Any) -> Fits | None:
+    if isinstance(wanted, str):
+        return _TYPES.get(wanted)
+    checks = tuple(_TYPES[name] for name in wanted if name in _TYPES)
+    return lambda value: any(check(value) for check in checks)
+
+
+def _choice(wanted: Any) -> Fits:
+    # Equal values of other types (1, 1.0 and True) are the validator's business.
+    choices = frozenset(item for item in wanted if isinstance(item, str))
+    return lambda value: isinstance(value, str) and value in choices
+
+
+def _pattern(wanted: str) -> Fits:
+    search = re.compile(wanted).search
+    return lambda value: isinstance(value, str) and search(value) is not None
+
+
+def _any_of(wanted: Any) -> Fits | None:
+    branches = [fits for branch in wanted if (fits := surely_fits(branch)) is not None]
+    return (lambda value: any(fits(value) for fits in branches)) if branches else None
+
+
+def _items(wanted: Any) -> Fits | None:
+    if (item := surely_fits(wanted)) is None:
+        return None
+    return lambda value: isinstance(value, list) and all(map(item, value))
+
+
+def _object(schema: Mapping[str, Any]) -> Fits:
+    known = {name: surely_fits(inner) for name, inner in schema.get("properties", {}).items()}
+    others = surely_fits(schema.get("additionalProperties", True))
+    required = frozenset(schema.get("required", ()))
+
+    def fits(value: Any) -> bool:
+        if not isinstance(value, dict) or not required <= value.keys():
+            return False
+        for name, item in value.items():
+            check = known.get(name, others)
+            if check is None or not check(item):
+                return False
+        return True
+
+    return fits
+
+
+_MAKERS: Mapping[str, Callable[[Any], Fits | None]] = MappingProxyType(
+    {
+        "type": _type,
+        "enum": _choice,
+        "const": lambda wanted: _choice([wanted]),
+        "pattern": _pattern,
+        "format": FORMATS.get,
+        "anyOf": _any_of,
+        "items": _items,
+        "minimum": lambda limit: lambda value: _number(value) and value >= limit,
+        "maximum": lambda limit: lambda value: _number(value) and value <= limit,
+        "exclusiveMinimum": lambda limit: lambda value: _number(value) and value > limit,
+        "exclusiveMaximum": lambda limit: lambda value: _number(value) and value < limit,
+        "minLength": lambda limit: lambda value: isinstance(value, str) and len(value) >= limit,
+        "maxLength": lambda limit: lambda value: isinstance(value, str) and len(value) <= limit,
+        "minItems": lambda limit: lambda value: isinstance(value, list) and len(value) >= limit,
+        "maxItems": lambda limit: lambda value: isinstance(value, list) and len(value) <= limit,
+    }
+)

@@ -1,0 +1,255 @@
+"""Declared schemas made ready: compiled once, with references inlined, and asked for what repair needs to know."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import SchemaError, ValidationError
+
+from asyncguard.errors import DeclarationError
+from asyncguard.recovery.quick import FORMATS, Fits, is_finite, surely_fits
+
+_MAX_HOPS = 12
+"""References followed below one another; a schema that refers to itself ends here, and its validator does not."""
+_JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
+_ANYTHING: Mapping[str, Any] = {}
+
+
+def _format_checker() -> FormatChecker:
+    checker = FormatChecker(formats=())
+    for name, fits in FORMATS.items():
+        checker.checks(name)(fits)
+    return checker
+
+
+_FORMATS = _format_checker()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One schema, or a part of one."""
+
+    schema: Mapping[str, Any]
+    """Without references."""
+    source: Mapping[str, Any]
+    """As declared; what the validator goes by."""
+
+    @cached_property
+    def _quick(self) -> Fits | None:
+        return surely_fits(self.schema)
+
+    @cached_property
+    def _validator(self) -> Draft202012Validator:
+        own = {name: value for name, value in self.source.items() if name not in ("$schema", "$id")}
+        return Draft202012Validator(own, format_checker=_FORMATS)
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value satisfies the schema; what its keywords cannot compute with does not."""
+        if self._quick is not None and self._quick(value):
+            return True
+        try:
+            return all_finite(value) and self._validator.is_valid(value)
+        except Exception:  # noqa: BLE001 - keywords calculate with the tool's values, say 1e300 as a multiple of 0.1
+            return False
+
+    def errors(self, value: Any) -> Iterator[ValidationError]:
+        """What violates the schema, in no order."""
+        return self._validator.iter_errors(value)
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """JSON types that the schema admits."""
+        return kinds(self.schema)
+
+    @cached_property
+    def has_units(self) -> bool:
+        """Whether the schema says of any value what it counts."""
+        return _mentions(self.schema, "unit")
+
+
+class _Same:
+    """A key that is equal for the same object only; it keeps the object, so that its identity stays its own."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: Mapping[str, Any]) -> None:
+        self.held = held
+
+    def __hash__(self) -> int:
+        return id(self.held)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.held is self.held
+
+
+def shape_of(schema: Mapping[str, Any]) -> Shape:
+    """The compiled form of a schema, made once for each schema object; a schema is not to be changed afterwards."""
+    return _shape(_Same(schema))
+
+
+@lru_cache(maxsize=4096)
+def _shape(key: _Same) -> Shape:
+    return Shape(schema=expanded(key.held), source=key.held)
+
+
+def check_schema(schema: Mapping[str, Any], whose: str) -> None:
+    """Refuse a schema that cannot be worked with.
+
+    Args:
+        schema: JSON Schema, draft 2020-12, self-contained (references stay inside it).
+        whose: What it describes, for the message.
+
+    Raises:
+        DeclarationError: The schema is broken, or refers to what is not in it.
+    """
+    own = {name: value for name, value in schema.items() if name not in ("$schema", "$id")}
+    try:
+        Draft202012Validator.check_schema(own)
+    except SchemaError as error:
+        raise DeclarationError(f"The schema of {whose} is invalid: {error.message[:200]}.") from error
+    for pattern in _all_of(own, "pattern"):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise DeclarationError(f"The schema of {whose} holds a pattern that cannot be read: {error}.") from error
+    for target in _all_of(own, "$ref"):
+        if _pointed(own, target) is None:
+            raise DeclarationError(f"The schema of {whose} refers to {target!r}, which is not in it; inline it.")
+
+
+def expanded(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema with local references replaced by what they name; the same object if there are none."""
+    if not _mentions(schema, "$ref"):
+        return schema
+    inlined = _inline(schema, schema, 0)
+    return inlined if isinstance(inlined, Mapping) else _ANYTHING
+
+
+def _inline(node: Any, root: Mapping[str, Any], hops: int) -> Any:
+    if isinstance(node, list):
+        return [_inline(item, root, hops) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    target = node.get("$ref")
+    if not isinstance(target, str):
+        return {
+            name: _inline(value, root, hops) for name, value in node.items() if name not in ("$defs", "definitions")
+        }
+    if hops >= _MAX_HOPS:
+        return {}
+    named = _inline(_pointed(root, target), root, hops + 1)
+    beside = {name: _inline(value, root, hops) for name, value in node.items() if name != "$ref"}
+    return {**named, **beside} if isinstance(named, Mapping) else beside
+
+
+def _pointed(root: Mapping[str, Any], target: str) -> Any:
+    node: Any = root
+    for raw in target.removeprefix("#").split("/")[1:]:
+        token = raw.replace("~1", "/").replace("~0", "~")
+        if not isinstance(node, Mapping) or token not in node:
+            return None
+        node = node[token]
+    return node
+
+
+def _all_of(node: Any, keyword: str) -> Iterator[str]:
+    """Texts of one keyword, from schema positions only; a property may have the keyword's name."""
+    if isinstance(node, list):
+        for item in node:
+            yield from _all_of(item, keyword)
+    elif isinstance(node, Mapping):
+        for name, value in node.items():
+            if name == keyword and isinstance(value, str):
+                yield value
+            elif name in ("properties", "patternProperties", "$defs", "definitions") and isinstance(value, Mapping):
+                yield from _all_of(list(value.values()), keyword)
+            elif name not in ("enum", "const", "default", "examples", "aliases"):
+                yield from _all_of(value, keyword)
+
+
+def _mentions(node: Any, keyword: str) -> bool:
+    return next(_all_of(node, keyword), None) is not None
+
+
+def all_finite(value: Any) -> bool:
+    """Whether every number in a value is one that JSON knows."""
+    if isinstance(value, Mapping):
+        return all(map(all_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(all_finite, value))
+    return is_finite(value)
+
+
+def kinds(schema: Any) -> frozenset[str]:
+    """JSON types that a schema admits, as far as it says; all of them if it does not."""
+    if not isinstance(schema, Mapping):
+        return _JSON_TYPES if schema is not False else frozenset()
+    found = _JSON_TYPES
+    if "type" in schema:
+        declared = schema["type"]
+        found = frozenset([declared] if isinstance(declared, str) else declared)
+    elif choices := schema.get("enum") or [schema[name] for name in ("const",) if name in schema]:
+        found = frozenset(map(_kind, choices))
+    for name in ("anyOf", "oneOf"):
+        if name in schema:
+            found &= frozenset().union(*(kinds(branch) for branch in schema[name]))
+    return found
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def main_form(schema: Any) -> Mapping[str, Any]:
+    """The schema of a value that is there: for "X or null", X with what is said around it."""
+    if not isinstance(schema, Mapping):
+        return _ANYTHING
+    for name in ("anyOf", "oneOf"):
+        branches = [branch for branch in schema.get(name, ()) if kinds(branch) != {"null"}]
+        if len(branches) == 1 and isinstance(branches[0], Mapping):
+            around = {key: value for key, value in schema.items() if key != name}
+            return main_form({**around, **branches[0]})
+    return schema
+
+
+def properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Declared fields of an object, none for anything else."""
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) else _ANYTHING
+
+
+def unit_text(schema: Any) -> str | None:
+    """The declared unit of a value."""
+    text = main_form(schema).get("unit")
+    return text if isinstance(text, str) else None
+
+
+def field_aliases(schema: Any) -> frozenset[str]:
+    """Other names of a field."""
+    found = main_form(schema).get("aliases")
+    return (
+        frozenset(item for item in found if isinstance(item, str)) if isinstance(found, list | tuple) else frozenset()
+    )
+
+
+def value_aliases(schema: Any) -> Mapping[str, Any]:
+    """Other spellings of a field's values."""
+    found = main_form(schema).get("aliases")
+    return found if isinstance(found, Mapping) else _ANYTHING

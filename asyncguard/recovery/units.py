@@ -1,0 +1,295 @@
+"""Units: which texts name the same one, and exact factors between those of one dimension.
+
+A text that is not in the table is no unit that could be converted; nothing here knows an exchange rate, and a symbol
+that means different things in different places (gallon, dollar, pound, calorie) is left out. Case counts in symbols
+(mW and MW), and stops counting only where the other spelling means nothing else.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from types import MappingProxyType
+
+_EXACT, _NOISE_FREE = 15, 12
+"""Digits: a double holds 15 of them faithfully; what a conversion leaves beyond the twelfth is noise of doubles."""
+_MINOR = ("minor",)
+"""Dimension of minor units of a currency that is not named: they fit the currency they are compared with."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unit:
+    """What a number counts."""
+
+    name: str
+    """Canonical name."""
+    dimension: tuple[str, ...]
+    """What is measured; a quotient has two entries. Each currency is a dimension of its own."""
+    factor: Fraction
+    """Size in the base unit of the dimension."""
+    offset: Fraction = Fraction(0)
+    """Value of the base unit at zero of this one (temperatures)."""
+
+
+_SCALES: Mapping[str, tuple[str, ...]] = {
+    "length": (
+        "m metre metres meter meters = 1",
+        "km kilometre kilometres kilometer kilometers = 1000",
+        "cm centimetre centimetres centimeter centimeters = 0.01",
+        "mm millimetre millimetres millimeter millimeters = 0.001",
+        "µm μm micrometre micrometres = 0.000001",
+        "mi mile miles = 1609.344",
+        "yd yard yards = 0.9144",
+        "ft foot feet = 0.3048",
+        "in inch inches = 0.0254",
+        "nmi = 1852",
+    ),
+    "mass": (
+        "kg kgs kilo kilos kilogram kilograms kilogramme kilogrammes = 1",
+        "g gram grams gramme grammes = 0.001",
+        "mg milligram milligrams = 0.000001",
+        "µg μg mcg microgram micrograms = 0.000000001",
+        "t tonne tonnes = 1000",
+        "lb lbs = 0.45359237",
+        "oz = 0.028349523125",
+    ),
+    "time": (
+        "s sec secs second seconds = 1",
+        "ms millisecond milliseconds = 0.001",
+        "µs μs microsecond microseconds = 0.000001",
+        "ns nanosecond nanoseconds = 0.000000001",
+        "min mins minute minutes = 60",
+        "h hr hrs hour hours = 3600",
+        "d day days = 86400",
+        "week weeks = 604800",
+    ),
+    "volume": (
+        "l L litre litres liter liters = 1",
+        "ml mL millilitre millilitres milliliter milliliters = 0.001",
+        "cl centilitre centilitres = 0.01",
+        "dl dL decilitre decilitres deciliter = 0.1",
+        "hl hectolitre hectolitres = 100",
+        "m3 m³ m^3 cbm = 1000",
+        "cm3 cm³ cm^3 = 0.001",
+    ),
+    "area": (
+        "m2 m² m^2 sqm = 1",
+        "km2 km² km^2 = 1000000",
+        "cm2 cm² cm^2 = 0.0001",
+        "ha hectare hectares = 10000",
+    ),
+    "energy": (
+        "J joule joules = 1",
+        "kJ kilojoule kilojoules = 1000",
+        "MJ megajoule megajoules = 1000000",
+        "GJ gigajoule gigajoules = 1000000000",
+        "Wh watt-hour watt-hours = 3600",
+        "kWh kilowatt-hour kilowatt-hours = 3600000",
+        "MWh megawatt-hour megawatt-hours = 3600000000",
+        "GWh gigawatt-hour gigawatt-hours = 3600000000000",
+        "TWh = 3600000000000000",
+    ),
+    "power": (
+        "W watt watts = 1",
+        "mW milliwatt milliwatts = 0.001",
+        "kW kilowatt kilowatts = 1000",
+        "MW megawatt megawatts = 1000000",
+        "GW gigawatt gigawatts = 1000000000",
+    ),
+    "pressure": (
+        "Pa pascal pascals = 1",
+        "hPa mbar millibar = 100",
+        "kPa kilopascal kilopascals = 1000",
+        "MPa megapascal megapascals = 1000000",
+        "bar bars = 100000",
+        "atm = 101325",
+        "mmHg = 133.322387415",
+    ),
+    "frequency": ("Hz hertz = 1", "kHz kilohertz = 1000", "MHz megahertz = 1000000", "GHz gigahertz = 1000000000"),
+    "substance": ("mol = 1", "mmol = 0.001", "µmol μmol umol = 0.000001"),
+    "data": (
+        "B byte bytes = 1",
+        "kB kilobyte kilobytes = 1000",
+        "MB megabyte megabytes = 1000000",
+        "GB gigabyte gigabytes = 1000000000",
+        "KiB = 1024",
+        "MiB = 1048576",
+        "GiB = 1073741824",
+    ),
+    "share": (
+        "fraction fractions share = 1",
+        "percent % pct percentage = 0.01",
+        "permille ‰ = 0.001",
+        "bps = 0.0001",
+        "ppm = 0.000001",
+    ),
+    "count": ("piece pieces pcs item items each = 1", "dozen dozens = 12"),
+}
+"""Dimension to units: names, most canonical first, and the size in the base unit."""
+
+_TEMPERATURES = (
+    ("K kelvin kelvins", "1", "0"),
+    ("C °C celsius degC deg_c", "1", "273.15"),
+    ("F °F fahrenheit degF deg_f", "5/9", "45967/180"),
+)
+
+_CURRENCIES: Mapping[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
+    "EUR": (2, ("€", "euro", "euros"), ("eurocent", "eurocents")),
+    "USD": (2, ("US$",), ()),
+    "GBP": (2, ("£", "sterling"), ("pence", "penny", "GBX")),
+    "CHF": (2, ("francs",), ("rappen",)),
+    "JPY": (0, ("yen",), ()),
+    "CNY": (2, ("yuan", "renminbi"), ("fen",)),
+    "AUD": (2, (), ()),
+    "CAD": (2, (), ()),
+    "NZD": (2, (), ()),
+    "SGD": (2, (), ()),
+    "SEK": (2, (), ()),
+    "NOK": (2, (), ()),
+    "DKK": (2, (), ()),
+    "PLN": (2, ("zloty",), ("grosz", "groszy")),
+    "CZK": (2, (), ()),
+    "HUF": (2, ("forint",), ()),
+    "INR": (2, ("₹", "rupees"), ("paise", "paisa")),
+    "KRW": (0, ("₩",), ()),
+    "KWD": (3, (), ()),
+    "BRL": (2, (), ()),
+    "MXN": (2, (), ()),
+    "ZAR": (2, (), ()),
+}
+"""ISO code to digits of the minor unit, other names, and names of the minor unit. ``$`` and ``¥`` are several."""
+_CENT = frozenset({"EUR", "USD", "AUD", "CAD", "NZD", "SGD", "ZAR"})
+_WORDS_PER = re.compile(r"\s*/\s*|\s+per\s+|_per_")
+
+
+def _measured() -> Iterator[tuple[str, Unit]]:
+    for dimension, lines in _SCALES.items():
+        for line in lines:
+            names, _, size = line.partition(" = ")
+            spelled = names.split()
+            for name in spelled:
+                yield name, Unit(name=spelled[0], dimension=(dimension,), factor=Fraction(size))
+    for names, size, offset in _TEMPERATURES:
+        for name in names.split():
+            unit = Unit(
+                name=names.split()[0], dimension=("temperature",), factor=Fraction(size), offset=Fraction(offset)
+            )
+            yield name, unit
+
+
+def _money() -> Iterator[tuple[str, Unit]]:
+    for name in ("cent", "cents", "minor", "minor unit", "minor units", "minor_units"):
+        yield name, Unit(name="cent" if name.startswith("cent") else "minor", dimension=_MINOR, factor=Fraction(1))
+    for code, (digits, names, minors) in _CURRENCIES.items():
+        small = Fraction(1, 10**digits)
+        for name in (code, *names):
+            yield name, Unit(name=code, dimension=(code,), factor=Fraction(1))
+        cents = (f"{code} cent", f"{code} cents", f"{code}_cents", f"{code} ct") if code in _CENT else ()
+        for name in (*minors, *cents, f"{code} minor", f"{code}_minor"):
+            yield name, Unit(name=f"{code} minor", dimension=(code,), factor=small)
+        for name, size in ((f"k{code}", 10**3), (f"thousand {code}", 10**3), (f"million {code}", 10**6)):
+            yield name, Unit(name=name, dimension=(code,), factor=Fraction(size))
+
+
+_UNITS: Mapping[str, Unit] = MappingProxyType({**dict(_measured()), **dict(_money())})
+
+
+def _without_case() -> dict[str, Unit]:
+    spelled: dict[str, set[Unit]] = {}
+    for name, unit in _UNITS.items():
+        spelled.setdefault(name.casefold(), set()).add(unit)
+    return {name: units.pop() for name, units in spelled.items() if len(units) == 1}
+
+
+_FOLDED: Mapping[str, Unit] = MappingProxyType(_without_case())
+_WORD = re.compile(r"[A-Za-z€£₹₩%‰°µμ][A-Za-z€£₹₩%‰°µμ²³0-9]*(?:/[A-Za-z]+[²³0-9]*)?")
+_SHORTEST_WORD = 3
+
+
+def unit_named(text: str) -> Unit | None:
+    """The unit that a text is the name of, ``None`` if it is not known.
+
+    A quotient such as ``km/h`` or ``EUR per kWh`` is a unit if its parts are.
+    """
+    text = text.strip().rstrip(".")
+    if found := _UNITS.get(text) or _FOLDED.get(text.casefold()):
+        return found
+    parts = _WORDS_PER.split(text)
+    if len(parts) != 2:
+        return None
+    above, below = unit_named(parts[0]), unit_named(parts[1])
+    if above is None or below is None or above.offset or below.offset:
+        return None
+    return Unit(
+        name=f"{above.name}/{below.name}",
+        dimension=(*above.dimension, *below.dimension),
+        factor=above.factor / below.factor,
+    )
+
+
+def units_in(prose: str) -> frozenset[Unit]:
+    """The units that a sentence names by words or by symbols of some length: "a", "h" and "in" are words, too."""
+    found = set()
+    for word in _WORD.findall(prose):
+        if len(word) >= _SHORTEST_WORD or word in "€£₹₩%‰" or (word.lower() != word and word[-1] != word[-1].lower()):
+            unit = unit_named(word)
+        else:
+            unit = _UNITS.get(word) if word in ("kg", "km", "cm", "mm", "mg", "ml", "°C", "°F") else None
+        if unit is not None:
+            found.add(unit)
+    return frozenset(found)
+
+
+def comparable(first: Unit, second: Unit) -> bool:
+    """Whether one can be converted into the other."""
+    return _fixed(first, second).dimension == _fixed(second, first).dimension
+
+
+def kindred(first: Unit, second: Unit) -> bool:
+    """Whether one could stand where the other does: they measure the same, or both are money."""
+    return comparable(first, second) or (_is_money(first) and _is_money(second))
+
+
+def _is_money(unit: Unit) -> bool:
+    return unit.dimension == _MINOR or unit.dimension[0] in _CURRENCIES
+
+
+def equal(first: Unit, second: Unit) -> bool:
+    """Whether a number means the same in both."""
+    one, other = _fixed(first, second), _fixed(second, first)
+    return (one.dimension, one.factor, one.offset) == (other.dimension, other.factor, other.offset)
+
+
+def convert(value: int | float, source: Unit, target: Unit) -> int | float | None:
+    """A number in another unit: exact, but for digits that a double cannot hold.
+
+    Returns:
+        ``None`` if the units measure different things; integers stay integers where the result is one.
+    """
+    source, target = _fixed(source, target), _fixed(target, source)
+    if source.dimension != target.dimension:
+        return None
+    exact = Fraction(Decimal(repr(value)))
+    result = (exact * source.factor + source.offset - target.offset) / target.factor
+    return _number(result, whole=isinstance(value, int))
+
+
+def _fixed(unit: Unit, other: Unit) -> Unit:
+    """Minor units of no particular currency are those of the other's."""
+    if unit.dimension != _MINOR or len(other.dimension) != 1 or other.dimension[0] not in _CURRENCIES:
+        return unit
+    code = other.dimension[0]
+    if unit.name == "cent" and code not in _CENT:
+        return unit
+    return Unit(name=unit.name, dimension=(code,), factor=Fraction(1, 10 ** _CURRENCIES[code][0]))
+
+
+def _number(exact: Fraction, *, whole: bool) -> int | float:
+    if exact.denominator == 1 and (whole or abs(exact) >= 10**_EXACT):
+        return exact.numerator
+    above, below = Decimal(exact.numerator), Decimal(exact.denominator)
+    quotient = Context(prec=_EXACT).divide(above, below)
+    if Fraction(quotient) != exact:
+        quotient = Context(prec=_NOISE_FREE).divide(above, below)
+    return float(quotient)

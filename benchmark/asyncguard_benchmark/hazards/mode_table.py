@@ -1,0 +1,48 @@
+"""All drift modes under their names."""
+
+from collections.abc import Mapping
+
+from asyncguard_benchmark.hazards.argument_modes import ArgumentNested, ArgumentRenamed
+from asyncguard_benchmark.hazards.breakdown_modes import (
+    ConnectionReset,
+    NotSent,
+    RateLimited,
+    StorageFailed,
+    TimedOut,
+    Unavailable,
+)
+from asyncguard_benchmark.hazards.conflict_modes import DisagreeingValue, StaleValue
+from asyncguard_benchmark.hazards.modes import Mode
+from asyncguard_benchmark.hazards.output_modes import AliasInstead, Explained, Labelled, Truncated, UnitWrapped
+from asyncguard_benchmark.hazards.result_modes import ResultNested, ResultRenamed, ResultRetyped, UnitChanged
+from asyncguard_benchmark.hazards.transit_modes import ArgumentCoerced, ArgumentDropped
+
+DEVELOPMENT_MODES: tuple[Mode, ...] = (
+    ArgumentRenamed(),
+    ArgumentNested(),
+    ResultRenamed(),
+    ResultRetyped(),
+    ResultNested(),
+    UnitChanged(),
+    ArgumentDropped(),
+    ArgumentCoerced(),
+    TimedOut(),
+    ConnectionReset(),
+    Unavailable(),
+    RateLimited(),
+    NotSent(),
+    StorageFailed(),
+    UnitWrapped(),
+    Labelled(),
+    AliasInstead(),
+    Explained(),
+    Truncated(),
+    DisagreeingValue(),
+    StaleValue(),
+)
+"""Modes that those who work on recovery may try it on."""
+
+
+def modes() -> Mapping[str, Mode]:
+    """Every mode under its name."""
+    return {mode.name: mode for mode in DEVELOPMENT_MODES}
