@@ -1,6 +1,7 @@
 """From admitted calls to results: issue, collect, recover, wait."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any
 
 from asyncguard.core import events as ev
@@ -8,7 +9,7 @@ from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import ASKED, Step, dispatchable, next_step
-from asyncguard.engine.executors.port import Completion, Failure, Job, Result
+from asyncguard.engine.executors.port import Completion, Job, Result
 from asyncguard.engine.recovering import give_up_lost, let_through, reconsider, settled_late, take
 from asyncguard.engine.session import Session
 from asyncguard.recovery.case import siblings_left
@@ -52,13 +53,9 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
             run=runner(record),
             delay=delay,
             timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
+            gate=partial(let_through, session, record.tool),
         )
-        resting = let_through(session, record.tool)
-        if resting is None:
-            session.engine.executor.start(job, _receiver(session, record, spec))
-        else:
-            result = Failure(symptom=resting)
-            session.completed(Completion(key=record.key, attempt=record.attempts, result=result))
+        session.engine.executor.start(job, _receiver(session, record, spec))
     return len(chosen)
 
 

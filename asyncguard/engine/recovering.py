@@ -256,7 +256,7 @@ def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> N
 # -- circuit breakers ----------------------------------------------------------------------------------------------
 
 
-def let_through(session: Session, tool: str) -> Symptom | None:
+def let_through(session: Session, tool: str) -> Failure | None:
     """Ask the breaker of a tool; the failure of a call that it does not let through."""
     engine = session.engine
     circuit = engine.circuits.get(tool)
@@ -268,8 +268,10 @@ def let_through(session: Session, tool: str) -> Symptom | None:
     if admitted:
         return None
     message = f"{tool} failed {circuit.failures} times in a row and rests."
-    wait = remaining(circuit, now, cooldown)
-    return Symptom(error=CIRCUIT_OPEN, message=message, transient=True, started=False, retry_after=wait)
+    # While one call probes the tool, the others come back soon.
+    wait = remaining(circuit, now, cooldown) if circuit.state is CircuitState.OPEN else None
+    symptom = Symptom(error=CIRCUIT_OPEN, message=message, transient=True, started=False, retry_after=wait)
+    return Failure(symptom=symptom)
 
 
 def move_circuit(session: Session, tool: str, symptom: Symptom | None) -> None:

@@ -140,7 +140,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
 def _nodes(
     engine: Engine, binding: ModelBinding, tools: Sequence[BaseTool], *, system: SystemMessage | None, portal: Portal
 ) -> Nodes:
-    pool = ThreadPoolExecutor(engine.config.limits.max_pending, thread_stepprefix="asyncguard-tool")
+    pool = ThreadPoolExecutor(engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
     weakref.finalize(portal, pool.shutdown, wait=False)
     return Nodes(
         engine=engine,

@@ -14,13 +14,13 @@ from asyncguard.core.hazards import Anomaly, AnomalyKind, Contract, Diagnosis, S
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.toolspec import Fallback, Source, ToolSpec
 from asyncguard.recovery.comparing import Candidate
-from asyncguard.recovery.diagnosis import Observation, diagnose, may_have_started, refused
+from asyncguard.recovery.diagnosis import Observation, UserRule, diagnose, may_have_started, refused
 from asyncguard.recovery.inspection import Answer, inspect, read_answer
 from asyncguard.recovery.normalising import Normalised, normalise
 from asyncguard.recovery.rebinding import Rebound, rebind, same_contract
-from asyncguard.recovery.settling import Settlement, settle
+from asyncguard.recovery.settling import Said, Settlement, settle
 
-UserDiagnosis = Callable[[Observation], Diagnosis | None]
+UserDiagnosis = UserRule
 """A user's own rule: asked before the table; ``None`` leaves the case to the table."""
 
 _DOUBTFUL = frozenset({AnomalyKind.BOUNDS, AnomalyKind.INVARIANT, AnomalyKind.DISAGREEMENT, AnomalyKind.UNIT})
@@ -95,7 +95,7 @@ class Case:
     @property
     def well_formed(self) -> bool:
         """Whether a strange answer has the declared form, so that only its content is doubted."""
-        return not self.failed and all(anomaly.kind in _DOUBTFUL for anomaly in self.seen.anomalies)
+        return not self.failed and _only(self.seen.anomalies, _DOUBTFUL)
 
     @property
     def unreadable(self) -> bool:
@@ -265,28 +265,33 @@ class Casebook:
     def _settlement(
         self, record: CallRecord, called: ToolSpec, seen: Seen, normalised: Normalised | None, answer: Answer | None
     ) -> Settlement | None:
-        others = [self._candidate(called, record, found) for found in record.findings]
-        asked = [candidate for candidate in others if candidate is not None]
-        if not asked:
+        others = [said for found in record.findings if (said := self._said(called, record, found)) is not None]
+        if not others:
             return None
-        own = None
-        if normalised is not None:
-            own = Candidate(source=record.answering, value=normalised.value, trusted=False, date=None)
-        elif answer is not None and all(anomaly.kind in _DOUBTFUL for anomaly in seen.anomalies):
-            own = Candidate(source=record.answering, value=answer.value, trusted=False, date=None)
-        own_holds = all(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in seen.anomalies)
-        return settle(own, asked, called, own_holds=own_holds)
+        value = normalised.value if normalised is not None else None if answer is None else answer.value
+        readable = normalised is not None or (answer is not None and _only(seen.anomalies, _DOUBTFUL))
+        if not readable:
+            return settle(others, called)
+        own = Candidate(source=record.answering, value=value, trusted=False, date=None)
+        holds = _only(seen.anomalies, frozenset({AnomalyKind.DISAGREEMENT}))
+        return settle([Said(candidate=own, holds=holds), *others], called)
 
-    def _candidate(self, called: ToolSpec, record: CallRecord, found: Finding) -> Candidate | None:
-        """What another source said, if it is in the declared form and nothing is wrong with it by itself."""
+    def _said(self, called: ToolSpec, record: CallRecord, found: Finding) -> Said | None:
+        """What another source said, if it is in the declared form."""
         if found.aim not in (Aim.SOURCE, Aim.VERIFIER) or found.error is not None:
             return None
         spec = replace(self._spec(found.tool), result_schema=called.result_schema, invariants=())
         answer = read_answer(found.content)
-        if inspect(spec, record.effective_arguments, answer):
+        anomalies = inspect(spec, record.effective_arguments, answer)
+        if not _only(anomalies, _DOUBTFUL):
             return None
         trusted = any(source.tool == found.tool and source.trusted for source in called.sources)
-        return Candidate(source=found.tool, value=answer.value, trusted=trusted, date=None)
+        candidate = Candidate(source=found.tool, value=answer.value, trusted=trusted, date=None)
+        return Said(candidate=candidate, holds=not anomalies)
+
+
+def _only(anomalies: tuple[Anomaly, ...], kinds: frozenset[AnomalyKind]) -> bool:
+    return all(anomaly.kind in kinds for anomaly in anomalies)
 
 
 def read_contract(content: Any, hidden: frozenset[str] = frozenset()) -> Contract | None:

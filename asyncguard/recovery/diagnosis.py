@@ -1,43 +1,328 @@
-"""Is a failure transient? Told from the symptom alone, by a table of exception classes and HTTP statuses."""
+"""What a failure or a strange answer means: one of the five hazards, told from the symptom alone.
 
-from asyncguard.core.hazards import Symptom
+:data:`RULES` is the table. It is asked from the top, the first rule that finds evidence decides, and the last one does
+so always. A rule sees what a caller of the tool can see: class and status of a failure, what is wrong with an answer,
+the declared contract and, if somebody read it, the live one.
 
-TRANSIENT_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-"""HTTP statuses after which the same request may succeed."""
+Evidence names fields, kinds, classes, statuses and tools. It never holds a value of arguments or answers, nor the text
+of a failure, so it can be logged.
+"""
 
-TRANSIENT_CLASSES = frozenset(
-    {
-        "builtins.ConnectionError",
-        "builtins.TimeoutError",
-        "builtins.BlockingIOError",
-        "builtins.InterruptedError",
-        "asyncio.exceptions.TimeoutError",
-        "socket.gaierror",
-        "httpx.TransportError",
-        "httpx.ConnectError",
-        "requests.exceptions.ConnectionError",
-        "requests.exceptions.Timeout",
-        "aiohttp.client_exceptions.ClientConnectionError",
-        "urllib3.exceptions.HTTPError",
-    }
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard.core.hazards import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.recovery.symptoms import (
+    ABSENT_STATUSES,
+    BROKEN_CLASSES,
+    PERMISSION_CLASSES,
+    PERMISSION_STATUSES,
+    STOPPED,
+    is_transient,
+    may_have_started,
+    refused,
 )
-"""Exception classes, with their modules, which say that the way to the tool failed and not the tool."""
+
+__all__ = [
+    "RULES",
+    "Observation",
+    "Rule",
+    "UserRule",
+    "diagnose",
+    "is_transient",
+    "may_have_started",
+    "refused",
+]
 
 
-def is_transient(symptom: Symptom) -> bool:
-    """Whether another attempt may succeed. What the tool itself says counts first, then status, then class."""
-    if symptom.transient is not None:
-        return symptom.transient
-    if symptom.error == "timeout":
-        return True
-    if symptom.status is not None:
-        return symptom.status in TRANSIENT_STATUSES
-    return not TRANSIENT_CLASSES.isdisjoint(symptom.mro)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Observation:
+    """What is known of one attempt: all that a rule may look at."""
+
+    called: ToolSpec
+    """Declaration of the tool that the model called."""
+    tool: str
+    """The tool that was tried: the called one, or a sibling."""
+    arguments: Mapping[str, Any]
+    """With which arguments, as sent."""
+    symptom: Symptom | None = None
+    """How it failed; ``None`` if it answered."""
+    anomalies: tuple[Anomaly, ...] = ()
+    """What is wrong with its answer."""
+    arguments_fit: bool = True
+    """Whether the arguments satisfy the declared parameters."""
+    contract: Contract | None = None
+    """The live contract, if it was read."""
+    contract_differs: bool | None = None
+    """Whether the live contract is another one than declared; ``None`` if it was not read."""
+    disagreeing: tuple[str, ...] = ()
+    """Names of the sources that say something else."""
 
 
-def may_have_started(symptom: Symptom) -> bool:
-    """Whether the effect may have begun.
+UserRule = Callable[[Observation], Diagnosis | None]
+"""A user's own rule; ``None`` leaves the case to the table."""
 
-    Only the tool can say that it had not. That a connection was refused says nothing: it may be the tool's second.
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule:
+    """One row of the table."""
+
+    name: str
+    """What the rule is called in a diagnosis."""
+    hazard: HazardKind
+    """What it means if the rule applies."""
+    evidence: Callable[[Observation], tuple[str, ...]]
+    """What speaks for it, one sentence each; nothing if the rule does not apply."""
+    confidence: float
+    """How often this evidence means this hazard. A judgement, not a measurement: 0.9 and above where hardly anything
+    else explains it, about 0.6 where the live contract would tell and was not read, below 0.5 for lack of better."""
+
+
+def diagnose(observation: Observation, extra: UserRule | None = None) -> Diagnosis:
+    """What an observation means; there is always an answer.
+
+    Args:
+        observation: What was seen.
+        extra: The user's own rule, asked before the table. If it fails or answers with something else than a diagnosis,
+            the table decides and the evidence says so: a broken rule must not end a run.
     """
-    return symptom.started
+    found, complaint = (None, ()) if extra is None else _asked(extra, observation)
+    if found is not None:
+        return found
+    for rule in RULES:
+        if evidence := rule.evidence(observation):
+            break
+    return Diagnosis(hazard=rule.hazard, rule=rule.name, evidence=(*evidence, *complaint), confidence=rule.confidence)
+
+
+def _asked(extra: UserRule, observation: Observation) -> tuple[Diagnosis | None, tuple[str, ...]]:
+    try:
+        found: object = extra(observation)
+    except Exception as error:  # noqa: BLE001 - somebody else's code, in the middle of a recovery
+        return None, (f"the user's own rule failed with {type(error).__name__}",)
+    if found is None or isinstance(found, Diagnosis):
+        return found, ()
+    return None, (f"the user's own rule answered with {type(found).__name__} and not with a Diagnosis",)
+
+
+# -- evidence of failures ------------------------------------------------------------------------------------------
+
+
+def _stopped(seen: Observation) -> tuple[str, ...]:
+    symptom = seen.symptom
+    if symptom is None or symptom.error not in STOPPED:
+        return ()
+    return (f"the attempt of {seen.tool} ended with {symptom.error}",)
+
+
+def _transient(seen: Observation) -> tuple[str, ...]:
+    symptom = seen.symptom
+    if symptom is None or not is_transient(symptom):
+        return ()
+    said = ("the tool itself says that another attempt may succeed",) if symptom.transient else ()
+    return (f"{_named(seen.tool, symptom)}, which passes", *said)
+
+
+def _forbidden(seen: Observation) -> tuple[str, ...]:
+    symptom = seen.symptom
+    if symptom is None or not _is_one(symptom, PERMISSION_STATUSES, PERMISSION_CLASSES):
+        return ()
+    return (f"{_named(seen.tool, symptom)}: permission is missing, and neither repetition nor other arguments give it",)
+
+
+def _refused_unfit(seen: Observation) -> tuple[str, ...]:
+    return () if seen.arguments_fit else _refusal(seen, "the arguments do not satisfy the declared parameters")
+
+
+def _refused_changed(seen: Observation) -> tuple[str, ...]:
+    return _refusal(seen, *_FIT, "its live contract is another one") if seen.contract_differs else ()
+
+
+def _refused_same(seen: Observation) -> tuple[str, ...]:
+    return _refusal(seen, *_FIT, "its live contract is the same") if seen.contract_differs is False else ()
+
+
+def _refused_unread(seen: Observation) -> tuple[str, ...]:
+    return _refusal(seen, *_FIT, "its live contract was not read")
+
+
+_FIT = ("the arguments satisfy the declared parameters",)
+
+
+def _refusal(seen: Observation, *more: str) -> tuple[str, ...]:
+    symptom = seen.symptom
+    return () if symptom is None or not refused(symptom) else (f"{_named(seen.tool, symptom)}: a refusal", *more)
+
+
+def _absent(seen: Observation) -> tuple[str, ...]:
+    symptom = seen.symptom
+    if symptom is None or not _is_one(symptom, ABSENT_STATUSES, frozenset()):
+        return ()
+    return (f"{_named(seen.tool, symptom)}: what was asked for does not exist",)
+
+
+def _broken(seen: Observation) -> tuple[str, ...]:
+    symptom = seen.symptom
+    if symptom is None or not _is_one(symptom, range(500, 600), BROKEN_CLASSES):
+        return ()
+    return (f"{_named(seen.tool, symptom)}: the tool or the way to it broke",)
+
+
+def _whatever(seen: Observation) -> tuple[str, ...]:
+    if seen.symptom is None:
+        return (f"nothing is known to be wrong with the answer of {seen.tool}",)
+    return (f"{_named(seen.tool, seen.symptom)}, which no rule knows",)
+
+
+def _is_one(symptom: Symptom, statuses: Container[int], classes: frozenset[str]) -> bool:
+    """By status if there is one: it says more than the class of a client library that carries it."""
+    return symptom.status in statuses if symptom.status is not None else not classes.isdisjoint(symptom.mro)
+
+
+def _named(tool: str, symptom: Symptom) -> str:
+    status = "" if symptom.status is None else f" and status {symptom.status}"
+    return f"{tool} failed with {symptom.error}{status}"
+
+
+# -- evidence of strange answers -----------------------------------------------------------------------------------
+
+_K = AnomalyKind
+_FORM = frozenset({_K.MISSING, _K.UNEXPECTED, _K.TYPE, _K.VALUE, _K.UNIT})
+_CONTENT = frozenset({_K.BOUNDS, _K.INVARIANT, _K.DISAGREEMENT})
+_WORDS: Mapping[AnomalyKind, str] = {
+    _K.UNREADABLE: "is a text that cannot be read as the declared structure",
+    _K.MISSING: "lacks a required field",
+    _K.UNEXPECTED: "has a field that is not declared",
+    _K.TYPE: "has another type than declared",
+    _K.VALUE: "is not one of the declared values",
+    _K.UNIT: "names another unit than declared",
+    _K.BOUNDS: "is outside the declared limits",
+    _K.INVARIANT: "breaks what has to hold between arguments and result",
+    _K.DISAGREEMENT: "is not what another source says",
+}
+
+
+def _unreadable(seen: Observation) -> tuple[str, ...]:
+    return _sentences(seen, frozenset({_K.UNREADABLE}))
+
+
+def _reshaped(seen: Observation) -> tuple[str, ...]:
+    kinds = {anomaly.kind for anomaly in seen.anomalies}
+    moved = not kinds.isdisjoint({_K.TYPE, _K.UNIT}) or kinds >= {_K.MISSING, _K.UNEXPECTED}
+    found = _sentences(seen, _FORM)
+    if not found or not moved or not seen.contract_differs:
+        return ()
+    return (*found, "the live contract is another one than declared")
+
+
+def _dropped(seen: Observation) -> tuple[str, ...]:
+    found = _sentences(seen, frozenset({_K.MISSING, _K.UNEXPECTED}))
+    if not found or not _live_fields_differ(seen):
+        return ()
+    return (*found, "the live contract names other fields of the result")
+
+
+def _remeasured(seen: Observation) -> tuple[str, ...]:
+    found = (*_sentences(seen, _CONTENT), *_differing(seen))
+    if not found or not _live_units_differ(seen):
+        return ()
+    return (*found, "the live contract names other units of the result")
+
+
+def _malformed_same(seen: Observation) -> tuple[str, ...]:
+    found = _sentences(seen, _FORM)
+    return (*found, "the live contract is as declared") if found and seen.contract_differs is False else ()
+
+
+def _malformed(seen: Observation) -> tuple[str, ...]:
+    return _sentences(seen, _FORM)
+
+
+def _contradicted(seen: Observation) -> tuple[str, ...]:
+    disagreement = _sentences(seen, frozenset({_K.DISAGREEMENT}))
+    if not disagreement and not seen.disagreeing:
+        return ()
+    return (*_sentences(seen, _CONTENT), *_differing(seen))
+
+
+def _implausible(seen: Observation) -> tuple[str, ...]:
+    return _sentences(seen, _CONTENT)
+
+
+def _sentences(seen: Observation, kinds: frozenset[AnomalyKind]) -> tuple[str, ...]:
+    """One sentence for each anomaly of these kinds; not its message, which the user's invariants write."""
+    if seen.symptom is not None:
+        return ()
+    found = (anomaly for anomaly in seen.anomalies if anomaly.kind in kinds)
+    return tuple(dict.fromkeys(f"{anomaly.pointer or 'the answer'} {_WORDS[anomaly.kind]}" for anomaly in found))
+
+
+def _differing(seen: Observation) -> tuple[str, ...]:
+    named = ", ".join(seen.disagreeing)
+    return (f"sources that differ: {named}",) if named and seen.symptom is None else ()
+
+
+_Units = dict[tuple[str, ...], str | None]
+"""Path of a field to its unit, if it has one."""
+
+
+def _live_fields_differ(seen: Observation) -> bool:
+    declared, live = _described(seen)
+    return bool(declared and live) and declared.keys() != live.keys()
+
+
+def _live_units_differ(seen: Observation) -> bool:
+    declared, live = _described(seen)
+    if any(unit is not None and live.get(path) not in (None, unit) for path, unit in declared.items()):
+        return True
+    # A renamed field has another path: then one unit has gone and another one has come.
+    ours, theirs = ({unit for unit in each.values() if unit is not None} for each in (declared, live))
+    return bool(ours - theirs) and bool(theirs - ours)
+
+
+def _described(seen: Observation) -> tuple[_Units, _Units]:
+    live = None if seen.contract is None else seen.contract.returns
+    return dict(_walk(seen.called.result_schema, ())), dict(_walk(live, ()))
+
+
+def _walk(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    """Fields of a schema and their units; ``*`` stands for the items of a list."""
+    if not isinstance(schema, Mapping):
+        return
+    unit = schema.get("unit")
+    if path or isinstance(unit, str):
+        yield path, unit if isinstance(unit, str) else None
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        for name, each in properties.items():
+            yield from _walk(each, (*path, str(name)))
+    yield from _walk(schema.get("items"), (*path, "*"))
+
+
+# -- the table -----------------------------------------------------------------------------------------------------
+
+_H = HazardKind
+
+RULES: tuple[Rule, ...] = (
+    Rule(name="stopped", hazard=_H.EXECUTION, evidence=_stopped, confidence=0.95),
+    Rule(name="transient", hazard=_H.EXECUTION, evidence=_transient, confidence=0.95),
+    Rule(name="forbidden", hazard=_H.EXECUTION, evidence=_forbidden, confidence=0.8),
+    Rule(name="refused_unfit", hazard=_H.INVOCATION, evidence=_refused_unfit, confidence=0.95),
+    Rule(name="refused_changed", hazard=_H.SPECIFICATION, evidence=_refused_changed, confidence=0.9),
+    Rule(name="refused_same", hazard=_H.INVOCATION, evidence=_refused_same, confidence=0.9),
+    Rule(name="refused_unread", hazard=_H.SPECIFICATION, evidence=_refused_unread, confidence=0.6),
+    Rule(name="absent", hazard=_H.INVOCATION, evidence=_absent, confidence=0.5),
+    Rule(name="broken", hazard=_H.EXECUTION, evidence=_broken, confidence=0.9),
+    Rule(name="unreadable", hazard=_H.OUTPUT, evidence=_unreadable, confidence=0.95),
+    Rule(name="reshaped", hazard=_H.SPECIFICATION, evidence=_reshaped, confidence=0.9),
+    Rule(name="dropped", hazard=_H.SPECIFICATION, evidence=_dropped, confidence=0.85),
+    Rule(name="malformed_same", hazard=_H.OUTPUT, evidence=_malformed_same, confidence=0.9),
+    Rule(name="malformed", hazard=_H.OUTPUT, evidence=_malformed, confidence=0.6),
+    Rule(name="remeasured", hazard=_H.SPECIFICATION, evidence=_remeasured, confidence=0.85),
+    Rule(name="contradicted", hazard=_H.CONFLICT, evidence=_contradicted, confidence=0.9),
+    Rule(name="implausible", hazard=_H.OUTPUT, evidence=_implausible, confidence=0.4),
+    Rule(name="unknown", hazard=_H.EXECUTION, evidence=_whatever, confidence=0.3),
+)
+"""Failures first, then answers: form before content, since content of a wrong form says nothing."""

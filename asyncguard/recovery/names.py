@@ -32,6 +32,13 @@ _OPPOSITES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
 )
 """Words that stand for different sides of a thing: a field of one side is never one of the other under a new name."""
 
+_QUALIFIER_TEXT = (
+    "max maximum min minimum limit fee tax discount tip deposit balance threshold cap previous old new estimated "
+    "planned average mean median net gross sub reserve penalty bonus surcharge"
+)
+_QUALIFIERS = frozenset(_QUALIFIER_TEXT.split())
+"""Words that make another thing of what they stand with (``amount``, ``max_amount``)."""
+
 _STOP_TEXT = (
     "a an the of in for to from is are as by per on at with and or this that which its it be been was were will has "
     "have how what where when who one each any all must may can should given optional required"
@@ -75,6 +82,11 @@ def opposite(first: str, second: str) -> bool:
         (left & one and right & other and not left & other) or (right & one and left & other and not right & other)
         for left, right in _OPPOSITES
     )
+
+
+def apart(first: str, second: str) -> bool:
+    """Whether two names cannot be old and new name of one field, short of a declaration that says so."""
+    return opposite(first, second) or not _QUALIFIERS.isdisjoint(set(words(first)) ^ set(words(second)))
 
 
 def alike(first: str, second: str) -> bool:

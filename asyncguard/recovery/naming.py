@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from asyncguard.recovery.names import folded, words
-from asyncguard.recovery.shapes import main_form, properties, unit_text
+from asyncguard.recovery.shapes import Same, main_form, properties, unit_text
 from asyncguard.recovery.units import Unit, equal, kindred, unit_named
 
 _GENERIC = frozenset(
@@ -35,54 +36,87 @@ class Naming:
     """Unit as the answer spells it."""
 
 
-def conflicts(schema: Any, value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Naming]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Plan:
+    """The part of a schema that has to do with units."""
+
+    unit: str | None
+    fields: Mapping[str, "_Plan"]
+    items: "_Plan | None"
+
+    @property
+    def counted(self) -> dict[str, str]:
+        return {name: plan.unit for name, plan in self.fields.items() if plan.unit is not None}
+
+
+@lru_cache(maxsize=1024)
+def _plan_of(key: Same) -> _Plan | None:
+    return _plan(key.held, 0)
+
+
+def _plan(schema: Any, depth: int) -> _Plan | None:
+    form = main_form(schema)
+    if depth > _MAX_DEPTH:
+        return None
+    fields = {name: plan for name, inner in properties(form).items() if (plan := _plan(inner, depth + 1)) is not None}
+    items = _plan(form["items"], depth + 1) if isinstance(form.get("items"), Mapping) else None
+    unit = unit_text(form)
+    return _Plan(unit=unit, fields=fields, items=items) if unit or fields or items else None
+
+
+def conflicts(schema: Mapping[str, Any], value: Any) -> Iterator[Naming]:
     """Every place where an answer names another unit than the schema declares.
 
     A unit that is only spelt differently (``kg``, ``kilograms``) is no conflict.
     """
-    form = main_form(schema)
-    if len(path) > _MAX_DEPTH:
-        return
-    if (declared := unit_text(form)) and (named := unit_within(value)) and differ(declared, named):
-        yield Naming(path=path, declared=declared, named=named)
+    plan = _plan_of(Same(schema))
+    return iter(()) if plan is None else _conflicts(plan, value, ())
+
+
+def _conflicts(plan: _Plan, value: Any, path: tuple[str | int, ...]) -> Iterator[Naming]:
+    if plan.unit is not None and (named := unit_within(value)) and differ(plan.unit, named):
+        yield Naming(path=path, declared=plan.unit, named=named)
     if isinstance(value, Mapping):
-        yield from _beside(form, value, path)
-        for name, inner in properties(form).items():
-            if name in value:
-                yield from conflicts(inner, value[name], (*path, name))
-    elif isinstance(value, list) and isinstance(form.get("items"), Mapping):
+        yield from _beside(plan.counted, value, path)
+        for name, inner in plan.fields.items():
+            if isinstance(value.get(name), Mapping | list | str):
+                yield from _conflicts(inner, value[name], (*path, name))
+    elif isinstance(value, list) and plan.items is not None:
         for position, item in enumerate(value):
-            yield from conflicts(form["items"], item, (*path, position))
+            yield from _conflicts(plan.items, item, (*path, position))
 
 
-def _beside(form: Mapping[str, Any], value: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Naming]:
-    declared = {name: unit for name, inner in properties(form).items() if (unit := unit_text(inner))}
-    if not declared:
+def _beside(counted: Mapping[str, str], value: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Naming]:
+    holders = unit_holders(value) if counted else []
+    if not holders:
         return
-    for name, unit in declared.items():
-        if name in value and (named := unit_beside(name, unit, value, frozenset(declared))) and differ(unit, named):
+    for name, unit in counted.items():
+        named = unit_beside(name, unit, holders, alone=len(counted) == 1) if name in value else None
+        if named and differ(unit, named):
             yield Naming(path=(*path, name), declared=unit, named=named)
 
 
-def unit_beside(name: str, declared: str | None, value: Mapping[str, Any], counted: frozenset[str]) -> str | None:
+def unit_holders(value: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The fields of an object that hold the name of a unit: whose (empty if it does not say), and which."""
+    return [
+        (owner, text)
+        for key, text in value.items()
+        if isinstance(text, str) and len(text) <= _MAX_UNIT and (owner := unit_owner(key)) is not None
+    ]
+
+
+def unit_beside(name: str, declared: str | None, holders: list[tuple[str, str]], *, alone: bool) -> str | None:
     """The unit that a field beside a number gives it.
 
     Args:
         name: The number's field.
         declared: Its declared unit; a unit of another kind, in a field that names no owner, is somebody else's.
-        value: The object.
-        counted: All fields of the object that have a unit.
+        holders: From :func:`unit_holders`.
+        alone: Whether no other number of the object has a unit.
     """
-    for key, text in value.items():
-        if not isinstance(text, str) or len(text) > _MAX_UNIT or key == name:
-            continue
-        owner = unit_owner(key)
-        if owner is None:
-            continue
-        if owner:
-            if owner == folded(name):
-                return text
-        elif _is_ours(text, declared, alone=counted <= {name}):
+    own = folded(name)
+    for owner, text in holders:
+        if owner == own or (not owner and _is_ours(text, declared, alone=alone)):
             return text
     return None
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.core.toolspec import ToolSpec
-from asyncguard.recovery.comparing import Candidate, Comparison, compare
+from asyncguard.recovery.comparing import Candidate, Comparison, Verdict, compare
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,34 +24,42 @@ class Settlement:
     """All that were compared, the call's own answer first."""
 
 
-def settle(own: Candidate | None, others: Sequence[Candidate], called: ToolSpec, *, own_holds: bool) -> Settlement:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """One answer in the declared form, and whether anything speaks against it but that others differ."""
+
+    candidate: Candidate
+    """The answer."""
+    holds: bool
+    """Whether it keeps within the declared bounds and invariants."""
+
+
+def settle(answers: Sequence[Said], called: ToolSpec) -> Settlement:
     """Compare the answers that a call has got.
 
-    An answer of the call itself that breaks a declared bound or invariant has evidence against it: it is accepted only
-    if somebody else says the same, and otherwise gives way to the others where they agree.
+    What all or most say is accepted, however unusual it is: the declaration was too narrow. Otherwise only those count
+    that keep within what is declared.
 
     Args:
-        own: The call's own answer, if it has the declared form.
-        others: What sources and verifier said; nothing is wrong with these by themselves.
+        answers: The call's own first, if it has the declared form, then those of sources and verifier.
         called: Declaration of the tool: what has to agree, and where the date stands.
-        own_holds: Whether nothing speaks against the call's own answer but that others differ.
     """
-    everybody = tuple([own, *others] if own is not None else others)
+    everybody = tuple(said.candidate for said in answers)
     verdict = compare(everybody, called.compared, called.dated)
-    if own is None or verdict.how in (Comparison.AGREE, Comparison.MAJORITY):
-        return _of(verdict.how, verdict.value, verdict.reason, everybody)
-    if not own_holds:
-        without = compare(tuple(others), called.compared, called.dated)
-        reason = f"{own.source} breaks what is declared of its answer; {without.reason}"
-        return _of(without.how, without.value, reason, everybody)
-    return _of(verdict.how, verdict.value, verdict.reason, everybody)
+    if verdict.how not in (Comparison.AGREE, Comparison.MAJORITY):
+        holding = tuple(said.candidate for said in answers if said.holds)
+        if len(holding) < len(everybody):
+            broken = ", ".join(sorted(said.candidate.source for said in answers if not said.holds))
+            among = compare(holding, called.compared, called.dated)
+            return _of(among, f"{broken} breaks what is declared of the answer; {among.reason}", everybody)
+    return _of(verdict, verdict.reason, everybody)
 
 
-def _of(how: Comparison, value: Any, reason: str, candidates: tuple[Candidate, ...]) -> Settlement:
+def _of(verdict: Verdict, reason: str, candidates: tuple[Candidate, ...]) -> Settlement:
     return Settlement(
-        decided=how is not Comparison.TIE,
-        firm=how in (Comparison.AGREE, Comparison.MAJORITY),
-        value=value,
+        decided=verdict.how is not Comparison.TIE,
+        firm=verdict.how in (Comparison.AGREE, Comparison.MAJORITY),
+        value=verdict.value,
         reason=reason,
         candidates=candidates,
     )

@@ -70,7 +70,7 @@ class Shape:
         return _mentions(self.schema, "unit")
 
 
-class _Same:
+class Same:
     """A key that is equal for the same object only; it keeps the object, so that its identity stays its own."""
 
     __slots__ = ("held",)
@@ -82,16 +82,16 @@ class _Same:
         return id(self.held)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.held is self.held
+        return isinstance(other, Same) and other.held is self.held
 
 
 def shape_of(schema: Mapping[str, Any]) -> Shape:
     """The compiled form of a schema, made once for each schema object; a schema is not to be changed afterwards."""
-    return _shape(_Same(schema))
+    return _shape(Same(schema))
 
 
 @lru_cache(maxsize=4096)
-def _shape(key: _Same) -> Shape:
+def _shape(key: Same) -> Shape:
     return Shape(schema=expanded(key.held), source=key.held)
 
 

@@ -7,14 +7,14 @@ that means different things in different places (gallon, dollar, pound, calorie)
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from types import MappingProxyType
 
 _EXACT, _NOISE_FREE = 15, 12
 """Digits: a double holds 15 of them faithfully; what a conversion leaves beyond the twelfth is noise of doubles."""
-_MINOR = ("minor",)
+_MINOR = "minor"
 """Dimension of minor units of a currency that is not named: they fit the currency they are compared with."""
 
 
@@ -180,7 +180,7 @@ def _measured() -> Iterator[tuple[str, Unit]]:
 
 def _money() -> Iterator[tuple[str, Unit]]:
     for name in ("cent", "cents", "minor", "minor unit", "minor units", "minor_units"):
-        yield name, Unit(name="cent" if name.startswith("cent") else "minor", dimension=_MINOR, factor=Fraction(1))
+        yield name, Unit(name="cent" if name.startswith("cent") else "minor", dimension=(_MINOR,), factor=Fraction(1))
     for code, (digits, names, minors) in _CURRENCIES.items():
         small = Fraction(1, 10**digits)
         for name in (code, *names):
@@ -252,7 +252,7 @@ def kindred(first: Unit, second: Unit) -> bool:
 
 
 def _is_money(unit: Unit) -> bool:
-    return unit.dimension == _MINOR or unit.dimension[0] in _CURRENCIES
+    return unit.dimension[0] == _MINOR or unit.dimension[0] in _CURRENCIES
 
 
 def equal(first: Unit, second: Unit) -> bool:
@@ -277,12 +277,13 @@ def convert(value: int | float, source: Unit, target: Unit) -> int | float | Non
 
 def _fixed(unit: Unit, other: Unit) -> Unit:
     """Minor units of no particular currency are those of the other's."""
-    if unit.dimension != _MINOR or len(other.dimension) != 1 or other.dimension[0] not in _CURRENCIES:
+    money = other.dimension[0]
+    if unit.dimension[0] != _MINOR or money not in _CURRENCIES:
         return unit
-    code = other.dimension[0]
-    if unit.name == "cent" and code not in _CENT:
+    if unit.name.startswith("cent") and money not in _CENT:
         return unit
-    return Unit(name=unit.name, dimension=(code,), factor=Fraction(1, 10 ** _CURRENCIES[code][0]))
+    factor = unit.factor / 10 ** _CURRENCIES[money][0]
+    return replace(unit, dimension=(money, *unit.dimension[1:]), factor=factor)
 
 
 def _number(exact: Fraction, *, whole: bool) -> int | float:

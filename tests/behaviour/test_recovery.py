@@ -146,34 +146,41 @@ def test_a_strange_value_that_others_confirm_is_believed(agent_of: AgentOf) -> N
     assert json.loads(outcome.answer("call_1_1").partition("\n")[0]) == {"price": 900}
 
 
-def test_a_tie_is_reported_and_never_decided(agent_of: AgentOf) -> None:
-    """Three sources, three values: the model is told all of them, and the call has no result."""
-    odd = quoting(
-        invariants=(lambda arguments, result: "odd" if result["price"] == 90 else None,),
-        sources=(Source(tool="b"), Source(tool="c")),
-    )
-    tools = [shop(price(90)), shop(price(80), name="b"), shop(price(70), name="c")]
-    outcome, log = ask(agent_of, tools, odd, quoting("b"), quoting("c"))
-    told = outcome.answer("call_1_1")
-    assert all(value in told for value in ("90", "80", "70"))
-    assert outcome.report["tasks"][0]["calls"] == {"failed": 1}
-    assert log.actions == ["cross_check", "cross_check", "ask"]
+NAMES = ("quote", "b", "c")
+
+
+def ask_two(agent_of: AgentOf, *prices: float) -> tuple[Outcome, Log, list[ScriptedTool]]:
+    """A model that asks two of three sources of one question itself."""
+    log, tools = Log(), [shop(price(value), name=name) for name, value in zip(NAMES, prices, strict=True)]
+    specs = [quoting(name, sources=tuple(Source(tool=other) for other in NAMES if other != name)) for name in NAMES]
+    model = ScriptedChatModel([calls(("quote", {"item": "nut"})), calls(("b", {"item": "nut"})), "done"])
+    config, ports = GuardConfig(timing=EXACT), Ports(observers=[log])
+    outcome = agent_of(model, tools, specs=specs, config=config, ports=ports).run("Go.")
+    return outcome, log, tools
 
 
 def test_two_calls_of_a_task_that_should_agree_are_compared(agent_of: AgentOf) -> None:
-    """The model asks two sources itself; when they differ, a third one decides, and the model is told."""
-    tools = [shop(price(90)), shop(price(80), name="b"), shop(price(90), name="c")]
-    names = ("quote", "b", "c")
-    specs = [quoting(n, sources=tuple(Source(tool=o) for o in names if o != n)) for n in names]
-    log = Log()
-    steps = [calls(("quote", {"item": "nut"})), calls(("b", {"item": "nut"})), "done"]
-    agent = agent_of(
-        ScriptedChatModel(steps), tools, specs=specs, config=GuardConfig(timing=EXACT), ports=Ports(observers=[log])
-    )
-    outcome = agent.run("Go.")
+    """When they differ, a third source decides, and the model is told."""
+    outcome, log, tools = ask_two(agent_of, 90, 80, 90)
     assert json.loads(outcome.answer("call_2_1").partition("\n")[0]) == {"price": 90}
     assert log.hazards == ["conflict"]
     assert [len(tool.calls) for tool in tools] == [1, 1, 1]
+
+
+def test_two_calls_that_agree_ask_nobody(agent_of: AgentOf) -> None:
+    """Also if one says 90 and the other 90.0."""
+    outcome, log, tools = ask_two(agent_of, 90, 90.0, 10)
+    assert outcome.answer("call_2_1") == price(90.0)
+    assert (log.actions, tools[2].calls) == ([], [])
+
+
+def test_a_tie_is_reported_and_never_decided(agent_of: AgentOf) -> None:
+    """Three sources, three values: the model is told all of them, and the call has no result."""
+    outcome, log, _ = ask_two(agent_of, 90, 80, 70)
+    told = outcome.answer("call_2_1")
+    assert all(value in told for value in ("90", "80", "70"))
+    assert log.actions == ["cross_check", "ask"]
+    assert outcome.states("main") == {"done": 1, "failed": 1}
 
 
 def test_the_strange_answer_of_an_effect_is_passed_on_marked(agent_of: AgentOf) -> None:

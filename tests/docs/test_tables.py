@@ -12,7 +12,7 @@ from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
 from asyncguard.frontends.declarations import Declaration
 from asyncguard.guards import GUARDS
 from asyncguard.guards.completion import judge_completion
-from asyncguard.recovery.diagnosis import TRANSIENT_STATUSES
+from asyncguard.recovery.symptoms import TRANSIENT_STATUSES
 from tests.docs.markdown import code_spans, read, rows
 
 README = read("README.md")
