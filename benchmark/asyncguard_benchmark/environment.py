@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from asyncguard_benchmark.errors import UnknownSubTaskError
-from asyncguard_benchmark.executors.catalogue import fresh_executor
 from asyncguard_benchmark.executors.executor import copy_json
+from asyncguard_benchmark.hazards.faults import Firing
+from asyncguard_benchmark.hazards.pipeline import Pipeline
 from asyncguard_benchmark.scenario import Composition, Regime
 
 _FIXED_DELAY = {Regime.SYNC: 0, Regime.FIXED1: 1, Regime.FIXED2: 2}
@@ -55,6 +56,8 @@ class CallRecord:
     """Tick of delivery; None if the run ended before."""
     pending_before: tuple[int, ...] = ()
     """Numbers of the calls of the same sub-task whose results were undelivered at issue."""
+    note: str = ""
+    """What comes beside the response: a hint, where a fault gives one."""
 
     @property
     def premature(self) -> bool:
@@ -79,15 +82,17 @@ class Counters:
 
 
 class Environment:
-    """The world of one composition: an executor for each sub-task, behind the message clock."""
+    """The world of one composition: the tools of each sub-task and their faults, behind the message clock."""
 
     def __init__(self, composition: Composition, regime: Regime, seed: int) -> None:
         self.composition = composition
         self.regime = regime
         self._seed = seed
-        self._executors = {task.id: fresh_executor(task) for task in composition.sub_tasks}
+        self._tools = {task.id: Pipeline(task, composition.faults) for task in composition.sub_tasks}
         self._issued: Counter[str] = Counter()
         self._records: list[CallRecord] = []
+        self._raised: dict[int, Exception] = {}
+        self._firings: list[Firing] = []
         # Numbers of undelivered calls; a dictionary keeps the order of issue and removes in constant time.
         self._pending: dict[int, None] = {}
         self._counters = Counters()
@@ -106,6 +111,15 @@ class Environment:
     def trajectory(self) -> tuple[CallRecord, ...]:
         """All calls in the order of issue."""
         return tuple(self._records)
+
+    @property
+    def firings(self) -> tuple[Firing, ...]:
+        """Every fault that struck, in the order of the calls; for scorers only."""
+        return tuple(self._firings)
+
+    def raised(self, number: int) -> Exception | None:
+        """What a call raised in the place of an answer; its response says the same in words."""
+        return self._raised.get(number)
 
     def pending(self, task_id: str | None = None) -> tuple[CallRecord, ...]:
         """Undelivered calls in the order of issue, of one sub-task or of all."""
@@ -130,21 +144,27 @@ class Environment:
         Raises:
             UnknownSubTaskError: the composition holds no such sub-task.
         """
-        executor = self._executors.get(task_id)
-        if executor is None:
+        tools = self._tools.get(task_id)
+        if tools is None:
             raise UnknownSubTaskError(f"the composition has no sub-task {task_id!r}")
         self._issued[task_id] += 1
         wait = delay(self.regime, self._seed, task_id, self._issued[task_id])
+        number = len(self._records)
+        outcome = tools.call(number, tool, arguments)
         record = CallRecord(
-            number=len(self._records),
+            number=number,
             task_id=task_id,
             tool=tool,
             arguments=copy_json(dict(arguments)),
-            response=executor.call(tool, arguments),
+            response=outcome.text,
             issued=self.tick,
             due=self.tick + wait,
             pending_before=tuple(earlier.number for earlier in self.pending(task_id)),
+            note=outcome.note,
         )
+        self._firings += outcome.firings
+        if outcome.raised is not None:
+            self._raised[number] = outcome.raised
         self._records.append(record)
         self._pending[record.number] = None
         return record

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from asyncguard_benchmark.environment import CallRecord, Counters, Environment
 from asyncguard_benchmark.errors import DataError, EpisodeFormatError
+from asyncguard_benchmark.hazards.faults import FIRING_SCHEMA, Firing, firing_from_json
 from asyncguard_benchmark.loading import check, composition_from_json, composition_to_json
 from asyncguard_benchmark.scenario import Composition, Regime, Surface
 
@@ -34,6 +35,7 @@ _RECORD = {
     "additionalProperties": False,
 }
 _RECORD["required"] = list(_RECORD["properties"])  # type: ignore[call-overload]
+_RECORD["properties"]["note"] = {"type": "string", "minLength": 1}  # type: ignore[index]
 _COUNTERS = {
     "type": "object",
     "properties": {
@@ -67,6 +69,7 @@ _EPISODE = {
         "messages": {"type": "array", "items": {"type": "object"}},
         "trajectory": {"type": "array", "items": _RECORD},
         "counters": _COUNTERS,
+        "firings": {"type": "array", "items": FIRING_SCHEMA, "minItems": 1},
     },
     "required": ["format", "composition", "agent", "player", "run", "settings", "messages", "trajectory", "counters"],
     "additionalProperties": False,
@@ -98,6 +101,8 @@ class Episode:
     trajectory: tuple[CallRecord, ...]
     """Calls that reached an executor, in the order of issue."""
     counters: Counters
+    firings: tuple[Firing, ...] = ()
+    """The faults that struck, in the order of the calls."""
 
     def calls_of(self, task_id: str) -> tuple[CallRecord, ...]:
         """The calls made with one sub-task's id, in order."""
@@ -126,6 +131,7 @@ def finished(
         messages=tuple(message_to_json(message) for message in messages),
         trajectory=environment.trajectory,
         counters=environment.counters,
+        firings=environment.firings,
     )
 
 
@@ -162,9 +168,16 @@ def episode_to_json(episode: Episode) -> dict[str, Any]:
         "run": {"regime": episode.run.regime.value, "surface": episode.run.surface.value, "seed": episode.run.seed},
         "settings": dict(episode.settings),
         "messages": [dict(message) for message in episode.messages],
-        "trajectory": [{**asdict(r), "pending_before": list(r.pending_before)} for r in episode.trajectory],
+        "trajectory": [_record_to_json(record) for record in episode.trajectory],
         "counters": asdict(episode.counters),
+        **({"firings": [asdict(firing) for firing in episode.firings]} if episode.firings else {}),
     }
+
+
+def _record_to_json(record: CallRecord) -> dict[str, Any]:
+    value = {**asdict(record), "pending_before": list(record.pending_before)}
+    # Most calls have no note, and episodes that were saved before there were notes have the same form as ever.
+    return {name: item for name, item in value.items() if name != "note" or item}
 
 
 def digest_of(composition: Composition) -> str:
@@ -200,6 +213,7 @@ def episode_from_json(value: Any, compositions: Mapping[str, Composition] | None
         messages=tuple(value["messages"]),
         trajectory=records,
         counters=Counters(**value["counters"]),
+        firings=tuple(firing_from_json(firing) for firing in value.get("firings", ())),
     )
 
 

@@ -28,3 +28,7 @@ class UnknownSubTaskError(BenchmarkError):
 
 class ToolFailure(BenchmarkError):
     """A tool refuses a call and has changed nothing; the executor turns it into an ``{"error": ...}`` result."""
+
+
+class RefusedCall(ToolFailure):
+    """A call that no tool can take as it is: there is no such tool, or its arguments do not fit."""

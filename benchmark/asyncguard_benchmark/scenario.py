@@ -219,6 +219,8 @@ class Composition:
             raise ValueError(f"{self.kind} needs {self.kind.size} sub-tasks, not {len(ids)}")
         if (len({task.category for task in self.sub_tasks}) > 1) != self.kind.cross:
             raise ValueError(f"the categories do not fit {self.kind}")
+        if len(set(self.faults)) != len(self.faults):
+            raise ValueError("a fault is named twice; its severity says how often it strikes")
         for fault in self.faults:
             task = self.sub_task(fault.task)
             if task is None or fault.tool not in task.tools:

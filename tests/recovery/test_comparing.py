@@ -154,6 +154,12 @@ def test_of_those_that_agree_the_latest_represents_the_latest_side() -> None:
     assert (verdict.how, verdict.value, verdict.agreeing) == (Comparison.LATEST, new, ("a", "b"))
 
 
+def test_of_those_that_agree_a_trusted_one_speaks() -> None:
+    """What was not compared comes from where it is believed."""
+    verdict = compare((_said("a", {"v": 1}), _said("b", {"v": 1, "w": 2}, trusted=True)), ("/v",), None)
+    assert (verdict.chosen, verdict.value) == ("b", {"v": 1, "w": 2})
+
+
 def test_no_pointer_is_an_error() -> None:
     """Otherwise any two answers would agree."""
     with pytest.raises(CallerError, match="at least one JSON pointer"):

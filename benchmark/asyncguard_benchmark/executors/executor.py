@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asyncguard_benchmark.errors import ToolFailure
+from jsonschema import ValidationError
+
+from asyncguard_benchmark.errors import RefusedCall, ToolFailure
 from asyncguard_benchmark.executors.declarations import State, Tool
 from asyncguard_benchmark.scenario import Category, Domain
 
@@ -24,7 +26,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Toolset:
-    """All tools of one category."""
+    """All tools of one category or domain."""
 
     category: Category | Domain
     tools: Mapping[str, Tool]
@@ -33,7 +35,7 @@ class Toolset:
 
 
 def toolset(category: Category | Domain, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]) -> Toolset:
-    """Puts the tools of a category under their names.
+    """Puts the tools of a category or domain under their names.
 
     Raises:
         ValueError: two tools share a name.
@@ -53,25 +55,48 @@ class Executor:
 
     def call(self, tool_name: str, arguments: Mapping[str, Any]) -> str:
         """Makes one call and returns its result as text; never raises for what an agent wrote."""
-        tool = self._tools.get(tool_name)
-        if tool is None:
-            return error(f"There is no tool named {tool_name!r} in this task.")
-        problem = next(iter(tool.validator.iter_errors(dict(arguments))), None)
-        if problem is not None:
-            return error(f"Invalid arguments for {tool_name}: {problem.message[:_LONGEST_PROBLEM]}")
-        # The tool works on copies: neither the caller's arguments nor a half-changed state can leak.
-        state = copy_json(self._state) if tool.writes else self._state
         try:
-            result = tool.run(state, **{**tool.defaults, **plain_numbers(dict(arguments))})
+            return serialise(self.invoke(tool_name, arguments))
         except ToolFailure as failure:
             return error(str(failure))
+
+    def invoke(self, tool_name: str, arguments: Mapping[str, Any]) -> Any:
+        """Makes one call and returns its result.
+
+        Raises:
+            RefusedCall: there is no such tool, or it does not take these arguments.
+            ToolFailure: the tool says no.
+        """
+        tool = self.tool(tool_name)
+        problem = next(iter(tool.validator.iter_errors(dict(arguments))), None)
+        if problem is not None:
+            raise RefusedCall(refusal(tool_name, problem))
+        # The tool works on copies: neither the caller's arguments nor a half-changed state can leak.
+        state = copy_json(self._state) if tool.writes else self._state
+        result = tool.run(state, **{**tool.defaults, **plain_numbers(dict(arguments))})
         self._state = state
-        return serialise(result)
+        return result
+
+    def tool(self, tool_name: str) -> Tool:
+        """A tool of the sub-task.
+
+        Raises:
+            RefusedCall: there is none of this name.
+        """
+        tool = self._tools.get(tool_name)
+        if tool is None:
+            raise RefusedCall(f"There is no tool named {tool_name!r} in this task.")
+        return tool
 
     def public_state(self) -> State:
         """A copy of the state, for comparison."""
         copied: State = copy_json(self._state)
         return copied
+
+
+def refusal(tool_name: str, problem: ValidationError) -> str:
+    """What a tool says of arguments that it does not take."""
+    return f"Invalid arguments for {tool_name}: {problem.message[:_LONGEST_PROBLEM]}"
 
 
 def serialise(result: Any) -> str:

@@ -172,6 +172,7 @@ SMALLER: Mapping[str, tuple[str, int]] = {
     "t": ("kg", 1000),
     "kg": ("g", 1000),
     "g": ("mg", 1000),
+    "mg": ("ug", 1000),
     "MWh": ("kWh", 1000),
     "kWh": ("Wh", 1000),
     "kW": ("W", 1000),

@@ -30,7 +30,7 @@ def note(content: str) -> Entry:
 
 
 def result(record: CallRecord, call_id: str | None = None) -> Entry:
-    """An entry with a result.
+    """An entry with a result, and with the note that comes beside it, if one does.
 
     Args:
         record: The delivered call.
@@ -43,7 +43,15 @@ def result(record: CallRecord, call_id: str | None = None) -> Entry:
         **native,
         "function name": signature(record.tool, record.arguments),
         "response": record.response,
+        **({"note": record.note} if record.note else {}),
     }
+
+
+def answer_content(record: CallRecord) -> str:
+    """The content of a tool message with a result: the result as it is, or beside its note."""
+    if not record.note:
+        return record.response
+    return json.dumps({"response": record.response, "note": record.note}, ensure_ascii=False)
 
 
 def signature(tool: str, arguments: Mapping[str, Any]) -> str:

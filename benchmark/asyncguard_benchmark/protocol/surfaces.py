@@ -96,7 +96,7 @@ class NativeSpeech:
             if step.record is not None and isinstance(step.action, CallAction):
                 call_id = step.action.call_id or ""
                 self._call_ids[step.record.number] = call_id
-                content = entries.wait_content(entries.EXECUTING) if step.waits else step.record.response
+                content = entries.wait_content(entries.EXECUTING) if step.waits else entries.answer_content(step.record)
                 answered |= set() if step.waits else {step.record.number}
                 replies.append(ToolMessage(content, tool_call_id=call_id))
         later = [record for record in delivered if record.number not in answered]

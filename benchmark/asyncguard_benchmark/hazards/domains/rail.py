@@ -4,6 +4,7 @@ An offer is told by the ticket shop, by a partner that sells in cents, and by th
 from its kilometres; a delay by the live feed, by the control room, and by the passages clocked at each stop.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -38,6 +39,8 @@ _BAND_NAMES = {"no": "none", "25 %": "quarter", "50 %": "half"}
 _CHANNELS = ("sms", "email", "app", "post")
 _CHANNEL_NAMES = {"text message": "sms", "e-mail": "email", "push": "app", "letter": "post"}
 
+_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
+
 _OFFERS = Question(
     askable={
         "ticket_offer": ("origin", "destination", "travel_date", "travel_class"),
@@ -53,12 +56,13 @@ _DELAYS = Question(
 
 
 def _leaves_before_it_arrives(_arguments: Mapping[str, Any], result: Any) -> str | None:
-    if not isinstance(result, Mapping):
-        return None
-    departs, arrives = result.get("departs"), result.get("arrives")
-    if not isinstance(departs, str) or not isinstance(arrives, str) or departs < arrives:
-        return None
-    return "arrives is not after departs"
+    departs, arrives = _clock(result, "departs"), _clock(result, "arrives")
+    return "arrives is not after departs" if departs and arrives and departs >= arrives else None
+
+
+def _clock(result: Any, name: str) -> str | None:
+    value = result.get(name) if isinstance(result, Mapping) else None
+    return value if isinstance(value, str) and re.fullmatch(_CLOCK, value) else None
 
 
 def _is_the_share(_arguments: Mapping[str, Any], result: Any) -> str | None:
@@ -70,7 +74,6 @@ def _is_the_share(_arguments: Mapping[str, Any], result: Any) -> str | None:
     return "compensation is not the share of the fare that its band stands for"
 
 
-_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
 _TRAIN = code("Number of the train.", "[A-Z]{2}-[0-9]{3}", ("service", "train_no"))
 _PASSENGER = code("Number of the passenger.", "P-[0-9]{4}", ("traveller", "passenger_id"))
 _FARE = quantity("What the ticket costs.", 5, 400, unit="EUR", aliases=("price", "total_fare"))

@@ -1,0 +1,168 @@
+"""What has become of a task, when its calls are more than those of the plan.
+
+An agent that mends faults repeats calls, asks other tools and reads contracts. What each of its calls was meant for
+stands nowhere in a conversation; but the agent is deterministic and remembers nothing, so it finds out by deciding
+again: what it would have done, knowing what it knew when it spoke, is what it did.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from asyncguard_benchmark.agents.hazards.answers import Answer, answer_of
+from asyncguard_benchmark.agents.hazards.api_list import ApiList
+from asyncguard_benchmark.agents.plan import Operand, TaskPlan
+from asyncguard_benchmark.agents.reading import Standing
+from asyncguard_benchmark.agents.transcript import Attempt
+
+
+class Purpose(StrEnum):
+    """What a call is for."""
+
+    STEP = "step"
+    """It makes a step of the plan, for the first time or again."""
+    SUBSTITUTE = "substitute"
+    """Another tool stands in for that of the step."""
+    CONTRACT = "contract"
+    """It reads the live contract of a tool."""
+    PROBE = "probe"
+    """It asks whether an effect has happened."""
+    COMPARISON = "comparison"
+    """It asks one more source, because two disagree."""
+    REPORT = "report"
+    """It says that the task cannot be done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """One call that an agent means to make."""
+
+    purpose: Purpose
+    step: int
+    """Index of the step of the plan that it serves."""
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A call that was made, and what for."""
+
+    move: Move
+    attempt: Attempt
+
+    @cached_property
+    def answer(self) -> Answer | None:
+        """What answered it; None while nothing did, or if it was refused."""
+        return answer_of(self.attempt)
+
+    @property
+    def open(self) -> bool:
+        """Whether it has neither an answer nor a refusal."""
+        return self.attempt.standing is Standing.OPEN
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was refused before it reached its tool."""
+        return self.attempt.standing is Standing.REJECTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """A task's plan and the calls that were made for it, in order."""
+
+    plan: TaskPlan
+    tools: ApiList
+    """What the API list says."""
+    made: tuple[Made, ...]
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a call has no answer yet."""
+        return any(each.open for each in self.made)
+
+    @property
+    def mending(self) -> bool:
+        """Whether a call that is not in the plan has no answer yet."""
+        return any(each.open and each.move.purpose is not Purpose.STEP for each in self.made)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer was submitted or a problem reported, and not refused."""
+        last = len(self.plan.steps) - 1
+        return any(
+            each.move.purpose is Purpose.REPORT or (each.move.purpose is Purpose.STEP and each.move.step == last)
+            for each in self.made
+            if not each.refused
+        )
+
+    @property
+    def next_step(self) -> int | None:
+        """Index of the first step that has not reached a tool; None if all have."""
+        begun = {each.move.step for each in self.made if each.move.purpose is Purpose.STEP and not each.refused}
+        return next((step for step in range(len(self.plan.steps)) if step not in begun), None)
+
+    @property
+    def remaining(self) -> int:
+        """How many steps have not reached a tool."""
+        return len(self.plan.steps) - (self.next_step if self.next_step is not None else len(self.plan.steps))
+
+    def of(self, step: int, *purposes: Purpose) -> tuple[Made, ...]:
+        """The calls that serve a step, refused ones included."""
+        return tuple(each for each in self.made if each.move.step == step and each.move.purpose in purposes)
+
+    def refusals(self, step: int, purpose: Purpose = Purpose.STEP) -> int:
+        """How often a step was refused."""
+        return sum(each.refused for each in self.of(step, purpose))
+
+    def latest(self, step: int) -> Made | None:
+        """The latest call that reached a tool and whose answer would be the step's."""
+        tried = [each for each in self.of(step, Purpose.STEP, Purpose.SUBSTITUTE) if not each.refused]
+        return tried[-1] if tried else None
+
+    def uses_of(self, step: int) -> tuple[Operand, ...]:
+        """What later steps take from a step's answer."""
+        later = self.plan.steps[step + 1 :]
+        return tuple(operand for each in later for operand in each.operands.values() if operand.call == step)
+
+
+def course_of(
+    plan: TaskPlan, tools: ApiList, attempts: Iterable[Attempt], decide: Callable[[Course], Move | None]
+) -> Course:
+    """The course of a task.
+
+    Args:
+        plan: What is to be done.
+        tools: What the API list says.
+        attempts: The calls of the task in order, each with what has become of it.
+        decide: What the agent does next in a task; None if nothing. A call that it would not have made serves the
+            first free step of its tool.
+    """
+    made: list[tuple[Move, Attempt]] = []
+    for attempt in attempts:
+        then = Course(plan=plan, tools=tools, made=_as_known(made, attempt.said))
+        move = decide(then)
+        if move is None or move.tool != attempt.tool:
+            move = _from_plan(then, attempt)
+        made.append((replace(move, arguments=attempt.arguments), attempt))
+    return Course(plan=plan, tools=tools, made=tuple(Made(move=move, attempt=attempt) for move, attempt in made))
+
+
+def _as_known(made: Sequence[tuple[Move, Attempt]], said: int) -> tuple[Made, ...]:
+    """The calls with those outcomes only that were told before a message was said."""
+    known = []
+    for move, attempt in made:
+        if attempt.told is None or attempt.told >= said:
+            attempt = replace(attempt, standing=Standing.OPEN, response=None, told=None)
+        known.append(Made(move=move, attempt=attempt))
+    return tuple(known)
+
+
+def _from_plan(course: Course, attempt: Attempt) -> Move:
+    begun = {each.move.step for each in course.made if each.move.purpose is Purpose.STEP and not each.refused}
+    fitting = [step for step, each in enumerate(course.plan.steps) if each.tool == attempt.tool]
+    free = [step for step in fitting if step not in begun]
+    step = (free or fitting or [len(course.plan.steps) - 1])[0]
+    return Move(purpose=Purpose.STEP, step=step, tool=attempt.tool, arguments=attempt.arguments)

@@ -1,0 +1,156 @@
+"""What all agents of the hazard suite share: they follow the plan, and mend what they take to be broken."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from typing_extensions import override
+
+from asyncguard_benchmark.agents.hazards.answers import read_answers
+from asyncguard_benchmark.agents.hazards.api_list import ApiList, api_list
+from asyncguard_benchmark.agents.hazards.course import Course, Made, Move, Purpose, course_of
+from asyncguard_benchmark.agents.hazards.hasty import read_hastily
+from asyncguard_benchmark.agents.plan import Operand, TaskPlan
+from asyncguard_benchmark.agents.progress import TaskProgress
+from asyncguard_benchmark.agents.reading import MessageReader
+from asyncguard_benchmark.agents.schedulers import OracleAgent
+from asyncguard_benchmark.agents.simulated import Decision
+from asyncguard_benchmark.agents.transcript import Attempt, read_transcript
+from asyncguard_benchmark.hazards.common_tools import REPORT, SUBMIT
+from asyncguard_benchmark.pointers import PointerError, put
+from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle
+
+
+class HazardAgent(OracleAgent):
+    """Follows the plan of each task as the oracle does and ends it by an answer or by the report of a problem.
+
+    A subclass says what it makes of an answer (`mend`) and of a value that is not where it should be (`read`). Tasks
+    that do not end by an answer are played as the oracle plays them.
+    """
+
+    reader: MessageReader = read_answers
+    most_refusals: int = 4
+    """Refusals of one call after which it reports a problem, or ends the task without a word."""
+    seed: int = 0
+    """Seed of what it draws; each draw depends on seed, composition, task, step and what is drawn only."""
+
+    @abstractmethod
+    def mend(self, course: Course, step: int, latest: Made) -> Move | None:
+        """What to do about the answer of a step before the plan goes on; None if it is taken as it is.
+
+        Args:
+            course: Of the task.
+            step: Whose latest call was answered.
+            latest: That call.
+        """
+
+    def read(self, course: Course, step: int, place: str, operand: Operand) -> Any:
+        """The value of an argument, from answers that were taken as they are.
+
+        Args:
+            course: Of the task.
+            step: Whose argument it is.
+            place: JSON pointer into the arguments.
+            operand: Where the value should be.
+
+        Raises:
+            PointerError: it cannot be had.
+        """
+        latest = course.latest(operand.call)
+        answer = latest.answer if latest is not None else None
+        if answer is None or answer.failed:
+            raise PointerError(f"step {operand.call} has no result")
+        return read_hastily(answer.value, operand.pointer, operand.schema)
+
+    # -- one turn --------------------------------------------------------------------------------------------------
+
+    @override
+    def answer(self, messages: Sequence[BaseMessage]) -> Decision:
+        """The next calls of all tasks that can go on, those at rest and with most to do first."""
+        task_ids = [task.task_id for task in self.plan.tasks]
+        attempts = read_transcript(messages, task_ids, self.reader, self.task_argument)
+        tools = api_list(messages, self.bound)
+        ranked: list[tuple[tuple[bool, int], CallAction]] = []
+        waiting = False
+        for task in self.plan.tasks:
+            own = [each for each in attempts if each.task_id == task.task_id]
+            urgency, call = self._turn(task, own, tools)
+            waiting |= urgency[0]
+            ranked += [(urgency, call)] if call is not None else []
+        if ranked:
+            return tuple(call for _, call in sorted(ranked, key=lambda each: each[0]))
+        return Idle() if waiting else Completed()
+
+    def _turn(
+        self, task: TaskPlan, attempts: Sequence[Attempt], tools: ApiList
+    ) -> tuple[tuple[bool, int], CallAction | None]:
+        """Whether a task waits, how much it has to do (as a negative number), and its next call."""
+        if task.steps[-1].tool != SUBMIT:
+            progress = TaskProgress(task, attempts)
+            return (progress.waiting, -progress.remaining), self._next_call(progress)
+        course = course_of(task, tools, attempts, self.next_move)
+        move = self.next_move(course)
+        call = None if move is None else CallAction(task_id=task.task_id, tool=move.tool, arguments=move.arguments)
+        return (course.waiting, -course.remaining), call
+
+    def next_move(self, course: Course) -> Move | None:
+        """What to do next in a task: mend the earliest step that needs it, or make the next step; None if neither."""
+        if course.ended or course.mending:
+            return None
+        for step in range(len(course.plan.steps)):
+            latest = course.latest(step)
+            if latest is None or latest.answer is None:
+                continue
+            move = self.mend(course, step, latest)
+            if move is not None:
+                return self._unless_stubborn(course, move)
+        return self._planned(course)
+
+    def _planned(self, course: Course) -> Move | None:
+        step = course.next_step
+        if step is None:
+            return None
+        operands = course.plan.steps[step].operands
+        sources = {operand.call: course.latest(operand.call) for operand in operands.values()}
+        if any(source is None or source.open for source in sources.values()):
+            return None
+        arguments: Any = course.plan.steps[step].arguments
+        for place, operand in operands.items():
+            try:
+                arguments = put(arguments, place, self.read(course, step, place, operand))
+            except PointerError as problem:
+                return self._unless_stubborn(course, self.report(course, step, str(problem)))
+        return self._unless_stubborn(course, self.again(course, step, arguments))
+
+    def _unless_stubborn(self, course: Course, move: Move) -> Move | None:
+        """A move that was refused waits until the task is at rest; refused too often it is a report, or nothing."""
+        refusals = course.refusals(move.step, move.purpose)
+        if refusals and course.waiting:
+            return None
+        if refusals < self.most_refusals:
+            return move
+        return None if move.purpose is Purpose.REPORT else self._last_word(course, move)
+
+    def _last_word(self, course: Course, move: Move) -> Move | None:
+        report = self.report(course, move.step, f"{move.tool} is refused again and again")
+        return report if course.refusals(move.step, Purpose.REPORT) < self.most_refusals else None
+
+    # -- moves -----------------------------------------------------------------------------------------------------
+
+    def report(self, course: Course, step: int, reason: str) -> Move:
+        """The honest end of a task."""
+        return Move(purpose=Purpose.REPORT, step=step, tool=REPORT, arguments={"reason": reason})
+
+    def again(self, course: Course, step: int, arguments: Mapping[str, Any] | None = None) -> Move:
+        """A step's call: with these arguments, or with those of its latest try."""
+        latest = course.latest(step)
+        if arguments is None:
+            arguments = latest.attempt.arguments if latest is not None else course.plan.steps[step].arguments
+        tool = course.plan.steps[step].tool
+        return Move(purpose=Purpose.STEP, step=step, tool=tool, arguments=arguments)
+
+    def drawn(self, course: Course, step: int, what: str) -> float:
+        """A number from 0 to below 1 that stands for a step's chance."""
+        return Random(repr((self.seed, self.plan.composition_id, course.plan.task_id, step, what))).random()
