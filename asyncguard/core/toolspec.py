@@ -127,6 +127,8 @@ class ToolSpec:
             raise DeclarationError(f"Tool {self.name!r} is keyed; name the argument that takes the key (key_argument).")
         if self.effect is EffectClass.PROBED and self.probe is None:
             raise DeclarationError(f"Tool {self.name!r} is probed; name the read-only tool that checks it (probe).")
+        if not self.compared:
+            raise DeclarationError(f'Tool {self.name!r} compares nothing; name pointers, or leave ("",) for the whole.')
         if self.timeout is not None and self.timeout <= 0:
             raise DeclarationError(f"Tool {self.name!r} has timeout {self.timeout}; give seconds > 0 or None.")
         if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):

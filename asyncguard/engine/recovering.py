@@ -19,7 +19,7 @@ from asyncguard.engine.executors.port import Completion, Escape, Failure, Succes
 from asyncguard.engine.session import Session
 from asyncguard.recovery.breaker import Circuit, admits, after_failure, after_success, remaining
 from asyncguard.recovery.case import Case, Seen
-from asyncguard.recovery.comparing import Candidate, Comparison, compare
+from asyncguard.recovery.comparing import Candidate, compare
 from asyncguard.recovery.inspection import read_answer
 from asyncguard.recovery.policy import CIRCUIT_OPEN, LOOKING, Attempt, End, Recovery, Spent, decide
 
@@ -117,8 +117,8 @@ def _disagreements(session: Session, record: CallRecord, content: Any) -> tuple[
     for source in called.sources:
         for other in _same_question(session, record, source):
             theirs = Candidate(source=source.tool, value=read_answer(other.content).value, trusted=False, date=None)
-            if compare((own, theirs), called.compared, None).how is Comparison.AGREE:
-                continue
+            if not compare((own, theirs), called.compared, None).differing:
+                continue  # they agree, or one of them lacks what would have to
             if not any(found.aim is ev.Aim.SOURCE and found.tool == source.tool for found in record.findings):
                 _learn(session, record, ev.Aim.SOURCE, source.tool, other.content)
             message = f"{other.call.label} says something else about the same"
@@ -151,8 +151,10 @@ def _consider(session: Session, record: CallRecord) -> None:
     fresh = record.aim is ev.Aim.ANSWER
     if fresh or case.diagnosis.hazard is not session.hazards.get(record.key):
         _tell(session, record, case)
-    if fresh and case.seen.symptom is not None and case.diagnosis.hazard is HazardKind.EXECUTION:
-        move_circuit(session, record.tool, case.seen.symptom)
+    if fresh and case.seen.symptom is not None:
+        # A refusal shows that the tool works.
+        broke = case.diagnosis.hazard is HazardKind.EXECUTION and not case.answered
+        move_circuit(session, record.tool, case.seen.symptom if broke else None)
     ledger = session.ledger
     task = ledger.task(record.call.task)
     # Decided recoveries count before they are carried out: many calls may fail at once.
@@ -244,6 +246,10 @@ def _end(session: Session, record: CallRecord, end: End) -> None:
     )
 
 
+_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, "cancelled", "process_lost"})
+"""Failures that are not the tool's."""
+
+
 def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> None:
     """Retire a call whose process died, or ask the probe of its effect first."""
     text = "The process that ran the call ended before it answered."
@@ -277,7 +283,7 @@ def let_through(session: Session, tool: str) -> Failure | None:
 def move_circuit(session: Session, tool: str, symptom: Symptom | None) -> None:
     """Tell the breaker of a tool how an attempt ended; ``None`` for an answer."""
     engine = session.engine
-    if not engine.config.breaker or (symptom is not None and symptom.error == CIRCUIT_OPEN):
+    if not engine.config.breaker or (symptom is not None and symptom.error in _SAYS_NOTHING):
         return
     circuit = engine.circuits.get(tool, Circuit())
     if symptom is None:

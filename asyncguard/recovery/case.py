@@ -203,6 +203,11 @@ class Casebook:
         """A tool's declaration; nothing is known of a tool that the agent does not have."""
         return self.specs.get(tool) or ToolSpec(name=tool)
 
+    @staticmethod
+    def asked_sources(record: CallRecord) -> frozenset[str]:
+        """Sources of which it is known what they say."""
+        return frozenset(found.tool for found in record.findings if found.aim is Aim.SOURCE)
+
     def _expected(self, record: CallRecord) -> ToolSpec:
         """The tool that was tried, answering in the form that the called one declares."""
         called = self._spec(record.call.tool)
@@ -214,7 +219,8 @@ class Casebook:
 
     def _diagnosis(self, record: CallRecord, attempted: ToolSpec, seen: Seen, contract: Contract | None) -> Diagnosis:
         arguments = record.effective_arguments if record.bound is None else record.bound
-        disagreeing = (a.message for a in seen.anomalies if a.kind is AnomalyKind.DISAGREEMENT)
+        disagrees = any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in seen.anomalies)
+        disagreeing = sorted(self.asked_sources(record)) if disagrees else ()
         observation = Observation(
             called=self._spec(record.call.tool),
             tool=attempted.name,

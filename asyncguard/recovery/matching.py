@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asyncguard.recovery.names import alike, apart, description_words, folded, opposite, stems, words
+from asyncguard.recovery.names import alike, apart, description_words, folded, opposite, shown, stems, words
+from asyncguard.recovery.naming import unit_owner
 from asyncguard.recovery.scalars import is_pinned
-from asyncguard.recovery.shapes import expanded, field_aliases, kinds, main_form, properties, unit_text
+from asyncguard.recovery.shapes import field_aliases, kinds, main_form, properties, unit_text
 from asyncguard.recovery.units import unit_named
 
 Path = tuple[str, ...]
 _MAX_DEPTH = 5
 _OVERLAP = 0.5
 """Share of common words from which two descriptions speak of the same thing."""
-_WORDLESS = frozenset({"title", "description", "examples", "$comment", "$schema", "$id", "$defs", "definitions"})
-_IGNORED = _WORDLESS | {"aliases", "deprecated", "readOnly", "writeOnly"}
-"""Keywords that are no part of what a contract demands."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +45,21 @@ class Leaf:
         return " ".join(str(self.schema[key]) for key in ("title", "description") if self.schema.get(key))
 
     @property
+    def is_number(self) -> bool:
+        """Whether it may hold a number."""
+        return not kinds(self.schema).isdisjoint({"number", "integer"})
+
+    @property
+    def holds_unit(self) -> bool:
+        """Whether it holds the name of a unit."""
+        return unit_owner(self.name) is not None
+
+    @property
+    def shown(self) -> str:
+        """For a message."""
+        return f"of {shown('.'.join(self.path))}" if self.path else "of the whole"
+
+    @property
     def vocabulary(self) -> frozenset[str]:
         """Words of name and description, without units: what many fields share tells none of them."""
         spelled = stems(words(self.name)) | description_words(self.description)
@@ -62,11 +75,6 @@ class Leaf:
 
 
 Link = Callable[[Leaf, Leaf], bool]
-
-
-def same_contract(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two schemas demand the same, whatever they say in words and in which order."""
-    return bool(_canonical(expanded(first)) == _canonical(expanded(second)))
 
 
 def leaves(schema: Mapping[str, Any], other: Mapping[str, Any]) -> list[Leaf]:
@@ -198,34 +206,3 @@ def _by_elimination(careful: bool, source: list[Leaf], target: list[Leaf], found
 
 def _count(among: Iterable[Leaf], leaf: Leaf) -> int:
     return sum(other.signature == leaf.signature for other in among)
-
-
-def _canonical(node: Any) -> Any:
-    if not isinstance(node, Mapping):
-        return node
-    found: dict[str, Any] = {}
-    for key, value in node.items():
-        if key in _IGNORED or (key == "additionalProperties" and value is True) or (key == "required" and not value):
-            continue
-        match key:
-            case "properties" | "patternProperties" | "dependentSchemas":
-                found[key] = {name: _canonical(inner) for name, inner in value.items()}
-            case "required":
-                found[key] = sorted(value)
-            case "type":
-                found[key] = value if isinstance(value, str) else sorted(value) if len(value) > 1 else value[0]
-            case "enum":
-                found[key] = sorted((json.dumps(item, sort_keys=True) for item in value))
-            case "const":
-                found["enum"] = [json.dumps(value, sort_keys=True)]
-            case "anyOf" | "oneOf" | "allOf":
-                found[key] = sorted((_canonical(branch) for branch in value), key=_text)
-            case "default":
-                found[key] = value
-            case _:
-                found[key] = [_canonical(item) for item in value] if isinstance(value, list) else _canonical(value)
-    return found
-
-
-def _text(node: Any) -> str:
-    return json.dumps(node, sort_keys=True, default=str)

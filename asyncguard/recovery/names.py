@@ -11,10 +11,11 @@ _OPPOSITES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
     (frozenset(one.split()), frozenset(other.split()))
     for one, other in (
         (
-            "origin from source start departure depart sender shipper payer debit debtor pickup begin first",
+            "origin from source start departure depart sender shipper payer debit debtor pickup",
             "destination dest to target end arrival arrive recipient receiver consignee payee credit creditor "
-            "dropoff finish last beneficiary",
+            "dropoff beneficiary",
         ),
+        ("first begin", "last finish"),
         ("min minimum lowest lower least low", "max maximum highest upper most high"),
         ("net", "gross"),
         ("old before previous prior", "new after next"),
@@ -90,11 +91,25 @@ def apart(first: str, second: str) -> bool:
 
 
 def alike(first: str, second: str) -> bool:
-    """Whether two names share a word, or one abbreviates a word of the other (``qty``, ``quantity``)."""
-    one, other = stems(words(first)), stems(words(second))
-    if one & other:
+    """Whether two names have half of their words in common, or are one word and its abbreviation (``qty``).
+
+    Words of one side of a journey or a payment count as one word: ``from_account`` is ``source_account``.
+    """
+    one, other = _sided(first), _sided(second)
+    if 2 * len(one & other) >= len(one | other):
         return True
-    return any(_abbreviates(short, long) or _abbreviates(long, short) for short in one for long in other)
+    if len(one) != 1 or len(other) != 1:
+        return False
+    short, long = sorted((*one, *other), key=len)
+    return _abbreviates(short, long)
+
+
+def _sided(name: str) -> frozenset[str]:
+    spelled = stems(words(name))
+    for side, word in zip(_OPPOSITES[0], ("<from>", "<to>"), strict=True):
+        if spelled & side:
+            spelled = (spelled - side) | {word}
+    return spelled
 
 
 def _abbreviates(short: str, long: str) -> bool:

@@ -119,7 +119,9 @@ def _envelope(
     """The only part of an object that is what was declared; the other parts must not cast doubt on it."""
     inside: dict[str, Mended] = {}
     for key, item in value.items():
-        structured = isinstance(item, list if lists else Mapping | list) or (isinstance(item, str) and _is_document(item))
+        structured = isinstance(item, list if lists else Mapping | list) or (
+            isinstance(item, str) and _is_document(item)
+        )
         if structured and (mended := mend(item, schema, where.inside())) is not None:
             inside[key] = mended
     if len(inside) != 1:

@@ -13,7 +13,8 @@ from asyncguard.recovery.units import Unit, equal, kindred, units_in
 _LABEL = re.compile(r"(?P<label>[^\W\d][\w .()/%€£°-]{0,38}?)\s*(?:[:=]|->|=>)\s*(?P<core>\S.*)", re.DOTALL)
 _EXPLAINED = re.compile(
     r"(?P<core>\S.*?)\s*"
-    r"(?P<rest>\([^()]*\)|\[[^\[\]]*\]|(?:\s[-\u2013\u2014|#]\s|[;,]\s|\.\s).*)", re.DOTALL
+    r"(?P<rest>\([^()]*\)|\[[^\[\]]*\]|(?:\s[-\u2013\u2014|#]\s|[;,]\s|\.\s).*)",
+    re.DOTALL,
 )
 _PAIR = re.compile(r"[-*\u2022]?\s*(?P<name>[^\W\d][\w .()/-]{0,38}?)\s*[:=]\s*(?P<value>\S.*)")
 _NO_JSON = re.compile(r"\[\s*(?!true\b|false\b|null\b)[A-Za-z.]")
@@ -22,8 +23,8 @@ _MAX_STARTS = 50
 
 _DOUBT_TEXT = (
     "stale outdated partial partially truncated incomplete error errors failed failure invalid wrong incorrect "
-    "corrected correction unreliable estimate estimated thousand thousands million millions multiplied scaled scale instead "
-    "actually approx approximately roughly about"
+    "corrected correction unreliable estimate estimated thousand thousands million millions multiplied scaled scale "
+    "instead actually approx approximately roughly about"
 )
 DOUBTS = frozenset(_DOUBT_TEXT.split())
 """Words beside a value after which it does not simply mean what it says."""

@@ -248,10 +248,11 @@ def comparable(first: Unit, second: Unit) -> bool:
 
 def kindred(first: Unit, second: Unit) -> bool:
     """Whether one could stand where the other does: they measure the same, or both are money."""
-    return comparable(first, second) or (_is_money(first) and _is_money(second))
+    return comparable(first, second) or (is_money(first) and is_money(second))
 
 
-def _is_money(unit: Unit) -> bool:
+def is_money(unit: Unit) -> bool:
+    """Whether a unit is one of a currency, or a price in one."""
     return unit.dimension[0] == _MINOR or unit.dimension[0] in _CURRENCIES
 
 
