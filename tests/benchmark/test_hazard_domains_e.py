@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -159,15 +159,22 @@ def tools_of(domain: str) -> list[tuple[str, Tool]]:
     return list(TOOLSETS[domain].tools.items())
 
 
+def helpers(tools: Iterable[Tool]) -> set[str]:
+    """Names of all tools that these declare for the case of a fault."""
+    declared = [(alternatives(tool), tool.remedies.probe) for tool in tools]
+    asked = {other.tool for others, _ in declared for other in others}
+    return asked | {probe for _, probe in declared if probe is not None}
+
+
 @each_domain
 def test_api_lists_hold_what_recovery_needs_and_a_few_others(domain: str) -> None:
-    """Who may be asked instead, the probes, the common tools and one to three distractors; no query names a tool."""
+    """All that a listed tool declares is listed, too; one to three distractors; no query names a tool."""
     for run in runs(domain):
         listed = set(run.task["tools"])
         gold = {step.tool.name: step.tool for step in run.steps}
-        helping = {other.tool for tool in gold.values() for other in alternatives(tool)}
-        helping |= {tool.remedies.probe for tool in gold.values() if tool.remedies.probe}
+        helping = helpers(gold.values())
         assert helping | set(gold) | COMMON <= listed
+        assert helpers(TOOLSETS[domain].tools[name] for name in listed - COMMON) <= listed, run.task["id"]
         assert 1 <= len(listed - helping - set(gold) - COMMON) <= 3, run.task["id"]
         spoken = run.task["query"].lower()
         assert [name for name in listed if name in spoken or name.replace("_", " ") in spoken] == []

@@ -212,15 +212,15 @@ _ACTING = (
         ),
         remedies=Remedies(
             returns=_SLOT_RESULT,
-            probe="find_reservation",
+            probe="find_charging_slot",
             invariants=(echoes("vehicle", "vehicle"), echoes("energy", "energy")),
         ),
     ),
     replace(
         reader(
-            "find_reservation",
+            "find_charging_slot",
             "Tells whether a charger was reserved for a vehicle.",
-            service.find_reservation,
+            service.find_charging_slot,
             (_EFFECTS,),
             vehicle=_VEHICLE_ARGUMENT,
         ),

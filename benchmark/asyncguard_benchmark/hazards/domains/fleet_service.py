@@ -149,7 +149,7 @@ def reserve_charger(state: State, vehicle: str, energy: float) -> Any:
     return perform(state, "reserve_charger", "slot", "SL", content)
 
 
-def find_reservation(state: State, vehicle: str) -> Any:
+def find_charging_slot(state: State, vehicle: str) -> Any:
     """Whether a charger was reserved for the vehicle."""
     return probe(state, "reserve_charger", vehicle=vehicle)
 
