@@ -20,6 +20,7 @@ from asyncguard.engine.session import Session
 from asyncguard.recovery.breaker import Circuit, admits, after_failure, after_success, remaining
 from asyncguard.recovery.case import Case, Seen
 from asyncguard.recovery.comparing import Candidate, compare
+from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.inspection import read_answer
 from asyncguard.recovery.policy import CIRCUIT_OPEN, LOOKING, Attempt, End, Recovery, Spent, decide
 
@@ -152,9 +153,7 @@ def _consider(session: Session, record: CallRecord) -> None:
     if fresh or case.diagnosis.hazard is not session.hazards.get(record.key):
         _tell(session, record, case)
     if fresh and case.seen.symptom is not None:
-        # A refusal shows that the tool works.
-        broke = case.diagnosis.hazard is HazardKind.EXECUTION and not case.answered
-        move_circuit(session, record.tool, case.seen.symptom if broke else None)
+        _tell_circuit(session, record.tool, case, case.seen.symptom)
     ledger = session.ledger
     task = ledger.task(record.call.task)
     # Decided recoveries count before they are carried out: many calls may fail at once.
@@ -291,6 +290,14 @@ def move_circuit(session: Session, tool: str, symptom: Symptom | None) -> None:
     else:
         moved = after_failure(circuit, engine.clock.now(), engine.config.limits.breaker_failures)
     _keep(session, tool, circuit, moved)
+
+
+def _tell_circuit(session: Session, tool: str, case: Case, symptom: Symptom) -> None:
+    """Outages open a circuit; a refusal shows that the tool works; other errors may be the caller's and say nothing."""
+    if case.diagnosis.hazard is HazardKind.EXECUTION and is_transient(symptom):
+        move_circuit(session, tool, symptom)
+    elif case.refused or case.answered:
+        move_circuit(session, tool, None)
 
 
 def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:
