@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Timing
     from asyncguard.core.footprints import EffectClass
-    from asyncguard.core.toolspec import Fallback, Mode, ToolSpec
+    from asyncguard.core.hazards import Anomaly, Diagnosis, HazardKind, Symptom
+    from asyncguard.core.toolspec import Fallback, Mode, Source, ToolSpec
     from asyncguard.engine.engine import Ports
     from asyncguard.engine.inbox import Inbox
     from asyncguard.errors import AsyncguardError, CallerError, DeclarationError, ToolFault, UnknownTokenError
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from asyncguard.observability.details import Details, Observer
     from asyncguard.observability.structured import console_logger, log_events
     from asyncguard.observability.tracefile import TraceFile
+    from asyncguard.recovery.diagnosis import Observation
 
 _HOMES = {
     "config": ("Delivery", "GuardConfig", "Limits", "NewsStyle", "Timing"),
     "core.footprints": ("EffectClass",),
-    "core.toolspec": ("Fallback", "Mode", "ToolSpec"),
+    "core.hazards": ("Anomaly", "Diagnosis", "HazardKind", "Symptom"),
+    "core.toolspec": ("Fallback", "Mode", "Source", "ToolSpec"),
     "engine.engine": ("Ports",),
     "engine.inbox": ("Inbox",),
     "errors": ("AsyncguardError", "CallerError", "DeclarationError", "ToolFault", "UnknownTokenError"),
@@ -37,26 +40,33 @@ _HOMES = {
     "observability.details": ("Details", "Observer"),
     "observability.structured": ("console_logger", "log_events"),
     "observability.tracefile": ("TraceFile",),
+    "recovery.diagnosis": ("Observation",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Anomaly",
     "AsyncGuardMiddleware",
     "AsyncguardError",
     "CallerError",
     "DeclarationError",
     "Delivery",
     "Details",
+    "Diagnosis",
     "EffectClass",
     "Fallback",
     "GuardConfig",
     "GuardedState",
+    "HazardKind",
     "Inbox",
     "Limits",
     "Mode",
     "NewsStyle",
+    "Observation",
     "Observer",
     "Ports",
+    "Source",
+    "Symptom",
     "Timing",
     "ToolFault",
     "ToolSpec",

@@ -153,7 +153,7 @@ class Ledger(LedgerViews):
 
     def _find(self, event: ev.CallFound) -> None:
         record = self.record(event.key)
-        found = Finding(aim=event.aim, tool=event.tool, content=event.content, error=event.error)
+        found = Finding(aim=event.aim, tool=event.tool, content=event.content, error=event.error, tries=record.tries)
         record.findings = (*record.findings, found)
         if event.aim is ev.Aim.CONTRACT and event.error is None:
             self.contracts[record.answering] = event.content

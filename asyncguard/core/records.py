@@ -21,6 +21,8 @@ class Finding:
     """The answer, ``None`` if there was none."""
     error: str | None = None
     """Class of the failure."""
+    tries: int = 0
+    """How many attempts had been made for the call's own result: what a probe said is about the last of them."""
 
 
 @dataclass(kw_only=True, slots=True)

@@ -127,6 +127,8 @@ class ToolSpec:
             raise DeclarationError(f"Tool {self.name!r} is keyed; name the argument that takes the key (key_argument).")
         if self.effect is EffectClass.PROBED and self.probe is None:
             raise DeclarationError(f"Tool {self.name!r} is probed; name the read-only tool that checks it (probe).")
+        if not self.compared:
+            raise DeclarationError(f'Tool {self.name!r} compares nothing; name pointers, or leave ("",) for the whole.')
         if self.timeout is not None and self.timeout <= 0:
             raise DeclarationError(f"Tool {self.name!r} has timeout {self.timeout}; give seconds > 0 or None.")
         if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):
@@ -138,6 +140,12 @@ class ToolSpec:
             return _UNKNOWN
         values = {**arguments, "task_id": task}
         return Footprint(reads=fill(self.reads, values), writes=fill(self.writes, values))
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """Names of the tools that the runtime may ask for the sake of this one's calls; they have to be pure."""
+        single = (self.probe, self.contract, self.verifier.tool if self.verifier is not None else None)
+        return (*(name for name in single if name is not None), *(source.tool for source in self.sources))
 
     @property
     def allows_references(self) -> bool:

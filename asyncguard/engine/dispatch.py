@@ -1,6 +1,7 @@
 """From admitted calls to results: issue, collect, recover, wait."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any
 
 from asyncguard.core import events as ev
@@ -8,9 +9,11 @@ from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import ASKED, Step, dispatchable, next_step
-from asyncguard.engine.executors.port import Completion, Escape, Failure, Job, Result, Started, Success
+from asyncguard.engine.executors.port import Completion, Job, Result
+from asyncguard.engine.recovering import give_up_lost, let_through, reconsider, settled_late, take
 from asyncguard.engine.session import Session
-from asyncguard.recovery.policy import FailedAttempt, Recovery, decide, left_fallbacks, lost_outcome
+from asyncguard.recovery.case import siblings_left
+from asyncguard.recovery.policy import lost_outcome
 
 Runner = Callable[[CallRecord], Callable[[], Awaitable[Result]]]
 """Makes, for a call, the function that runs its tool once."""
@@ -50,6 +53,7 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
             run=runner(record),
             delay=delay,
             timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
+            gate=partial(let_through, session, record.tool),
         )
         session.engine.executor.start(job, _receiver(session, record, spec))
     return len(chosen)
@@ -73,7 +77,9 @@ def _taken_over(session: Session, record: CallRecord) -> bool:
 
 
 def attempt_arguments(session: Session, record: CallRecord) -> dict[str, Any]:
-    """The arguments of the current attempt: translated, if a sibling tool answers for the one called."""
+    """The arguments of the current attempt: recovery's own, or translated, if a sibling answers for the tool called."""
+    if record.sent is not None:
+        return dict(record.sent)
     arguments = dict(record.effective_arguments)
     if record.tool == record.call.tool:
         return arguments
@@ -88,86 +94,10 @@ def collect(session: Session) -> None:
         record = session.ledger.find(completion.key)
         if record is None:
             continue  # a call of another branch of the thread: nobody here asked for it
-        if record.state is CallState.IN_DOUBT and isinstance(completion.result, Success):
-            _retire(session, record, completion.result)  # the late result settles the doubt
-        elif record.state is CallState.PENDING and completion.attempt == record.attempts:
-            _take(session, record, completion)
-
-
-def _take(session: Session, record: CallRecord, completion: Completion) -> None:
-    match completion.result:
-        case Success():
-            _retire(session, record, completion.result)
-        case Failure(symptom=symptom):
-            session.failures[record.key] = symptom
-            _consider(session, record)
-        case Escape(error=error):
-            session.escapes[record.key] = error
-        case Started():
-            pass
-
-
-def _retire(session: Session, record: CallRecord, result: Success) -> None:
-    session.raw[record.key] = result.raw
-    session.tokens.pop(record.key, None)
-    session.note(
-        ev.CallRetired,
-        key=record.key,
-        outcome=ev.Outcome.DONE,
-        content=result.content,
-        size=content_size(result.content),
-    )
-
-
-def _consider(session: Session, record: CallRecord) -> None:
-    board = session.board
-    failed = FailedAttempt(
-        symptom=session.failures[record.key],
-        called=board.spec(record.call.tool),
-        attempted=board.spec(record.tool),
-        record=record,
-    )
-    # Decided recoveries count before they are carried out: many calls may fail at once.
-    recovery = decide(failed, session.engine.config, session.ledger.retries + len(session.recoveries))
-    if recovery.action is ev.RecoveryAction.GIVE_UP:
-        give_up(session, record, recovery)
-    else:
-        session.recoveries[record.key] = recovery
-
-
-def give_up(session: Session, record: CallRecord, recovery: Recovery) -> None:
-    """Retire a call without a result, with what is known about its effect."""
-    symptom = session.failures.pop(record.key, None)
-    error = symptom.error if symptom is not None else "process_lost"
-    text = symptom.message if symptom is not None else "The process that ran the call ended before it answered."
-    session.note(
-        ev.CallRetired,
-        key=record.key,
-        outcome=recovery.outcome,
-        content=text,
-        size=content_size(text),
-        error=error,
-    )
-
-
-def recover(session: Session, action: ev.RecoveryAction) -> None:
-    """Carry out the decided recoveries of one kind: the calls are queued again, to be issued by the next dispatch."""
-    for key, recovery in list(session.recoveries.items()):
-        if recovery.action is not action:
+        if settled_late(session, record, completion):
             continue
-        del session.recoveries[key]
-        record = session.ledger.record(key)
-        symptom = session.failures.pop(key)
-        session.note(
-            ev.CallRecovered,
-            key=key,
-            action=action,
-            attempt=record.attempts,
-            error=symptom.error,
-            reason=recovery.reason,
-            delay=recovery.delay,
-            tool=recovery.tool,
-        )
+        if record.state is CallState.PENDING and completion.attempt == record.attempts:
+            take(session, record, completion)
 
 
 def take_escape(session: Session, key: str) -> BaseException:
@@ -182,6 +112,7 @@ def take_escape(session: Session, key: str) -> BaseException:
         attempt=record.attempts,
         error=ASKED,
         reason="a person was asked",
+        arguments=record.sent,
     )
     return error
 
@@ -195,25 +126,30 @@ def settle_lost(session: Session, *, queued: bool, siblings: bool = False) -> No
         siblings: Whether siblings may have been tried of which the state does not tell.
     """
     for record in session.lost(queued=queued):
-        recovery = _lost_outcome(session, record, siblings=siblings)
-        if record.state is CallState.PENDING and _resumed(session, record):
+        outcome = _lost_outcome(session, record, siblings=siblings)
+        if record.state is CallState.PENDING and (_resumed(session, record) or reconsider(session, record)):
             continue
         begun = session.engine.begun.knows(record.key)
-        if record.state is CallState.QUEUED and (begun or recovery.action is ev.RecoveryAction.RETRY):
+        if record.state is CallState.QUEUED and (begun or outcome is None):
             continue
         if record.state is CallState.QUEUED:
             _assume_started(session, record)
-        if recovery.action is ev.RecoveryAction.RETRY:
-            _requeue(session, record, recovery)
+        if outcome is None:
+            _requeue(session, record)
         else:
-            give_up(session, record, recovery)
+            give_up_lost(session, record, outcome)
 
 
-def _lost_outcome(session: Session, record: CallRecord, *, siblings: bool) -> Recovery:
+def _lost_outcome(session: Session, record: CallRecord, *, siblings: bool) -> ev.Outcome | None:
+    """How a lost call ends, ``None`` if it is made again.
+
+    An attempt that only asked somebody is made again, but not for an effect that may have begun before it.
+    """
     board = session.board
-    others = left_fallbacks(board.spec(record.call.tool), record) if siblings else []
-    outcomes = [lost_outcome(board.spec(tool)) for tool in (record.tool, *others)]
-    return next((item for item in outcomes if item.action is ev.RecoveryAction.GIVE_UP), outcomes[0])
+    others = siblings_left(board.spec(record.call.tool), record) if siblings else []
+    tools = (record.tool, *(sibling.tool for sibling in others))
+    outcomes = (lost_outcome(board.spec(tool)) for tool in tools)
+    return next((outcome for outcome in outcomes if outcome is not None), None)
 
 
 def _resumed(session: Session, record: CallRecord) -> bool:
@@ -246,14 +182,16 @@ def _assume_started(session: Session, record: CallRecord) -> None:
     session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
 
 
-def _requeue(session: Session, record: CallRecord, recovery: Recovery) -> None:
+def _requeue(session: Session, record: CallRecord) -> None:
     session.note(
         ev.CallRecovered,
         key=record.key,
         action=ev.RecoveryAction.RETRY,
         attempt=record.attempts,
         error="process_lost",
-        reason=recovery.reason,
+        reason="process lost, repeatable",
+        aim=record.aim,
+        arguments=record.sent,
     )
 
 

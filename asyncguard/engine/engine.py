@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from typing import Any
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.admission import Guard
@@ -16,6 +17,9 @@ from asyncguard.engine.executors.port import Executor
 from asyncguard.engine.inbox import Inbox
 from asyncguard.guards import compile_schema, enabled, watching
 from asyncguard.observability.details import Observer, ObserverSet
+from asyncguard.recovery.breaker import Circuit
+from asyncguard.recovery.case import Casebook, UserDiagnosis
+from asyncguard.recovery.inspection import prepare
 
 
 def _new_id() -> str:
@@ -41,16 +45,23 @@ class Ports:
 class Engine:
     """Everything that the sessions of one agent have in common."""
 
-    def __init__(self, config: GuardConfig, specs: Mapping[str, ToolSpec], ports: Ports) -> None:
+    def __init__(
+        self,
+        config: GuardConfig,
+        specs: Mapping[str, ToolSpec],
+        ports: Ports,
+        diagnose: UserDiagnosis | None = None,
+    ) -> None:
         """Make an engine.
 
         Args:
             config: Switches and limits.
             specs: Declarations of all tools by name.
             ports: The outside world.
+            diagnose: The user's own rule of diagnosis.
 
         Raises:
-            DeclarationError: A tool's parameter schema is not valid JSON Schema.
+            DeclarationError: A tool's parameter or result schema is not valid JSON Schema.
         """
         self.config = config
         self.ports = ports
@@ -58,6 +69,7 @@ class Engine:
         self.executor: Executor = ports.executor or LocalExecutor(ports.clock)
         self.inbox = ports.inbox
         self.begun = Begun()
+        self.circuits: dict[str, Circuit] = {}
         self.guards: tuple[Guard, ...] = enabled(config)
         self.watching: tuple[Guard, ...] = watching(config)
         self.epoch = ports.new_id()
@@ -65,11 +77,17 @@ class Engine:
         self.observers.introduce(config.to_json(), version=version("asyncguard"))
         self.specs: dict[str, ToolSpec] = {}
         self.validators: dict[str, Validator] = {}
+        self.casebook = Casebook(specs=self.specs, fits=self._arguments_fit, diagnose=diagnose)
         self.add_tools(specs)
+
+    def _arguments_fit(self, tool: str, arguments: Mapping[str, Any]) -> bool:
+        validator = self.validators.get(tool)
+        return validator is None or not validator(arguments)
 
     def add_tools(self, specs: Mapping[str, ToolSpec]) -> None:
         """Learn further tools; a middleware meets them only when the agent runs."""
         for name, spec in specs.items():
             self.specs[name] = spec
+            prepare(spec)
             if spec.parameters is not None:
                 self.validators[name] = compile_schema(spec.parameters)

@@ -16,7 +16,7 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.evidence import EvidenceBook
-from asyncguard.core.hazards import Symptom
+from asyncguard.core.hazards import HazardKind
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
@@ -24,6 +24,7 @@ from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Completion
 from asyncguard.errors import CallerError
 from asyncguard.observability.details import Details
+from asyncguard.recovery.case import Seen
 from asyncguard.recovery.policy import Recovery
 
 
@@ -56,7 +57,8 @@ class Session:
         self.namespace = namespace
         self.board = self._new_board()
         self.raw: dict[str, Any] = {}
-        self.failures: dict[str, Symptom] = {}
+        self.seen: dict[str, Seen] = {}
+        self.hazards: dict[str, HazardKind] = {}
         self.recoveries: dict[str, Recovery] = {}
         self.escapes: dict[str, BaseException] = {}
         self.tokens: dict[str, str] = {}
@@ -154,19 +156,23 @@ class Session:
                     self._unissued.add(record.key)
 
     def _catch_up(self, record: CallRecord, known: CallRecord) -> None:
-        """Tell again which attempts failed, which one was started, and how it ended."""
+        """Tell again what was learnt, which attempts failed, which one was started, and how it ended."""
+        for found in known.findings[len(record.findings) :]:
+            told = {"aim": found.aim, "tool": found.tool, "content": found.content, "error": found.error}
+            self.note(ev.CallFound, key=record.key, **told)
         again = known.attempts > record.attempts
         if record.state is CallState.PENDING and (again or _recovered(record, known)):
-            sibling = known.tool if known.tool != record.tool else ""
             self.note(
                 ev.CallRecovered,
                 key=record.key,
-                action=ev.RecoveryAction.FALLBACK if sibling else ev.RecoveryAction.RETRY,
+                action=known.recoveries[-1] if known.recoveries else ev.RecoveryAction.RETRY,
                 attempt=record.attempts,
                 error=known.error or "unknown",
                 reason="told again",
+                aim=known.aim,
                 delay=known.delay,
-                tool=sibling,
+                tool=known.tool if known.tool != record.tool else "",
+                arguments=known.sent,
             )
         if record.state is CallState.QUEUED and again:
             self.note(ev.CallStarted, key=record.key, attempt=known.attempts, tool=known.tool, epoch=known.epoch)
@@ -181,6 +187,7 @@ class Session:
             content=known.content,
             size=content_size(known.content),
             error=known.error,
+            mark=known.mark,
         )
 
     def lost(self, *, queued: bool) -> list[CallRecord]:
@@ -196,7 +203,7 @@ class Session:
             record
             for state in states
             for record in self.ledger.in_state(state)
-            if record.key not in running and record.key not in self.failures and record.key not in self.tokens
+            if record.key not in running and record.key not in self.recoveries and record.key not in self.tokens
             if (record.key, record.attempts) not in ended and record.key not in self._unissued
         ]
 

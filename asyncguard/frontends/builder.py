@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from asyncguard.config import GuardConfig
+from asyncguard.core.events import RecoveryAction
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
@@ -25,16 +26,18 @@ from asyncguard.frontends.nodes import NodeFunction, Nodes
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.state import GuardedInput, GuardedOutput, GuardedState
+from asyncguard.recovery.case import UserDiagnosis
 
 _RECURSION_LIMIT = 100_000
 """LangGraph's limit on super-steps; the limits of ``GuardConfig`` end a run earlier, and with a report."""
 
+RECOVERIES: Mapping[str, RecoveryAction] = {action.value: action for action in RecoveryAction}
+"""One node for each action of recovery."""
+
 _DESTINATIONS: Mapping[str, tuple[str, ...]] = {
     "prepare": ("model",),
     "model": ("execute", "model", END),
-    "execute": ("model", "execute", "retry", "fallback", "approve", "park", END),
-    "retry": ("execute",),
-    "fallback": ("execute",),
+    "execute": ("model", "execute", *RECOVERIES, "approve", "park", END),
     "approve": ("execute",),
     "park": ("execute",),
 }
@@ -77,6 +80,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     context_schema: type[Any] | None = None,
     bind_options: Mapping[str, Any] | None = None,
     ports: Ports | None = None,
+    diagnose: UserDiagnosis | None = None,
     name: str = "asyncguard",
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build a guarded agent.
@@ -96,6 +100,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         context_schema: Run-scoped context, for tools that ask for it.
         bind_options: Further arguments of the model's ``bind_tools``.
         ports: Clock, executor, inbox, observers and ids; the real ones by default.
+        diagnose: A rule of your own: from what was seen of a fault to a diagnosis, or ``None`` for the table's.
         name: Name of the graph.
 
     Returns:
@@ -107,7 +112,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     """
     config = config or GuardConfig()
     own = as_tools(tools)
-    engine = Engine(config, specs_of(own, specs), ports or Ports())
+    engine = Engine(config, specs_of(own, specs), ports or Ports(), diagnose)
     binding = ModelBinding(
         as_model(model),
         own,
@@ -121,9 +126,12 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     graph = StateGraph(
         state_schema, context_schema=context_schema, input_schema=GuardedInput, output_schema=GuardedOutput
     )
-    for node, destinations in _DESTINATIONS.items():
-        function = cast(NodeFunction, operator.attrgetter(node)(nodes))
-        graph.add_node(node, Node(node, function, portal), destinations=destinations, input_schema=state_schema)
+    for step, destinations in _DESTINATIONS.items():
+        function = cast(NodeFunction, operator.attrgetter(step)(nodes))
+        graph.add_node(step, Node(step, function, portal), destinations=destinations, input_schema=state_schema)
+    for recovery, action in RECOVERIES.items():
+        node = Node(recovery, nodes.recovering(action), portal)
+        graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
     graph.add_edge(START, "prepare")
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
     return compiled.with_config({"recursion_limit": _RECURSION_LIMIT})

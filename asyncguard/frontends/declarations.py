@@ -8,7 +8,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as make_tool
 
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.toolspec import Fallback, Mode, ToolSpec
+from asyncguard.core.toolspec import Fallback, Invariant, Mode, Source, ToolSpec
 from asyncguard.errors import DeclarationError
 from asyncguard.frontends.schemas import parameters_of
 
@@ -28,6 +28,12 @@ class Declaration(TypedDict, total=False):
     fallbacks: Sequence[str | Fallback]
     probe: str
     result_schema: Mapping[str, Any]
+    invariants: Sequence[Invariant]
+    contract: str
+    sources: Sequence[str | Source]
+    compared: Sequence[str]
+    dated: str
+    verifier: str | Fallback
     tasks: Iterable[str]
     key_argument: str
     token_argument: str
@@ -72,13 +78,17 @@ def _spec_from(declaration: Declaration) -> ToolSpec:
         values["mode"] = Mode(values.get("mode", Mode.AUTO))
     except ValueError as error:
         raise DeclarationError(f"{error}; see EffectClass and Mode for the names.") from error
-    for name in ("reads", "writes"):
+    for name in ("reads", "writes", "compared", "invariants"):
         if isinstance(values.get(name), str):
-            raise DeclarationError(f"{name} has to be a list of resource names, not the text {values[name]!r}.")
+            raise DeclarationError(f"{name} has to be a list, not the text {values[name]!r}.")
         if name in values:
             values[name] = tuple(values[name])
     siblings = values.get("fallbacks", ())
     values["fallbacks"] = tuple(item if isinstance(item, Fallback) else Fallback(tool=item) for item in siblings)
+    sources = values.get("sources", ())
+    values["sources"] = tuple(item if isinstance(item, Source) else Source(tool=item) for item in sources)
+    if isinstance(verifier := values.get("verifier"), str):
+        values["verifier"] = Fallback(tool=verifier)
     if "tasks" in values:
         values["tasks"] = frozenset(values["tasks"])
     return ToolSpec(name="", **values)
@@ -116,11 +126,17 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
     by_name = {spec.name: spec for spec in given}
     made = list(tools)
     specs = {tool.name: _complete(by_name.get(tool.name) or declared(tool), tool) for tool in made}
-    missing = [name for name in by_name if name not in specs]
-    missing += [item.tool for spec in specs.values() for item in spec.fallbacks if item.tool not in specs]
-    missing += [spec.probe for spec in specs.values() if spec.probe is not None and spec.probe not in specs]
+    asked = {name: spec.name for spec in specs.values() for name in spec.asks}
+    named = [*by_name, *asked, *(item.tool for spec in specs.values() for item in spec.fallbacks)]
+    missing = [name for name in named if name not in specs]
     if missing:
         raise DeclarationError(f"A declaration names the tool {missing[0]!r}, which the agent does not have.")
+    unsafe = [name for name in asked if specs[name].effect is not EffectClass.PURE]
+    if unsafe:
+        raise DeclarationError(
+            f"The runtime may ask {unsafe[0]!r} unbidden for the sake of {asked[unsafe[0]]!r} (probe, contract, source "
+            "or verifier), so it has to be declared pure."
+        )
     return specs
 
 

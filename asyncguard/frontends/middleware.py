@@ -58,6 +58,7 @@ from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
 from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
 from asyncguard.frontends.writing import Writer
+from asyncguard.recovery.case import UserDiagnosis
 
 ModelHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncModelHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -94,6 +95,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         specs: Sequence[ToolSpec] = (),
         tools: Sequence[BaseTool] = (),
         ports: Ports | None = None,
+        diagnose: UserDiagnosis | None = None,
     ) -> None:
         """Make the middleware.
 
@@ -102,6 +104,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             specs: Declarations for tools that carry none.
             tools: Tools to check the declarations against now; without them, that happens at the first model call.
             ports: Clock, executor, inbox, observers and ids; the real ones by default.
+            diagnose: A rule of your own: from what was seen of a fault to a diagnosis, or ``None`` for the table's.
 
         Raises:
             DeclarationError: A declaration contradicts itself or names a missing tool.
@@ -109,7 +112,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         super().__init__()
         self._given = tuple(specs)
         # Known before the tools are: a resumed run may have to decide about calls before the model is asked.
-        self.engine = Engine(config or GuardConfig(), {spec.name: spec for spec in specs}, ports or Ports())
+        known = {spec.name: spec for spec in specs}
+        self.engine = Engine(config or GuardConfig(), known, ports or Ports(), diagnose)
         self._registry = Registry(self.engine)
         self._handlers: dict[tuple[str, str], HeldHandlers] = {}
         self._known_tools: dict[str, BaseTool] = {}

@@ -19,9 +19,10 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import attempt_arguments, issue, recover, settle, take_escape
+from asyncguard.engine.dispatch import attempt_arguments, issue, settle, take_escape
 from asyncguard.engine.executors.port import Result, Started, Success
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
+from asyncguard.engine.recovering import recover
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.prepared import PreparedTools
@@ -127,7 +128,7 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
                 if not fresh and not await _arrival(session, own):
                     return Step.MODEL
             case Step.RECOVER:
-                for action in (ev.RecoveryAction.RETRY, ev.RecoveryAction.FALLBACK):
+                for action in ev.RecoveryAction:
                     recover(session, action)
             case Step.ESCAPE:
                 if not await _past_escape(session, handlers, own):

@@ -1,6 +1,7 @@
 """The nodes of the state machine.
 
-prepare -> model -> execute -> model ... ; execute -> retry | fallback | approve | park -> execute. A node that decides
+prepare -> model -> execute -> model ... ; execute -> approve | park | a recovery -> execute, with one node for each
+action of recovery (retry, refresh, rebind, normalise, fallback, cross_check, verify, ask, give_up). A node that decides
 leaves its events in the state before the node that acts is entered: what the checkpoint holds between ``model`` and
 ``execute`` is the intent. Nodes that always follow each other are one node, because a super-step costs more than all
 guards together.
@@ -19,9 +20,10 @@ from pydantic import ValidationError
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import issue, recover, settle, settle_lost, take_escape
+from asyncguard.engine.dispatch import issue, settle, settle_lost, take_escape
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
+from asyncguard.engine.recovering import recover
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.approvals import asked, decision, resumable
@@ -137,17 +139,15 @@ class Nodes:
             case _:
                 return _go(session, "execute")
 
-    async def retry(self, state: State, config: RunnableConfig) -> Any:
-        """Queue failed calls again; the executor keeps the back-off."""
-        session = self._session(state, config)
-        recover(session, ev.RecoveryAction.RETRY)
-        return _go(session, "execute")
+    def recovering(self, action: ev.RecoveryAction) -> NodeFunction:
+        """The node that carries out one action of recovery; whom it asks, and its back-off, are the executor's."""
 
-    async def fallback(self, state: State, config: RunnableConfig) -> Any:
-        """Queue failed calls for a sibling tool."""
-        session = self._session(state, config)
-        recover(session, ev.RecoveryAction.FALLBACK)
-        return _go(session, "execute")
+        async def carry_out(state: State, config: RunnableConfig) -> Any:
+            session = self._session(state, config)
+            recover(session, action)
+            return _go(session, "execute")
+
+        return carry_out
 
     async def approve(self, state: State, config: RunnableConfig) -> Any:
         """Ask a person about the calls that are held."""

@@ -33,6 +33,8 @@ from asyncguard.engine.session import Session
 SOURCE = "asyncguard"
 """``lc_source`` of every message that the runtime adds."""
 REMOVED = "[removed]"
+MARK = "[asyncguard:"
+"""How the runtime's word about a result begins; taken out of everything that a tool says."""
 
 
 @dataclass(kw_only=True)
@@ -121,7 +123,8 @@ class Writer:
         message, update = _split(raw, record.call.call_id)
         if update is not None:
             delivery.updates.append(update)
-        if message is None or record.state not in (CallState.DONE, CallState.RESOLVED):
+        # A marked content is recovery's, not the tool's.
+        if message is None or record.mark or record.state not in (CallState.DONE, CallState.RESOLVED):
             return self._tool_message(record, self.outcome_text(record), failed=not record.succeeded)
         content = self._clean(self._cut(record, message.content))
         if content == message.content and message.name == record.call.tool:
@@ -154,7 +157,7 @@ class Writer:
         match record.state:
             case CallState.DONE | CallState.RESOLVED:
                 held = record.content if record.content is not None else "(the result is no longer held)"
-                return self._clean(self._cut(record, held))
+                return self._marked_content(record, self._clean(self._cut(record, held)))
             case CallState.FAILED if record.error == "tool_error":
                 return self._clean(self._cut(record, record.content))
             case CallState.FAILED:
@@ -167,6 +170,13 @@ class Writer:
                 return f"{label} was not run. {record.reason}"
             case _:
                 return f"{label} was not run: {record.reason}. Call it again if it is still wanted."
+
+    def _marked_content(self, record: CallRecord, content: Any) -> Any:
+        """The content and what recovery says about it, which stands behind it and never looks like a part of it."""
+        if not record.mark:
+            return content
+        note = f"{MARK} {self._clean(record.mark)}]"
+        return f"{content}\n{note}" if isinstance(content, str) else [*content, {"type": "text", "text": note}]
 
     def _tool_message(self, record: CallRecord, content: Any, *, failed: bool) -> ToolMessage:
         return ToolMessage(
@@ -245,9 +255,9 @@ def text_of(content: Any) -> str:
 
 
 def without(nonce: str, content: Any) -> Any:
-    """The content with the nonce taken out."""
+    """The content with the nonce taken out, and with what would pass for the runtime's mark."""
     if isinstance(content, str):
-        return content.replace(nonce, REMOVED)
+        return content.replace(nonce, REMOVED).replace(MARK, REMOVED)
     if isinstance(content, list):
         return [without(nonce, block) for block in content]
     if isinstance(content, dict):

@@ -149,6 +149,8 @@ _ARGUMENT_BYTES = Field(
 )
 _EPOCH = _own("epoch", Unit.NAME, "Id of the process.")
 _ATTEMPT = _own("attempt", Unit.COUNT, "Number of the attempt, from 1.")
+_AIM = _own("aim", Unit.CODE, "What the attempt is for: answer, contract, source, verifier or probe.")
+_CONTENT = _own("content", Unit.PAYLOAD, "Result or error; null where there is none or it was delivered at once.")
 _ERROR = _own("error", Unit.CODE, "Class of the failure; null for a result.")
 
 CALL: tuple[Field, ...] = (
@@ -248,14 +250,14 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
             meaning="Whether the model is told that the content was corrected or is doubtful.",
             read=lambda d: bool(d.record is not None and d.record.mark),
         ),
-        _own("content", Unit.PAYLOAD, "Result or error text; null where it was delivered at once."),
+        _CONTENT,
         _own("mark", Unit.PAYLOAD, "What the model is told beside it."),
     ),
     ev.CallFound: (
-        _own("aim", Unit.CODE, "What was asked for: answer, contract, source, verifier or probe."),
+        _AIM,
         _own("source", Unit.NAME, "The tool that answered.", attribute="tool"),
         _ERROR,
-        _own("content", Unit.PAYLOAD, "The answer; null if there was none."),
+        _CONTENT,
     ),
     ev.CallDiagnosed: (
         _ATTEMPT,
@@ -272,7 +274,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
             "retry, refresh, rebind, normalise, fallback, cross_check, verify, ask or give_up.",
         ),
         _own("follows", Unit.FLAG, "Whether another attempt follows."),
-        _own("aim", Unit.CODE, "What the next attempt is for; as in `call_found`."),
+        _AIM,
         _ATTEMPT,
         _ERROR,
         _own("delay", Unit.SECONDS, "Back-off before the next attempt."),
@@ -284,13 +286,14 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
             read=lambda d: len(d.event.changes) if isinstance(d.event, ev.CallRecovered) else 0,
         ),
         _own("changes", Unit.PAYLOAD, "These changes; name fields, never values."),
+        _own("sent", Unit.PAYLOAD, "Arguments of the next attempt, where they are its own.", attribute="arguments"),
         _REASON,
     ),
     ev.CircuitMoved: (
         Field(
-            name="tool",
+            name="circuit_tool",
             unit=Unit.NAME,
-            meaning="The tool.",
+            meaning="The tool whose circuit it is.",
             read=lambda d: d.event.tool if isinstance(d.event, ev.CircuitMoved) else "",
         ),
         _own("circuit", Unit.CODE, "closed, open or half_open.", attribute="state"),

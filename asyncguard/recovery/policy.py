@@ -1,118 +1,381 @@
-"""From a failed attempt to one action: retry, fall back, or give up with an honest outcome.
+"""From a case to one action: the table of recovery.
 
-The table, first match wins. *Safe* means that the effect cannot have begun or that the tool's effect class allows a
-repetition; *left* that the stop rule and the budgets of call and run allow another attempt.
-
-| transient | safe | left | sibling | action |
-|---|---|---|---|---|
-| yes | yes | yes | any | retry |
-| any | yes | any | yes | fall back |
-| any | no  | any | any | give up, in doubt; failed if the tool itself answered that it failed |
-| any | yes | any | no  | give up, failed |
+Rows are asked in order, the first that applies acts; each action is a switch of the configuration, and a row whose
+action is off is passed over. *Safe* means that the call can be made again: its effect cannot have begun, its probe says
+that it did not happen, or its effect class allows repetition. Actions that ask somebody (the contract, a source, the
+verifier, the probe) are pure calls and are made once each; when they have answered the table is asked again.
 """
 
 import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tenacity import RetryCallState, Retrying, stop_after_attempt, wait_exponential
 
 from asyncguard.config import GuardConfig
-from asyncguard.core.events import Outcome, RecoveryAction
+from asyncguard.core.events import Aim, Outcome, RecoveryAction
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.hazards import Symptom
+from asyncguard.core.hazards import HazardKind, Symptom
 from asyncguard.core.records import CallRecord
-from asyncguard.core.toolspec import ToolSpec
-from asyncguard.recovery.diagnosis import is_transient, may_have_started
+from asyncguard.core.toolspec import Fallback, ToolSpec
+from asyncguard.recovery.case import Case, Probed
+from asyncguard.recovery.diagnosis import is_transient
+from asyncguard.recovery.wording import diagnosis_and_options, mark_of_changes, mark_of_doubt, mark_of_settlement
+
+CIRCUIT_OPEN = "circuit_open"
+"""The failure of a call that a breaker did not let through."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """A further attempt of a call."""
+
+    aim: Aim = Aim.ANSWER
+    """What for."""
+    tool: str
+    """Which tool."""
+    arguments: Mapping[str, Any] | None = None
+    """With which arguments; ``None`` for the call's own, or a sibling's translation of them."""
+    delay: float = 0.0
+    """Back-off in seconds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class End:
+    """The end of a call."""
+
+    outcome: Outcome
+    """How it ends."""
+    content: Any = None
+    """Result or error."""
+    error: str | None = None
+    """Class of the failure, ``None`` for a result."""
+    mark: str = ""
+    """What the model is told beside the content."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recovery:
-    """What to do about one failed attempt."""
+    """What to do about a failed attempt or a strange answer."""
 
     action: RecoveryAction
     """The action."""
     reason: str
     """Why, for the log."""
-    delay: float = 0.0
-    """Back-off in seconds (retry)."""
-    tool: str = ""
-    """The sibling (fallback)."""
-    outcome: Outcome = Outcome.FAILED
-    """What the call ends as (give up)."""
+    then: Attempt | End
+    """What comes of it."""
+    changes: tuple[str, ...] = ()
+    """What it changes in arguments or answer, without values."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailedAttempt:
-    """All that the policy looks at."""
+class Spent:
+    """Retries so far."""
 
-    symptom: Symptom
-    """What was seen."""
-    called: ToolSpec
-    """Declaration of the tool that the model called: it names the siblings."""
-    attempted: ToolSpec
-    """Declaration of the tool that failed, a sibling after a fallback: its effect class counts."""
-    record: CallRecord
-    """The call; ``attempts`` counts the failed one."""
+    run: int
+    """Of all calls of the run, decided ones included."""
+    task: int
+    """Of the call's task."""
 
 
-def decide(failed: FailedAttempt, config: GuardConfig, run_retries: int) -> Recovery:
-    """The action for a failed attempt.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    action: RecoveryAction
+    """What is done."""
+    reason: str
+    """Why, for the log."""
+    applies: Callable[[Case, GuardConfig, Spent], bool]
+    """Whether it is this row's turn."""
+    then: Callable[[Case, GuardConfig], Attempt | End]
+    """What comes of it."""
+
+
+def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
+    """The action for a case.
 
     Args:
-        failed: The attempt.
-        config: Budgets and back-off.
-        run_retries: Retries of the run so far.
+        case: What was seen and learnt.
+        config: Switches, budgets and back-off.
+        spent: Retries of run and task so far.
     """
-    symptom, spec, record = failed.symptom, failed.called, failed.record
-    transient = is_transient(symptom)
-    safe = failed.attempted.effect.repeatable or not may_have_started(symptom)
-    if transient and safe and run_retries < config.limits.max_run_retries:
-        state = _attempt(record)
-        if not stop_after_attempt(config.limits.max_attempts)(state):
-            return Recovery(action=RecoveryAction.RETRY, reason="transient", delay=back_off(symptom, record, config))
-    if safe and (sibling := next_fallback(spec, record)) is not None:
-        return Recovery(action=RecoveryAction.FALLBACK, reason="sibling declared", tool=sibling)
-    if not safe and not symptom.answered:
-        return Recovery(action=RecoveryAction.GIVE_UP, reason="effect may have begun", outcome=Outcome.IN_DOUBT)
-    reason = "attempts exhausted" if transient else "not transient"
-    return Recovery(action=RecoveryAction.GIVE_UP, reason=reason)
+    rows = FAILED if case.failed else STRANGE
+    for row in rows:
+        if _enabled(row.action, config) and row.applies(case, config, spent):
+            then = row.then(case, config)
+            if isinstance(then, Attempt) and len(case.record.recoveries) >= config.limits.max_recoveries:
+                continue
+            changes = _changes(row.action, case)
+            return Recovery(action=row.action, reason=row.reason, then=then, changes=changes)
+    return Recovery(action=RecoveryAction.GIVE_UP, reason=_why_given_up(case), then=_end(case, config))
 
 
-def next_fallback(spec: ToolSpec, record: CallRecord) -> str | None:
-    """The first declared sibling that was not tried: they are tried in order, each once."""
-    return next(iter(left_fallbacks(spec, record)), None)
+_SWITCHES: Mapping[RecoveryAction, str] = {
+    RecoveryAction.RETRY: "retry",
+    RecoveryAction.REFRESH: "refresh",
+    RecoveryAction.REBIND: "refresh",
+    RecoveryAction.NORMALISE: "normalise",
+    RecoveryAction.FALLBACK: "fallback",
+    RecoveryAction.CROSS_CHECK: "cross_check",
+    RecoveryAction.VERIFY: "verify",
+    RecoveryAction.ASK: "ask",
+}
+LOOKING: tuple[str, ...] = ("refresh", "normalise", "fallback", "cross_check", "verify", "ask")
+"""Switches of the actions that care for strange answers; with all of them off, answers are not looked at."""
 
 
-def left_fallbacks(spec: ToolSpec, record: CallRecord) -> list[str]:
-    """The declared siblings that come after the tool of the latest attempt."""
-    names = [fallback.tool for fallback in spec.fallbacks]
-    return names[names.index(record.tool) + 1 :] if record.tool in names else names
+def _enabled(action: RecoveryAction, config: GuardConfig) -> bool:
+    switch = _SWITCHES.get(action)
+    return switch is None or bool(getattr(config, switch))
 
 
-def back_off(symptom: Symptom, record: CallRecord, config: GuardConfig) -> float:
+# -- when ----------------------------------------------------------------------------------------------------------
+
+
+def _circuit_is_open(case: Case, _: GuardConfig, __: Spent) -> bool:
+    symptom = case.seen.symptom
+    return symptom is not None and symptom.error == CIRCUIT_OPEN and case.next_sibling is not None
+
+
+def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
+    symptom = case.seen.symptom
+    if symptom is None or not case.safe:
+        return False
+    # What was refused may pass again if it was changed on its way: the arguments fit, and the contract is what it was.
+    garbled = case.refused and case.diagnosis.hazard is HazardKind.INVOCATION and not symptom.answered
+    if not (is_transient(symptom) or garbled or case.probed is Probed.NOT_HAPPENED):
+        return False
+    limits = config.limits
+    left = spent.run < limits.max_run_retries and spent.task < limits.max_task_retries
+    return left and not stop_after_attempt(limits.max_attempts)(_state(case.record))
+
+
+def _happened(case: Case, _: GuardConfig, __: Spent) -> bool:
+    return case.probed is Probed.HAPPENED
+
+
+def _in_doubt_with_probe(case: Case, _: GuardConfig, __: Spent) -> bool:
+    return not case.safe and not case.answered and case.probe_unasked
+
+
+def _can_rebind(case: Case, _: GuardConfig, __: Spent) -> bool:
+    return case.refused and case.safe and case.rebound is not None
+
+
+def _contract_would_tell(case: Case, _: GuardConfig, __: Spent) -> bool:
+    return case.contract_unread and (not case.failed or (case.refused and case.safe))
+
+
+def _has_sibling(case: Case, _: GuardConfig, __: Spent) -> bool:
+    return case.safe and case.next_sibling is not None
+
+
+def _settled(case: Case, config: GuardConfig, _: Spent) -> bool:
+    found = case.settlement
+    if found is None or not found.decided:
+        return False
+    return found.firm or case.next_source is None or not config.cross_check
+
+
+def _has_verifier(case: Case, _: GuardConfig, __: Spent) -> bool:
+    return case.safe and case.verifier_unasked is not None
+
+
+def _has_source(case: Case, _: GuardConfig, __: Spent) -> bool:
+    return case.safe and case.next_source is not None
+
+
+def _settled_by_verifier(case: Case, config: GuardConfig, spent: Spent) -> bool:
+    return bool(case.asked(Aim.VERIFIER)) and _settled(case, config, spent)
+
+
+def _settled_by_sources(case: Case, config: GuardConfig, spent: Spent) -> bool:
+    return bool(case.asked(Aim.SOURCE)) and _settled(case, config, spent)
+
+
+def _normalised(case: Case, _: GuardConfig, __: Spent) -> bool:
+    return case.normalised is not None
+
+
+def _once_more(case: Case, config: GuardConfig, spent: Spent) -> bool:
+    fresh = case.safe and case.unreadable and not case.done(RecoveryAction.RETRY)
+    return fresh and spent.run < config.limits.max_run_retries and spent.task < config.limits.max_task_retries
+
+
+def _content_is_doubted(case: Case, config: GuardConfig, spent: Spent) -> bool:
+    return case.well_formed and _has_verifier(case, config, spent)
+
+
+def _sources_should_agree(case: Case, config: GuardConfig, spent: Spent) -> bool:
+    return case.well_formed and _has_source(case, config, spent)
+
+
+def _always(_: Case, __: GuardConfig, ___: Spent) -> bool:
+    return True
+
+
+# -- what then -----------------------------------------------------------------------------------------------------
+
+
+def _again(case: Case, config: GuardConfig) -> Attempt:
+    delay = back_off(case.seen.symptom, case.record, config)
+    return Attempt(tool=case.attempted.name, arguments=case.record.bound, delay=delay)
+
+
+def _read_contract(case: Case, _: GuardConfig) -> Attempt:
+    assert case.attempted.contract is not None  # the row's condition
+    return Attempt(aim=Aim.CONTRACT, tool=case.attempted.contract, arguments={"tool": case.attempted.name})
+
+
+def _rebound(case: Case, _: GuardConfig) -> Attempt:
+    assert case.rebound is not None  # the row's condition
+    return Attempt(tool=case.attempted.name, arguments=case.rebound.arguments)
+
+
+def _sibling(case: Case, _: GuardConfig) -> Attempt:
+    assert case.next_sibling is not None  # the row's condition
+    return Attempt(tool=case.next_sibling.tool)
+
+
+def _ask_probe(case: Case, _: GuardConfig) -> Attempt:
+    assert case.attempted.probe is not None  # the row's condition
+    return Attempt(aim=Aim.PROBE, tool=case.attempted.probe, arguments=case.record.effective_arguments)
+
+
+def _ask_verifier(case: Case, _: GuardConfig) -> Attempt:
+    return _ask(case, Aim.VERIFIER, case.verifier_unasked)
+
+
+def _ask_source(case: Case, _: GuardConfig) -> Attempt:
+    return _ask(case, Aim.SOURCE, case.next_source)
+
+
+def _ask(case: Case, aim: Aim, other: Fallback | None) -> Attempt:
+    assert other is not None  # the row's condition
+    return Attempt(aim=aim, tool=other.tool, arguments=other.translate(case.record.effective_arguments))
+
+
+def _accept_normalised(case: Case, _: GuardConfig) -> End:
+    assert case.normalised is not None  # the row's condition
+    return End(outcome=Outcome.DONE, content=case.normalised.value, mark=mark_of_changes(case.normalised.changes))
+
+
+def _accept_settled(case: Case, _: GuardConfig) -> End:
+    assert case.settlement is not None  # the row's condition
+    return End(outcome=Outcome.DONE, content=case.settlement.value, mark=mark_of_settlement(case.settlement))
+
+
+def _accept_probe(case: Case, _: GuardConfig) -> End:
+    probe = case.attempted.probe
+    mark = f"the call gave no usable answer, and {probe} says that its effect happened"
+    return End(outcome=Outcome.DONE, content=case.probe_result, mark=mark)
+
+
+def _explain(case: Case, config: GuardConfig) -> End:
+    """What the call ends as anyway, told with diagnosis and options."""
+    end = _end(case, config)
+    if end.outcome is Outcome.DONE or case.answered:
+        return end  # passed on with a mark, or the tool has spoken for itself
+    return End(outcome=end.outcome, content=diagnosis_and_options(case, end.outcome), error=end.error)
+
+
+def _end(case: Case, config: GuardConfig) -> End:
+    """What a call ends as if nothing more is done for it."""
+    symptom = case.seen.symptom
+    if symptom is not None:
+        doubtful = not case.safe and not symptom.answered
+        outcome = Outcome.IN_DOUBT if doubtful else Outcome.FAILED
+        return End(outcome=outcome, content=symptom.message, error=symptom.error)
+    if case.attempted.effect.repeatable and config.ask:
+        return End(outcome=Outcome.FAILED, content=case.seen.content, error=case.diagnosis.hazard.value)
+    # An effect has happened, however strange its answer; and an answer that nobody explains is passed on, marked.
+    return End(outcome=Outcome.DONE, content=case.seen.content, mark=mark_of_doubt(case))
+
+
+def _why_given_up(case: Case) -> str:
+    symptom = case.seen.symptom
+    if symptom is None:
+        return "passed on as it came, marked"
+    if not case.safe and not symptom.answered:
+        return "effect may have begun"
+    return "attempts exhausted" if is_transient(symptom) else "not transient"
+
+
+def _changes(action: RecoveryAction, case: Case) -> tuple[str, ...]:
+    if action is RecoveryAction.REBIND and case.rebound is not None:
+        return case.rebound.changes
+    if action is RecoveryAction.NORMALISE and case.normalised is not None:
+        return case.normalised.changes
+    return ()
+
+
+# -- the table -----------------------------------------------------------------------------------------------------
+
+_A = RecoveryAction
+_TOLD = Row(action=_A.ASK, reason="nothing more can be done here", applies=_always, then=_explain)
+
+FAILED: tuple[Row, ...] = (
+    Row(action=_A.VERIFY, reason="the probe says that it happened", applies=_happened, then=_accept_probe),
+    Row(action=_A.VERIFY, reason="the effect may have begun", applies=_in_doubt_with_probe, then=_ask_probe),
+    Row(action=_A.REBIND, reason="the live contract differs", applies=_can_rebind, then=_rebound),
+    Row(action=_A.REFRESH, reason="the tool refused the call", applies=_contract_would_tell, then=_read_contract),
+    Row(action=_A.FALLBACK, reason="the tool rests", applies=_circuit_is_open, then=_sibling),
+    Row(action=_A.RETRY, reason="transient", applies=_can_retry, then=_again),
+    Row(action=_A.FALLBACK, reason="sibling declared", applies=_has_sibling, then=_sibling),
+    Row(action=_A.VERIFY, reason="another derivation agrees", applies=_settled_by_verifier, then=_accept_settled),
+    Row(action=_A.CROSS_CHECK, reason="another source answers", applies=_settled_by_sources, then=_accept_settled),
+    Row(action=_A.VERIFY, reason="it can be derived in another way", applies=_has_verifier, then=_ask_verifier),
+    Row(action=_A.CROSS_CHECK, reason="another source can answer", applies=_has_source, then=_ask_source),
+    _TOLD,
+)
+"""For an attempt that failed."""
+
+STRANGE: tuple[Row, ...] = (
+    Row(action=_A.NORMALISE, reason="it takes no guess", applies=_normalised, then=_accept_normalised),
+    Row(action=_A.VERIFY, reason="the probe says what happened", applies=_happened, then=_accept_probe),
+    Row(action=_A.VERIFY, reason="another derivation decides", applies=_settled_by_verifier, then=_accept_settled),
+    Row(action=_A.CROSS_CHECK, reason="the sources decide", applies=_settled_by_sources, then=_accept_settled),
+    Row(action=_A.REFRESH, reason="the contract may differ", applies=_contract_would_tell, then=_read_contract),
+    Row(action=_A.VERIFY, reason="the effect's answer is strange", applies=_in_doubt_with_probe, then=_ask_probe),
+    Row(action=_A.VERIFY, reason="the content is doubted", applies=_content_is_doubted, then=_ask_verifier),
+    Row(action=_A.CROSS_CHECK, reason="the content is doubted", applies=_sources_should_agree, then=_ask_source),
+    Row(action=_A.RETRY, reason="unreadable", applies=_once_more, then=_again),
+    Row(action=_A.FALLBACK, reason="sibling declared", applies=_has_sibling, then=_sibling),
+    Row(action=_A.VERIFY, reason="it can be derived in another way", applies=_has_verifier, then=_ask_verifier),
+    Row(action=_A.CROSS_CHECK, reason="another source can answer", applies=_has_source, then=_ask_source),
+    _TOLD,
+)
+"""For an answer that is not what was declared."""
+
+
+# -- timing, and lost processes ------------------------------------------------------------------------------------
+
+
+def back_off(symptom: Symptom | None, record: CallRecord, config: GuardConfig) -> float:
     """Seconds before the next attempt: what the server asked for, else exponential with jitter.
 
     The jitter is drawn from key and attempt, so that a replay waits as long as the run did and two calls do not wait
     in step.
     """
     timing = config.timing
-    if symptom.retry_after is not None:
+    if symptom is not None and symptom.retry_after is not None:
         return max(0.0, symptom.retry_after)
     wait = wait_exponential(multiplier=timing.retry_initial, max=timing.retry_max)
     digest = hashlib.sha256(f"{record.key}|{record.attempts}".encode()).digest()
     jitter = int.from_bytes(digest[:8], "big") / 2**64 * timing.retry_jitter
-    return float(wait(_attempt(record))) + jitter
+    return float(wait(_state(record))) + jitter
 
 
-def lost_outcome(spec: ToolSpec) -> Recovery:
-    """What becomes of a call whose process died while it may have run."""
+def lost_outcome(spec: ToolSpec) -> Outcome | None:
+    """What becomes of a call whose process died while it may have run; ``None`` if it is made again."""
     if spec.effect.repeatable or spec.interrupts:
-        return Recovery(action=RecoveryAction.RETRY, reason="process lost, repeatable")
-    outcome = Outcome.IN_DOUBT if spec.effect is not EffectClass.PURE else Outcome.FAILED
-    return Recovery(action=RecoveryAction.GIVE_UP, reason="process lost", outcome=outcome)
+        return None
+    return Outcome.IN_DOUBT if spec.effect is not EffectClass.PURE else Outcome.FAILED
 
 
-def _attempt(record: CallRecord) -> RetryCallState:
+def _state(record: CallRecord) -> RetryCallState:
     state = RetryCallState(retry_object=Retrying(), fn=None, args=(), kwargs={})
-    state.attempt_number = max(1, record.attempts)
+    state.attempt_number = max(1, record.tries)
     return state

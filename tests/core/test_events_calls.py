@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import call_key, canonical_json, fingerprint
+from asyncguard.core.hazards import CircuitState, HazardKind
 from asyncguard.core.tasks import TaskState
 from asyncguard.errors import CallerError
 from tests.core.builders import footprint, make_call
@@ -27,7 +28,30 @@ EXAMPLES: tuple[ev.Event, ...] = (
     ev.CallRejected(**BASE, key="k", guard="g", reason="r", on=("x",)),
     ev.CallStarted(**BASE, key="k", attempt=2, tool="t", epoch="e"),
     ev.CallRetired(**BASE, key="k", outcome=ev.Outcome.IN_DOUBT, content=[{"type": "text"}], size=9, error="E"),
-    ev.CallRecovered(**BASE, key="k", action=ev.RecoveryAction.RETRY, attempt=1, error="E", reason="r", delay=0.5),
+    ev.CallFound(**BASE, key="k", aim=ev.Aim.SOURCE, tool="t", content={"a": 1}, error=None),
+    ev.CallDiagnosed(
+        **BASE,
+        key="k",
+        attempt=1,
+        symptom=("missing",),
+        hazard=HazardKind.OUTPUT,
+        rule="r",
+        confidence=0.5,
+        evidence=("x",),
+    ),
+    ev.CallRecovered(
+        **BASE,
+        key="k",
+        action=ev.RecoveryAction.REBIND,
+        attempt=1,
+        error="E",
+        reason="r",
+        delay=0.5,
+        tool="t",
+        arguments={"a": 1},
+        changes=("c",),
+    ),
+    ev.CircuitMoved(**BASE, tool="t", state=CircuitState.OPEN, failures=5),
     ev.CallSquashed(**BASE, key="k", reason="r", on=("x",)),
     ev.CallCancelled(**BASE, key="k", reason="r"),
     ev.CallsDelivered(**BASE, keys=("k",), placeholders=("l",)),

@@ -7,6 +7,7 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, call_key, fingerprint
 from asyncguard.core.footprints import Footprint
+from asyncguard.core.hazards import CircuitState, HazardKind
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.tasks import TaskState
 from asyncguard.observability.details import Details, Observer, ObserverSet
@@ -167,6 +168,18 @@ def every_kind(story: Story) -> Story:
     story.tell(ev.CallHeld, key=risky, guard="trust", reason="it destroys")
     story.start_calls(slow)
     story.tell(ev.RunParked, keys=(slow,))
+    story.tell(ev.CallFound, key=slow, aim=ev.Aim.ANSWER, tool="mail", content={"error": "E"}, error="E")
+    story.tell(
+        ev.CallDiagnosed,
+        key=slow,
+        attempt=1,
+        symptom=("E",),
+        hazard=HazardKind.EXECUTION,
+        rule="transient",
+        confidence=0.9,
+        evidence=("its class says so",),
+    )
+    story.tell(ev.CircuitMoved, tool="mail", state=CircuitState.OPEN, failures=5)
     story.at(3.5).recover(slow)
     story.tell(ev.CallCancelled, key=slow, reason="the user left")
     story.end()

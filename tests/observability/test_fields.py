@@ -25,7 +25,11 @@ from tests.observability.story import Story, every_kind
 RENAMED = {
     ("task_ended", "state"): "task_state",
     ("call_retired", "size"): "content_bytes",
-    ("call_recovered", "tool"): "fallback",
+    ("call_found", "tool"): "source",
+    ("call_recovered", "tool"): "next_tool",
+    ("call_recovered", "arguments"): "sent",
+    ("circuit_moved", "tool"): "circuit_tool",
+    ("circuit_moved", "state"): "circuit",
     ("call_started", "tool"): "tool",
     ("calls_delivered", "keys"): "delivered",
     ("turn_taken", "calls"): "call_count",

@@ -39,7 +39,8 @@ def test_interventions_are_warnings() -> None:
     sink, logger = capture()
     every_kind(Story(log_events(logger)))
     warned = {call.kwargs["event"] for call in sink.calls if call.method_name == "warning"}
-    assert warned == {"call_objected", "call_rejected", "call_recovered", "call_squashed", "call_retired"}
+    recovery = {"call_diagnosed", "call_recovered", "circuit_moved"}
+    assert warned == {"call_objected", "call_rejected", "call_squashed", "call_retired"} | recovery
     assert {call.method_name for call in sink.calls} == {"info", "warning"}
     ended = {call.kwargs["outcome"]: call.method_name for call in sink.calls if call.kwargs["event"] == "call_retired"}
     assert ended == {"done": "info", "failed": "warning", "in_doubt": "warning"}

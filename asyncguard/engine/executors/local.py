@@ -53,7 +53,7 @@ class LocalExecutor:
         if job.delay > 0:
             await self._clock.sleep(job.delay)
         try:
-            box.append(await self._timed(job))
+            box.append(job.gate() or await self._timed(job))
         except asyncio.CancelledError:
             box.append(Failure(symptom=_symptom("cancelled", "The call was cancelled while it ran.")))
             raise

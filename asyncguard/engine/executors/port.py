@@ -45,6 +45,10 @@ class Started:
 Result = Success | Failure | Escape | Started
 
 
+def _open_gate() -> Failure | None:
+    return None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
     """One attempt of one call."""
@@ -67,6 +71,8 @@ class Job:
     """Seconds to wait before it starts: the back-off of a retry."""
     timeout: float | None = None
     """Seconds before it is given up."""
+    gate: Callable[[], Failure | None] = _open_gate
+    """Asked where the executor lives when the job is about to begin, after its delay: a failure ends it unstarted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,318 @@
+"""What becomes of an attempt: its result retires the call, or recovery is asked and its decisions are carried out.
+
+A decision (:mod:`asyncguard.recovery.policy`) is made when the attempt ends and carried out by :func:`recover`, in
+between the front end may store what happened. Whoever is asked for a call's sake (its live contract, another source,
+the probe of its effect) is asked by a further attempt of the call, so that waiting, timeouts and a lost process need no
+way of their own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState, canonical_json, content_size
+from asyncguard.core.hazards import Anomaly, AnomalyKind, CircuitState, HazardKind, Symptom
+from asyncguard.core.records import CallRecord
+from asyncguard.core.toolspec import Source
+from asyncguard.engine.executors.port import Completion, Escape, Failure, Success
+from asyncguard.engine.session import Session
+from asyncguard.recovery.breaker import Circuit, admits, after_failure, after_success, remaining
+from asyncguard.recovery.case import Case, Seen
+from asyncguard.recovery.comparing import Candidate, compare
+from asyncguard.recovery.diagnosis import is_transient
+from asyncguard.recovery.inspection import read_answer
+from asyncguard.recovery.policy import CIRCUIT_OPEN, LOOKING, Attempt, End, Recovery, Spent, decide
+
+ANOMALY = "anomaly"
+"""The error of an attempt that ended with a strange answer."""
+
+
+def take(session: Session, record: CallRecord, completion: Completion) -> None:
+    """Take the end of a pending call's attempt."""
+    match completion.result:
+        case Success() if record.aim is not ev.Aim.ANSWER:
+            _learn(session, record, record.aim, record.tool, completion.result.content)
+            _consider(session, record)
+        case Success():
+            _take_answer(session, record, completion.result)
+        case Failure(symptom=symptom) if record.aim is not ev.Aim.ANSWER:
+            _learn(session, record, record.aim, record.tool, None, error=symptom.error)
+            _consider(session, record)
+        case Failure(symptom=symptom):
+            take_failure(session, record, symptom)
+        case Escape(error=error):
+            session.escapes[record.key] = error
+
+
+def take_failure(session: Session, record: CallRecord, symptom: Symptom) -> None:
+    """Take a failed attempt; what was seen of it is kept with the call, so that a restart comes to the same case."""
+    _learn(session, record, ev.Aim.ANSWER, record.tool, asdict(symptom), error=symptom.error)
+    session.seen[record.key] = Seen(symptom=symptom)
+    _consider(session, record)
+
+
+def reconsider(session: Session, record: CallRecord) -> bool:
+    """Ask the policy again about a pending call of a lost process whose attempt had ended; whether it had."""
+    ended = any(
+        found.aim is record.aim and found.tool == record.tool and found.tries == record.tries
+        for found in record.findings
+    )
+    if ended:
+        _consider(session, record)
+    return ended
+
+
+def retire(session: Session, record: CallRecord, result: Success) -> None:
+    """End a call with the result as it came."""
+    session.raw[record.key] = result.raw
+    _end(session, record, End(outcome=ev.Outcome.DONE, content=result.content))
+
+
+# -- looking at answers --------------------------------------------------------------------------------------------
+
+
+def _take_answer(session: Session, record: CallRecord, result: Success) -> None:
+    move_circuit(session, record.tool, None)
+    anomalies = _anomalies(session, record, result.content)
+    if not anomalies:
+        retire(session, record, result)
+        return
+    session.raw[record.key] = result.raw  # a marked answer still has the state updates that came with it
+    _learn(session, record, ev.Aim.ANSWER, record.tool, result.content)
+    session.seen[record.key] = Seen(content=result.content, anomalies=anomalies)
+    _consider(session, record)
+
+
+def _seen(session: Session, record: CallRecord) -> Seen:
+    """What came of the latest attempt for the call's own result; after a restart, from what the state tells of it."""
+    known = session.seen.get(record.key)
+    if known is None:
+        answers = (found for found in reversed(record.findings) if found.aim is ev.Aim.ANSWER)
+        found = next(answers)
+        if found.error is not None:
+            known = Seen(symptom=Symptom(**{**found.content, "mro": tuple(found.content["mro"])}))
+        else:
+            known = Seen(content=found.content, anomalies=_anomalies(session, record, found.content))
+        session.seen[record.key] = known
+    return known
+
+
+def _anomalies(session: Session, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
+    config = session.engine.config
+    if not any(getattr(config, name) for name in LOOKING):
+        return ()
+    found = session.engine.casebook.inspect(record, content)
+    if found or not config.cross_check:
+        return found
+    return _disagreements(session, record, content)
+
+
+def _disagreements(session: Session, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
+    """What other calls of the task, to declared sources and about the same, have answered differently."""
+    called = session.board.spec(record.call.tool)
+    if not called.sources:
+        return ()
+    own = Candidate(source=record.tool, value=read_answer(content).value, trusted=False, date=None)
+    differing: list[Anomaly] = []
+    for source in called.sources:
+        for other in _same_question(session, record, source):
+            theirs = Candidate(source=source.tool, value=read_answer(other.content).value, trusted=False, date=None)
+            if not compare((own, theirs), called.compared, None).differing:
+                continue  # they agree, or one of them lacks what would have to
+            if not any(found.aim is ev.Aim.SOURCE and found.tool == source.tool for found in record.findings):
+                _learn(session, record, ev.Aim.SOURCE, source.tool, other.content)
+            message = f"{other.call.label} says something else about the same"
+            differing.append(Anomaly(kind=AnomalyKind.DISAGREEMENT, pointer="", message=message))
+    return tuple(differing)
+
+
+def _same_question(session: Session, record: CallRecord, source: Source) -> list[CallRecord]:
+    arguments = canonical_json(source.translate(record.effective_arguments))
+    return [
+        other
+        for other in session.ledger.of_tool(record.call.task, source.tool)
+        if other.succeeded and other.content is not None
+        if canonical_json(other.effective_arguments) == arguments
+    ]
+
+
+def _learn(
+    session: Session, record: CallRecord, aim: ev.Aim, tool: str, content: Any, *, error: str | None = None
+) -> None:
+    session.note(ev.CallFound, key=record.key, aim=aim, tool=tool, content=content, error=error)
+
+
+# -- deciding ------------------------------------------------------------------------------------------------------
+
+
+def _consider(session: Session, record: CallRecord) -> None:
+    """Ask the policy; its decision is carried out by :func:`recover`."""
+    case = _case(session, record)
+    fresh = record.aim is ev.Aim.ANSWER
+    if fresh or case.diagnosis.hazard is not session.hazards.get(record.key):
+        _tell(session, record, case)
+    if fresh and case.seen.symptom is not None:
+        _tell_circuit(session, record.tool, case, case.seen.symptom)
+    ledger = session.ledger
+    task = ledger.task(record.call.task)
+    # Decided recoveries count before they are carried out: many calls may fail at once.
+    spent = Spent(run=ledger.retries + len(session.recoveries), task=0 if task is None else task.retries)
+    session.recoveries[record.key] = decide(case, session.engine.config, spent)
+
+
+def _case(session: Session, record: CallRecord) -> Case:
+    known = session.ledger.contracts.get(record.answering)
+    return session.engine.casebook.build(record, _seen(session, record), known)
+
+
+def _tell(session: Session, record: CallRecord, case: Case) -> None:
+    session.hazards[record.key] = case.diagnosis.hazard
+    session.note(
+        ev.CallDiagnosed,
+        key=record.key,
+        attempt=record.attempts,
+        symptom=case.seen.kinds,
+        hazard=case.diagnosis.hazard,
+        rule=case.diagnosis.rule,
+        confidence=case.diagnosis.confidence,
+        evidence=case.diagnosis.evidence,
+    )
+
+
+# -- acting --------------------------------------------------------------------------------------------------------
+
+
+def recover(session: Session, action: ev.RecoveryAction) -> None:
+    """Carry out the decided recoveries of one kind: a call is queued for its next attempt, or ends."""
+    for key, recovery in list(session.recoveries.items()):
+        if recovery.action is action:
+            del session.recoveries[key]
+            _carry_out(session, session.ledger.record(key), recovery)
+
+
+def _carry_out(session: Session, record: CallRecord, recovery: Recovery) -> None:
+    symptom = _seen(session, record).symptom
+    told: dict[str, Any] = {
+        "key": record.key,
+        "action": recovery.action,
+        "attempt": record.attempts,
+        "error": ANOMALY if symptom is None else symptom.error,
+        "reason": recovery.reason,
+        "changes": recovery.changes,
+    }
+    match recovery.then:
+        case Attempt() as following:
+            session.note(
+                ev.CallRecovered,
+                **told,
+                aim=following.aim,
+                delay=following.delay,
+                tool=following.tool,
+                arguments=_fitting(session, following),
+            )
+            if following.aim is ev.Aim.ANSWER:
+                session.seen.pop(record.key, None)
+        case End() as end:
+            session.note(ev.CallRecovered, **told, follows=False)
+            _end(session, record, end)
+
+
+def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
+    """The arguments of an attempt; a probe is asked with those of the call's that it knows."""
+    if following.aim is not ev.Aim.PROBE or following.arguments is None:
+        return following.arguments
+    parameters = session.board.spec(following.tool).parameters or {}
+    known = parameters.get("properties", {})
+    return {name: value for name, value in following.arguments.items() if name in known}
+
+
+def _end(session: Session, record: CallRecord, end: End) -> None:
+    content = end.content
+    session.seen.pop(record.key, None)
+    session.hazards.pop(record.key, None)
+    session.tokens.pop(record.key, None)
+    if end.mark:
+        content = content if isinstance(content, str | list) else canonical_json(content)
+    session.note(
+        ev.CallRetired,
+        key=record.key,
+        outcome=end.outcome,
+        content=content,
+        size=content_size(content),
+        error=end.error,
+        mark=end.mark,
+    )
+
+
+_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, "cancelled", "process_lost"})
+"""Failures that are not the tool's."""
+
+
+def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> None:
+    """Retire a call whose process died, or ask the probe of its effect first."""
+    text = "The process that ran the call ended before it answered."
+    if session.board.spec(record.tool).probe is not None and session.engine.config.verify:
+        take_failure(session, record, Symptom(error="process_lost", message=text, transient=True))
+        return
+    _end(session, record, End(outcome=outcome, content=text, error="process_lost"))
+
+
+# -- circuit breakers ----------------------------------------------------------------------------------------------
+
+
+def let_through(session: Session, tool: str) -> Failure | None:
+    """Ask the breaker of a tool; the failure of a call that it does not let through."""
+    engine = session.engine
+    circuit = engine.circuits.get(tool)
+    if circuit is None or not engine.config.breaker:
+        return None
+    now, cooldown = engine.clock.now(), engine.config.timing.breaker_cooldown
+    admitted, moved = admits(circuit, now, cooldown)
+    _keep(session, tool, circuit, moved)
+    if admitted:
+        return None
+    message = f"{tool} failed {circuit.failures} times in a row and rests."
+    # While one call probes the tool, the others come back soon.
+    wait = remaining(circuit, now, cooldown) if circuit.state is CircuitState.OPEN else None
+    symptom = Symptom(error=CIRCUIT_OPEN, message=message, transient=True, started=False, retry_after=wait)
+    return Failure(symptom=symptom)
+
+
+def move_circuit(session: Session, tool: str, symptom: Symptom | None) -> None:
+    """Tell the breaker of a tool how an attempt ended; ``None`` for an answer."""
+    engine = session.engine
+    if not engine.config.breaker or (symptom is not None and symptom.error in _SAYS_NOTHING):
+        return
+    circuit = engine.circuits.get(tool, Circuit())
+    if symptom is None:
+        moved = after_success(circuit)
+    else:
+        moved = after_failure(circuit, engine.clock.now(), engine.config.limits.breaker_failures)
+    _keep(session, tool, circuit, moved)
+
+
+def _tell_circuit(session: Session, tool: str, case: Case, symptom: Symptom) -> None:
+    """Outages open a circuit; a refusal shows that the tool works; other errors may be the caller's and say nothing."""
+    if case.diagnosis.hazard is HazardKind.EXECUTION and is_transient(symptom):
+        move_circuit(session, tool, symptom)
+    elif case.refused or case.answered:
+        move_circuit(session, tool, None)
+
+
+def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:
+    circuits = session.engine.circuits
+    if after.state is CircuitState.CLOSED and not after.failures:
+        circuits.pop(tool, None)
+    else:
+        circuits[tool] = after
+    if after.state is not before.state:
+        session.note(ev.CircuitMoved, tool=tool, state=after.state, failures=after.failures)
+
+
+def settled_late(session: Session, record: CallRecord, completion: Completion) -> bool:
+    """Whether a late result settles a doubt; it then retires the call."""
+    if record.state is not CallState.IN_DOUBT or not isinstance(completion.result, Success):
+        return False
+    retire(session, record, completion.result)
+    return True

@@ -1,0 +1,65 @@
+"""What several sources come to: the answer to accept, or the honest report that there is none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.recovery.comparing import Candidate, Comparison, Verdict, compare
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settlement:
+    """What the answers of several sources come to."""
+
+    decided: bool
+    """Whether one of them can be accepted; if not, they are reported."""
+    firm: bool
+    """Whether no further source could turn it over: all agree, or a majority does."""
+    value: Any
+    """The accepted answer."""
+    reason: str
+    """Who agrees and who does not, without values."""
+    candidates: tuple[Candidate, ...]
+    """All that were compared, the call's own answer first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """One answer in the declared form, and whether anything speaks against it but that others differ."""
+
+    candidate: Candidate
+    """The answer."""
+    holds: bool
+    """Whether it keeps within the declared bounds and invariants."""
+
+
+def settle(answers: Sequence[Said], called: ToolSpec) -> Settlement:
+    """Compare the answers that a call has got.
+
+    What all or most say is accepted, however unusual it is: the declaration was too narrow. Otherwise only those count
+    that keep within what is declared.
+
+    Args:
+        answers: The call's own first, if it has the declared form, then those of sources and verifier.
+        called: Declaration of the tool: what has to agree, and where the date stands.
+    """
+    everybody = tuple(said.candidate for said in answers)
+    verdict = compare(everybody, called.compared, called.dated)
+    if verdict.how not in (Comparison.AGREE, Comparison.MAJORITY):
+        holding = tuple(said.candidate for said in answers if said.holds)
+        if len(holding) < len(everybody):
+            broken = ", ".join(sorted(said.candidate.source for said in answers if not said.holds))
+            among = compare(holding, called.compared, called.dated)
+            return _of(among, f"{broken} breaks what is declared of the answer; {among.reason}", everybody)
+    return _of(verdict, verdict.reason, everybody)
+
+
+def _of(verdict: Verdict, reason: str, candidates: tuple[Candidate, ...]) -> Settlement:
+    return Settlement(
+        decided=verdict.how is not Comparison.TIE,
+        firm=verdict.how in (Comparison.AGREE, Comparison.MAJORITY),
+        value=verdict.value,
+        reason=reason,
+        candidates=candidates,
+    )

@@ -1,0 +1,63 @@
+"""What the model is told of a recovery: marks beside corrected or doubtful answers, and diagnoses with options."""
+
+from collections.abc import Iterator, Sequence
+
+from asyncguard.core.calls import canonical_json
+from asyncguard.core.events import Outcome
+from asyncguard.recovery.case import Case
+from asyncguard.recovery.settling import Settlement
+
+
+def mark_of_changes(changes: Sequence[str]) -> str:
+    """For an answer that was brought into the declared form."""
+    return f"the answer was not in the declared form and was brought into it: {'; '.join(changes)}"
+
+
+def mark_of_settlement(settlement: Settlement) -> str:
+    """For an answer that others confirm or replace."""
+    return f"the answer was checked against others: {settlement.reason}"
+
+
+def mark_of_doubt(case: Case) -> str:
+    """For an answer that is passed on although something is wrong with it."""
+    return f"the answer is doubtful ({'; '.join(_wrong(case))}); do not rely on it unchecked"
+
+
+def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
+    """For a call that ends without a usable result: what was seen, what it is taken to mean, what can be done."""
+    told = list(_told(case))
+    options = list(_options(case, outcome))
+    diagnosis = f"Diagnosis: {case.diagnosis.hazard.value} fault ({'; '.join(case.diagnosis.evidence)})."
+    return "\n".join([*told, diagnosis, "Options: " + " | ".join(options) + "."])
+
+
+def _told(case: Case) -> Iterator[str]:
+    if case.seen.symptom is not None:
+        yield case.seen.symptom.message
+        return
+    yield f"The answer cannot be used as it is: {'; '.join(_wrong(case))}."
+    if case.settlement is not None and not case.settlement.decided:
+        said = (f"{each.source}: {canonical_json(each.value)}" for each in case.settlement.candidates)
+        yield f"Sources disagree and none decides: {'; '.join(said)}."
+    elif isinstance(case.seen.content, str):
+        yield f"It was: {case.seen.content}"
+
+
+def _wrong(case: Case) -> list[str]:
+    return [anomaly.message.rstrip(". ") for anomaly in case.seen.anomalies]
+
+
+def _options(case: Case, outcome: Outcome) -> Iterator[str]:
+    if outcome is Outcome.IN_DOUBT:
+        if case.attempted.probe is not None:
+            yield f"look with {case.attempted.probe} whether it took effect"
+        yield "ask the user"
+        return
+    if case.refused and case.contract is not None:
+        yield "call it again with the arguments that its live contract names"
+    others = [each.tool for each in (*case.called.fallbacks, *case.called.sources)]
+    for tool in dict.fromkeys(name for name in others if name != case.attempted.name):
+        yield f"use {tool}"
+    if case.called.verifier is not None:
+        yield f"derive it with {case.called.verifier.tool}"
+    yield "tell the user that it cannot be done at present"
