@@ -232,6 +232,18 @@ def test_what_a_broken_call_did_is_judged_from_the_state(
         assert (found.faults, found.firings, found.clean) == ((lost,), 1, False)
 
 
+def test_a_fault_is_counted_for_its_own_task() -> None:
+    """Of two tasks at once, the other one is clean."""
+    lost = fault("tr-03", tool="pay_invoice")
+    pair = tuple(TASKS[task].sub_task for task in ("tr-03", "tr-04"))
+    both = Composition(id="both", kind=Kind.S2, sub_tasks=pair, faults=(lost,))
+    calls = [(task.id, call.tool, call.arguments) for task in pair for call in task.gold]
+    hit, spared = score_hazards(played(both, calls), TASKS)
+    assert (hit.firings, hit.clean, hit.ending) == (1, False, Ending.WRONG_EFFECTS)
+    assert (spared.firings, spared.clean, spared.ending) == (0, True, Ending.SUCCESS)
+    assert hit.together == spared.together == ("tr-03", "tr-04")
+
+
 @pytest.mark.parametrize(
     ("agent", "ending", "duplicated"),
     [

@@ -18,14 +18,17 @@ def api_list(messages: Sequence[BaseMessage], bound: BoundTools | None) -> ApiLi
     """What an agent knows of the tools; nothing if it was told nothing.
 
     Args:
-        messages: The conversation; on the text surface its system prompt ends with the list.
+        messages: The conversation; on the text surface its system prompt holds the list.
         bound: The tools of the native surface.
     """
     if bound is not None:
         return {name: _without(function, bound.task_argument) for name, function in bound.functions.items()}
     prompt = next((str(message.text) for message in messages if isinstance(message, SystemMessage)), "")
-    _, found, listed = prompt.rpartition(_HEAD)
-    return {function["name"]: function for function in json.loads(listed)} if found else {}
+    _, found, listed = prompt.partition(_HEAD)
+    if not found:
+        return {}
+    functions, _ = json.JSONDecoder().raw_decode(listed)
+    return {function["name"]: function for function in functions}
 
 
 def parameters_of(tools: ApiList, tool: str) -> Mapping[str, Any]:
