@@ -1,6 +1,6 @@
 """What the runtime is told of the tools: their declarations in its own terms."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from asyncguard import Mode, ToolSpec
@@ -42,33 +42,37 @@ def own_specs(composition: Composition) -> list[ToolSpec]:
 
 def _spec(tool: Tool, composition: Composition) -> ToolSpec:
     users = [task for task in composition.sub_tasks if tool.name in task.tools]
-    described = tool.name != DESCRIBE and all(DESCRIBE in task.tools for task in users)
+    # What one of the tasks may not call is nothing that a runtime could fall back on.
+    common = set.intersection(*(set(task.tools) for task in users)) - {tool.name}
     return ToolSpec(
         name=tool.name,
-        effect=EffectClass(tool.effect.value) if tool.remedies.probe is None else EffectClass.PROBED,
+        effect=EffectClass.PROBED if tool.remedies.probe in common else EffectClass(tool.effect.value),
         reads=tool.reads,
         writes=tool.writes,
         mode=mode_of(composition),
         tasks=frozenset(task.id for task in users),
         trusted_output=True,
-        contract=DESCRIBE if described else None,
-        **_remedies(tool),
+        contract=DESCRIBE if DESCRIBE in common else None,
+        **_remedies(tool, common),
     )
 
 
-def _remedies(tool: Tool) -> Mapping[str, Any]:
+def _remedies(tool: Tool, callable_tools: Collection[str]) -> Mapping[str, Any]:
     remedies = tool.remedies
+    verifier = remedies.verifier
+    fallbacks = [other for other in remedies.fallbacks if other.tool in callable_tools]
+    sources = [other for other in remedies.sources if other.tool in callable_tools]
     return {
         "result_schema": remedies.returns,
         "invariants": remedies.invariants,
         "sources": tuple(
-            Source(tool=other.tool, arguments=other.arguments, trusted=other.trusted) for other in remedies.sources
+            Source(tool=other.tool, arguments=other.arguments, trusted=other.trusted) for other in sources
         ),
         "compared": remedies.compared,
         "dated": remedies.dated,
-        "verifier": None if remedies.verifier is None else _fallback(remedies.verifier),
-        "probe": remedies.probe,
-        "fallbacks": tuple(_fallback(other) for other in remedies.fallbacks),
+        "verifier": _fallback(verifier) if verifier is not None and verifier.tool in callable_tools else None,
+        "probe": remedies.probe if remedies.probe in callable_tools else None,
+        "fallbacks": tuple(_fallback(other) for other in fallbacks),
     }
 
 
