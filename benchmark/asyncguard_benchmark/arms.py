@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, GuardConfig
+from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, GuardConfig
 from asyncguard_benchmark.errors import UnknownNameError
 
 ALL = "all"
@@ -25,7 +25,7 @@ SHADOW = "shadow"
 DROPPED = "dropped"
 
 SWITCHES: tuple[str, ...] = (*GUARD_NAMES, *FEATURE_NAMES)
-"""Everything that can be on or off."""
+"""Every guard and feature that can be on or off; what is done about faults of tools is switched by `RECOVERY_ARMS`."""
 TIMING_GUARDS = ("grounding", "dependency", "conflict", "duplicate", "completion")
 CONTENT_GUARDS = tuple(name for name in GUARD_NAMES if name not in TIMING_GUARDS)
 
@@ -45,6 +45,8 @@ class ArmKind(StrEnum):
     """The same guards again with another seed (A/A), or guards that are not heeded."""
     COALITION = "coalition"
     """Exactly the switches that its name lists."""
+    RECOVERY = "recovery"
+    """All guards and features, and some of what is done about faults of tools."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,8 @@ class Arm:
     """Whether calls are refused at random, as often and in the words of the same episode with all guards."""
     drops: int | None = None
     """The one call that is refused whatever it is, by its number from 0: a run is compared with it."""
+    again: bool = False
+    """Whether a run that ended without an answer is followed by another, which is told how the first one went."""
 
     @property
     def switched_on(self) -> frozenset[str]:
@@ -67,7 +71,9 @@ class Arm:
 
     def to_json(self) -> dict[str, Any]:
         """Everything that the arm says, as plain JSON."""
-        return {**self.config.to_json(), "wording": self.wording, "sham": self.sham, "drops": self.drops}
+        told = {**self.config.to_json(), "wording": self.wording, "sham": self.sham, "drops": self.drops}
+        # Said only where it is so: the digests of all other arms are those of files that know of no second run.
+        return {**told, "again": True} if self.again else told
 
 
 def _exactly(*names: str) -> GuardConfig:
@@ -109,6 +115,35 @@ FAMILIES: tuple[str, ...] = (TIMING, CONTENT, FEATURES)
 LEAVE_ONE_OUT: tuple[str, ...] = (*(f"without-{name}" for name in SWITCHES), "without-wording")
 ONE_IN: tuple[str, ...] = tuple(f"only-{name}" for name in GUARD_NAMES)
 
+RECOVER = "recover-"
+"""Begins the name of every arm that differs from the others of its kind in recovery alone."""
+HINT_ONLY = "hint-only"
+SCALING = "scaling"
+_RESTS_ON: Mapping[str, tuple[str, ...]] = {"verify": ("retry",)}
+"""An action -> what has to be on for it to come to anything: an effect that its probe denies is made again."""
+
+
+def _recovery_arms() -> dict[str, Arm]:
+    def arm(*names: str, again: bool = False) -> Arm:
+        switches = {name: name in names for name in RECOVERY_NAMES}
+        return Arm(kind=ArmKind.RECOVERY, config=GuardConfig().with_switches(switches), again=again)
+
+    others = {name: tuple(each for each in RECOVERY_NAMES if each != name) for name in RECOVERY_NAMES}
+    found = {
+        NONE: arm(),
+        ALL: arm(*RECOVERY_NAMES),
+        **{f"only-{name}": arm(name, *_RESTS_ON.get(name, ())) for name in RECOVERY_NAMES if name != "ask"},
+        HINT_ONLY: arm("ask"),
+        **{f"without-{name}": arm(*kept) for name, kept in others.items()},
+        SCALING: arm(again=True),
+    }
+    return {f"{RECOVER}{name}": each for name, each in found.items()}
+
+
+RECOVERY_ARMS: Mapping[str, Arm] = _recovery_arms()
+"""The arms of the hazard suite. All guards and features are on in each; they differ in recovery alone, and `scaling`
+has none of it and a second run."""
+
 _NOTHING = "nothing"
 
 
@@ -120,14 +155,15 @@ def coalition_name(switches: frozenset[str]) -> str:
 def arm_of(name: str) -> Arm:
     """An arm by name.
 
-    It is one of `ARMS`, or exactly the switches that the name joins by "+", or no guards and one call dropped, as in
+    It is one of `ARMS` or `RECOVERY_ARMS`, or exactly the switches that the name joins by "+", or no guards and one call dropped, as in
     ``dropped-3``.
 
     Raises:
         UnknownNameError: it is none of these.
     """
-    if name in ARMS:
-        return ARMS[name]
+    found = ARMS.get(name) or RECOVERY_ARMS.get(name)
+    if found is not None:
+        return found
     beginning, _, number = name.partition("-")
     if beginning == DROPPED and number.isdecimal():
         return Arm(kind=ArmKind.CONTROL, config=GuardConfig.none(), drops=int(number))

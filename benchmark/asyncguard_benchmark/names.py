@@ -11,6 +11,8 @@ AGENT_NAMES = (
     "keyword-and-copy",
 )
 """Agents whose behaviour is written down."""
+HAZARD_AGENT_NAMES = ("naive", "retry-happy", "gives-up-early", "over-trusting", "competent")
+"""Agents of the hazard suite: each does the same about every fault, but for the competent one, which diagnoses."""
 PERSONA_NAMES = (
     "persona:qwen-max",
     "persona:kimi-k2",

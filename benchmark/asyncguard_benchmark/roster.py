@@ -9,6 +9,13 @@ from typing import Any, TypeVar
 from asyncguard_benchmark.agents.confused import ConfusedAgent
 from asyncguard_benchmark.agents.eager import EagerAgent
 from asyncguard_benchmark.agents.forgetful import ForgetfulAgent
+from asyncguard_benchmark.agents.hazards.competent import CompetentAgent
+from asyncguard_benchmark.agents.hazards.simple import (
+    GivesUpEarlyAgent,
+    NaiveAgent,
+    OverTrustingAgent,
+    RetryHappyAgent,
+)
 from asyncguard_benchmark.agents.keyword import KeywordAgent
 from asyncguard_benchmark.agents.malformed import MalformedAgent
 from asyncguard_benchmark.agents.neglectful import NeglectfulAgent
@@ -21,6 +28,7 @@ from asyncguard_benchmark.agents.speaking import SpeakingAgent
 from asyncguard_benchmark.arms import NONE, arm_of
 from asyncguard_benchmark.errors import UnknownNameError
 from asyncguard_benchmark.names import PERSONA_NAMES, PLAIN
+from asyncguard_benchmark.players.again import play_again
 from asyncguard_benchmark.players.guarded import Setting, play_graph, play_middleware
 from asyncguard_benchmark.players.plain import play_plain
 from asyncguard_benchmark.players.sham import play_sham
@@ -37,6 +45,14 @@ AGENTS: Mapping[str, type[SpeakingAgent]] = {
     "malformed": MalformedAgent,
     "keyword-and-copy": KeywordAgent,
 }
+HAZARD_AGENTS: Mapping[str, type[SpeakingAgent]] = {
+    "naive": NaiveAgent,
+    "retry-happy": RetryHappyAgent,
+    "gives-up-early": GivesUpEarlyAgent,
+    "over-trusting": OverTrustingAgent,
+    "competent": CompetentAgent,
+}
+"""Agents that differ in what they do about faults of tools."""
 _GUARDED: Mapping[str, Callable[..., Any]] = {"graph": play_graph, "middleware": play_middleware}
 
 _NOT_MADE = "The call was not made."
@@ -48,7 +64,7 @@ class AgentSpec:
     """A simulated agent, before it is made for a composition."""
 
     kind: str
-    """A name in `AGENTS` or `PERSONA_NAMES`, or a class of one's own as ``package.module:Class``."""
+    """A name in `AGENTS`, `HAZARD_AGENTS` or `PERSONA_NAMES`, or a class of one's own as ``package.module:Class``."""
     settings: Mapping[str, float] = field(default_factory=dict)
     """Fields of the agent that differ from their defaults; of a persona its `member` and its `compliance`."""
 
@@ -90,7 +106,7 @@ def _maker(kind: str) -> type[SpeakingAgent]:
     """The class of an agent: by its name here, or by where it stands."""
     module, colon, name = kind.partition(":")
     if not colon:
-        return _named(AGENTS, kind, "agent")
+        return _named({**AGENTS, **HAZARD_AGENTS}, kind, "agent")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as problem:
@@ -122,7 +138,9 @@ def player_of(name: str, arm: str, *, declared: bool, example: str | None = None
     setting = Setting(
         config=switched.config, declared=declared, wording=switched.wording, refused=refused, example=example
     )
-    return partial(play_sham, setting=setting, play=play) if switched.sham else partial(play, setting=setting)
+    if switched.sham:
+        return partial(play_sham, setting=setting, play=play)
+    return partial(play_again, setting=setting, play=play) if switched.again else partial(play, setting=setting)
 
 
 def _named(known: Mapping[str, _T], name: str, what: str) -> _T:

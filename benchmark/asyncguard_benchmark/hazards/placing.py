@@ -1,0 +1,187 @@
+"""Where faults are put: places at which a fault matters, shows itself somewhere, and can be survived.
+
+A fault *matters* if the plan that takes every answer at its word does not solve the task. It *shows itself* if a call
+fails, an answer breaks its declaration, or declared sources that the task asks anyway disagree: what shows nowhere no
+runtime can notice unless it doubts every answer. It *can be survived* if a plan of the witness solves the task.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+
+from asyncguard_benchmark.environment import CallRecord
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.executors.catalogue import tools_of
+from asyncguard_benchmark.executors.declarations import Tool
+from asyncguard_benchmark.hazards.common_tools import COMMON_NAMES
+from asyncguard_benchmark.hazards.faults import MOST_SEVERE, Fault, Hazard
+from asyncguard_benchmark.hazards.modes import Mode
+from asyncguard_benchmark.hazards.restoring import NoWayBackError, read
+from asyncguard_benchmark.hazards.tasks import HazardTask
+from asyncguard_benchmark.hazards.witness import Plan, plans, replayed, translated, walked
+from asyncguard_benchmark.pointers import PointerError, covers, resolve
+from asyncguard_benchmark.scenario import Composition, Kind, SourceKind, SubTask
+from asyncguard_benchmark.scorers.canonical import freeze
+from asyncguard_benchmark.scorers.hazards import score_hazards
+
+_LIMITS = frozenset(
+    {
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+    }
+)
+
+
+class Sign(StrEnum):
+    """How a fault shows itself to whoever takes every answer at its word, the plainest first."""
+
+    FAILURE = "failure"
+    """A call fails."""
+    STRUCTURE = "structure"
+    """An answer has another form than declared."""
+    LIMITS = "limits"
+    """A number or a length is outside the declared limits."""
+    INVARIANT = "invariant"
+    """What has to hold between arguments and answer does not."""
+    SOURCE = "source"
+    """A declared source that the task asks anyway says something else."""
+    NONE = "none"
+    """It does not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A fault that fits, before it is known whether it is worth putting there."""
+
+    task: HazardTask
+    fault: Fault
+    acts: bool
+    """Whether the tool has an effect."""
+
+
+def with_faults(task: HazardTask, faults: Sequence[Fault], name: str = "") -> Composition:
+    """A task as a composition of its own.
+
+    Args:
+        task: The task.
+        faults: What befalls it.
+        name: Id of the composition, that of the task by default.
+    """
+    return Composition(id=name or task.id, kind=Kind.S1, sub_tasks=(task.sub_task,), faults=tuple(faults))
+
+
+def places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place]:
+    """Everywhere that modes fit the gold calls of a task, in every severity; common tools are left alone."""
+    tools = tools_of(task.sub_task)
+    called = dict.fromkeys(call.tool for call in task.sub_task.gold if call.tool not in COMMON_NAMES)
+    for mode in modes:
+        for name in called:
+            tool = tools[name]
+            for site in mode.sites(tool):
+                for fault in _faults(task, mode, tool, site, seed):
+                    if _may_matter(task.sub_task, mode, fault):
+                        yield Place(task=task, fault=fault, acts=bool(tool.writes))
+
+
+def _faults(task: HazardTask, mode: Mode, tool: Tool, site: str, seed: int) -> Iterator[Fault]:
+    for failpoint in mode.failpoints:
+        for severity in range(1, MOST_SEVERE + 1):
+            yield Fault(
+                task=task.id,
+                hazard=mode.hazard,
+                mode=mode.name,
+                tool=tool.name,
+                site=site,
+                failpoint=failpoint,
+                severity=severity,
+                seed=seed,
+            )
+
+
+def _may_matter(task: SubTask, mode: Mode, fault: Fault) -> bool:
+    """Whether the plan takes something from where an answer is changed; cheap, and wrong only by saying yes."""
+    if fault.hazard in (Hazard.EXECUTION, Hazard.INVOCATION) or not fault.site or mode.live is not Mode.live:
+        return True
+    taken = [
+        source.pointer
+        for call in task.gold
+        for source in call.sources.values()
+        if source.kind is SourceKind.RESULT and source.call is not None and task.gold[source.call].tool == fault.tool
+    ]
+    return any(covers(fault.site, pointer) or covers(pointer, fault.site) for pointer in taken if pointer is not None)
+
+
+def solves(task: HazardTask, episode: Episode | None) -> bool:
+    """Whether an episode of a task alone ended in its answer, with its effects and no others."""
+    return episode is not None and all(score.success for score in score_hazards(episode, {task.id: task}))
+
+
+def matters(task: HazardTask, composition: Composition) -> bool:
+    """Whether taking every answer at its word does not solve the task."""
+    return not solves(task, replayed(composition, {}))
+
+
+def witness_of(task: HazardTask, composition: Composition) -> Plan | None:
+    """A plan that solves the task, or None."""
+    return next((plan for plan in plans(composition) if solves(task, replayed(composition, plan))), None)
+
+
+def sign_of(composition: Composition) -> Sign:
+    """How the faults of a composition of one task show themselves."""
+    task = composition.sub_tasks[0]
+    tools, records = tools_of(task), walked(composition)
+    signs = [_sign(tools[record.tool], record, failed=failed) for record, failed in records]
+    signs += [Sign.SOURCE for _ in _disagreements(tools, [record for record, failed in records if not failed])]
+    order = list(Sign)
+    return min(signs, key=order.index, default=Sign.NONE)
+
+
+def _sign(tool: Tool, record: CallRecord, *, failed: bool) -> Sign:
+    if failed:
+        return Sign.FAILURE
+    try:
+        value = read(record.response)
+    except NoWayBackError:
+        return Sign.STRUCTURE
+    validator = Draft202012Validator(tool.remedies.returns or {}, format_checker=FormatChecker())
+    broken = {str(problem.validator) for problem in validator.iter_errors(value)}
+    if broken:
+        return Sign.LIMITS if broken <= _LIMITS else Sign.STRUCTURE
+    if any(rule(record.arguments, value) is not None for rule in tool.remedies.invariants):
+        return Sign.INVARIANT
+    return Sign.NONE
+
+
+def _disagreements(tools: Mapping[str, Tool], records: Sequence[CallRecord]) -> Iterator[str]:
+    """Tools of which a declared source, asked the same, says something else."""
+    for record in records:
+        tool = tools[record.tool]
+        for other in tool.remedies.sources:
+            asked = freeze(translated(record.arguments, other))
+            for rival in records:
+                if rival.tool != other.tool or freeze(dict(rival.arguments)) != asked:
+                    continue
+                if _parts(tool, record.response) != _parts(tool, rival.response):
+                    yield tool.name
+
+
+def _parts(tool: Tool, text: str) -> Any:
+    try:
+        return [freeze(resolve(read(text), pointer)) for pointer in tool.remedies.compared]
+    except (NoWayBackError, PointerError):
+        return None
+
+
+def acts(task: HazardTask, fault: Fault) -> bool:
+    """Whether a fault is put on a tool that has an effect."""
+    return bool(tools_of(task.sub_task)[fault.tool].writes)
