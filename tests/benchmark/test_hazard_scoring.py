@@ -329,11 +329,14 @@ def test_endings_are_shares_of_all() -> None:
     twice = EffectsVerdict(missing=0, extra=2, duplicated=2, state=True)
     group = [scored(f"t{n}", ending) for n, ending in enumerate(Ending)]
     group.append(scored("t9", Ending.WRONG_EFFECTS, effects=twice, calls=10))
+    other = EffectsVerdict(missing=1, extra=1, duplicated=0, state=True)
+    group[3] = replace(group[3], effects=other)
     found = endings_of(group)
     assert found is not None
     shares = [found.success, found.wrong_answer, found.wrong_effects, found.honest_failure, found.unfinished]
     assert [round(each.value, 2) for each in shares] == [16.67, 16.67, 33.33, 16.67, 16.67]
-    assert (found.count, found.struck, found.duplicated, found.duplicating, found.calls) == (6, 0, 2, 1, 5.0)
+    assert (found.count, found.struck, found.duplicated, found.duplicating, found.straying) == (6, 0, 2, 1, 2)
+    assert (found.calls, found.rounds, found.ticks) == (5.0, 5.0, 6.0)
     assert found.success.low < found.success.value < found.success.high
     assert endings_of([]) is None
 

@@ -53,6 +53,9 @@ class Endings:
     """Effects that happened more often than they were meant to, in all tasks together."""
     duplicating: int
     """Tasks in which one did."""
+    straying: int
+    """Tasks with an effect that the ground truth does not have, however they ended: an honest failure may have done
+    harm before."""
     calls: float
     """Mean calls of a task that reached a tool."""
     rounds: float
@@ -102,6 +105,7 @@ def endings_of(scores: Sequence[HazardScore]) -> Endings | None:
         **{ending.value: _share(scores, ending) for ending in Ending},
         duplicated=sum(duplicates),
         duplicating=sum(number > 0 for number in duplicates),
+        straying=sum(each.effects.extra > 0 for each in scores),
         calls=mean([each.calls for each in scores]) or 0.0,
         rounds=mean([each.rounds for each in scores]) or 0.0,
         ticks=mean([each.ticks for each in scores]) or 0.0,

@@ -26,6 +26,8 @@ from asyncguard_benchmark.protocol.actions import CallAction, Completed, Idle
 class HazardAgent(OracleAgent):
     """Follows the plan of each task as the oracle does and ends it by an answer or by the report of a problem.
 
+    It submits nothing while a call of the task is out.
+
     A subclass says what it makes of an answer (`mend`) and of a value that is not where it should be (`read`). Tasks
     that do not end by an answer are played as the oracle plays them.
     """
@@ -110,7 +112,8 @@ class HazardAgent(OracleAgent):
 
     def _planned(self, course: Course) -> Move | None:
         step = course.next_step
-        if step is None:
+        # The answer closes the task: whatever is still out could not be mended after it.
+        if step is None or (course.plan.steps[step].tool == SUBMIT and course.waiting):
             return None
         operands = course.plan.steps[step].operands
         sources = {operand.call: course.latest(operand.call) for operand in operands.values()}
