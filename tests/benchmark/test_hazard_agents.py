@@ -79,11 +79,20 @@ def test_without_faults_all_make_the_calls_of_the_plan(agent: type[OracleAgent],
 )
 def test_every_task_ends_once_whatever_is_broken(agent: type[HazardAgent], surface: Surface, words: str) -> None:
     """However long a tool stays broken, an agent closes the task by exactly one call and then ends the run."""
-    for tool in {*gold("tr-02")}:
+    for tool in ("look_up_invoice", "buy_currency"):
         found = talk(agent, "tr-02", surface, {tool: [broken(words)] * 40})
         assert found.ended
-        assert found.closings[:1] == found.closings[-1:]
-        assert len([each for each in found.closings if each == "report_problem"]) <= 1
+        assert len(found.closings) == 1
+
+
+@surfaces
+@pytest.mark.parametrize("agent", ALL)
+def test_an_answer_that_is_sent_back_is_no_end(agent: type[HazardAgent], surface: Surface) -> None:
+    """Who looks at failures tries again or reports it; nobody goes on for ever."""
+    found = talk(agent, "tr-03", surface, {"submit_answer": [broken(BUSY)] * 40})
+    assert found.ended
+    assert found.closings.count("report_problem") == (agent is not OverTrustingAgent)
+    assert found.closings.count("submit_answer") == (4 if agent is RetryHappyAgent else 1)
 
 
 @surfaces

@@ -90,13 +90,11 @@ class Course:
 
     @property
     def ended(self) -> bool:
-        """Whether the answer was submitted or a problem reported, and not refused."""
+        """Whether a problem was reported, or the answer submitted and not sent back."""
         last = len(self.plan.steps) - 1
-        return any(
-            each.move.purpose is Purpose.REPORT or (each.move.purpose is Purpose.STEP and each.move.step == last)
-            for each in self.made
-            if not each.refused
-        )
+        closing = [each for each in self.of(last, Purpose.STEP) if not each.refused]
+        reported = any(each.move.purpose is Purpose.REPORT and not each.refused for each in self.made)
+        return reported or any(each.answer is None or not each.answer.failed for each in closing)
 
     @property
     def next_step(self) -> int | None:
