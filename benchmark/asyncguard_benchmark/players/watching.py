@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard import Details, GuardConfig
+from asyncguard.config import RECOVERY_NAMES
 from asyncguard.core import events as ev
 from asyncguard_benchmark.players.translation import IDLE_TOOL, UNKNOWN_TOOL, UNREADABLE_TOOL
 
@@ -66,6 +67,8 @@ class Watcher:
         self._config = config
         self._number_of = number_of
         self._noted: list[tuple[str, Intervention]] = []
+        self._diagnoses: list[dict[str, Any]] = []
+        self._recoveries: list[dict[str, Any]] = []
         self._involved: set[str] = set()
 
     def __call__(self, details: Details) -> None:
@@ -85,6 +88,10 @@ class Watcher:
                 self._note(details, event.guard, "hold")
             case ev.CallObjected():
                 self._note(details, event.guard, event.objection.value, enforced=False)
+            case ev.CallDiagnosed():
+                self._diagnoses.append(_diagnosis(details, event))
+            case ev.CallRecovered():
+                self._recoveries.append(_recovery(details, event))
             case ev.CompletionJudged() if event.verdict is not ev.CompletionVerdict.END:
                 self._note(details, "completion", event.verdict.value, enforced=event.enforced)
             case _:
@@ -97,8 +104,16 @@ class Watcher:
                 self._involved |= {"references", "dependency", "arguments", "capacity"}
             case ev.CallRetired() if event.size > self._config.limits.max_output_bytes // _LONG:
                 self._involved.add("capacity")
+            case ev.CallDiagnosed() | ev.CallRecovered() | ev.CallFound() | ev.CircuitMoved():
+                self._involve_recovery()
+            case ev.CallRetired() if event.error is not None or event.mark:
+                self._involve_recovery()
             case _:
                 pass
+
+    def _involve_recovery(self) -> None:
+        """Where a tool let its caller down, each action might have been taken in the place of another."""
+        self._involved.update(RECOVERY_NAMES)
 
     def _note_unknown(self, details: Details, event: ev.CallProposed) -> None:
         # In shadow mode the player passes unknown tools on under a name of its own, which no guard can object to.
@@ -127,6 +142,11 @@ class Watcher:
         """All verdicts in order, as plain JSON."""
         return [{**found.to_json(), **self._numbered(key)} for key, found in self._noted]
 
+    def faults(self) -> dict[str, list[dict[str, Any]]]:
+        """What was diagnosed of tools and done about it, in order, as plain JSON; without what did not happen."""
+        told = {"diagnoses": self._diagnoses, "recoveries": self._recoveries}
+        return {name: found for name, found in told.items() if found}
+
     def involved(self) -> list[str]:
         """The guards and features without which the episode might have been another.
 
@@ -137,3 +157,27 @@ class Watcher:
     def _numbered(self, key: str) -> Mapping[str, int]:
         number = self._number_of(key) if key else None
         return {} if number is None else {"number": number}
+
+
+def _diagnosis(details: Details, event: ev.CallDiagnosed) -> dict[str, Any]:
+    return {
+        "tick": int(event.at),
+        "task": details.task,
+        "call": details.label,
+        "tool": details.tool,
+        "hazard": event.hazard.value,
+        "rule": event.rule,
+        "symptom": list(event.symptom),
+    }
+
+
+def _recovery(details: Details, event: ev.CallRecovered) -> dict[str, Any]:
+    return {
+        "tick": int(event.at),
+        "task": details.task,
+        "call": details.label,
+        "action": event.action.value,
+        "aim": event.aim.value,
+        "tool": event.tool,
+        "reason": event.reason,
+    }
