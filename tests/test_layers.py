@@ -37,6 +37,8 @@ PURE = frozenset(sys.stdlib_module_names) - IMPURE
 ALLOWED = {
     "core": PURE | {"asyncguard.core", "asyncguard.config", "asyncguard.errors"},
     "guards": PURE | {"asyncguard.core", "asyncguard.guards", "asyncguard.config", "asyncguard.errors", "jsonschema"},
+    "recovery": PURE
+    | {"asyncguard.core", "asyncguard.recovery", "asyncguard.config", "asyncguard.errors", "jsonschema", "tenacity"},
 }
 
 
