@@ -155,8 +155,8 @@ def coalition_name(switches: frozenset[str]) -> str:
 def arm_of(name: str) -> Arm:
     """An arm by name.
 
-    It is one of `ARMS` or `RECOVERY_ARMS`, or exactly the switches that the name joins by "+", or no guards and one call dropped, as in
-    ``dropped-3``.
+    It is one of `ARMS` or `RECOVERY_ARMS`, or exactly the switches that the name joins by "+", or no guards and one
+    call dropped, as in ``dropped-3``.
 
     Raises:
         UnknownNameError: it is none of these.

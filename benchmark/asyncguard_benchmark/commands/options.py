@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard_benchmark.arms import ALL, ARMS, NONE
+from asyncguard_benchmark.commands.adapt_options import ADAPT_EXAMPLES, add_adapt_arguments
+from asyncguard_benchmark.commands.hazard_options import add_hazards
 from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.names import AGENT_NAMES, PERSONA_NAMES, PLAIN, PLAYER_NAMES
 from asyncguard_benchmark.scenario import Category, Regime, Suite, Surface
@@ -82,6 +84,8 @@ def parser() -> argparse.ArgumentParser:
     _report(commands)
     _results(commands)
     _export(commands)
+    add_hazards(commands)
+    add_adapt_arguments(_command(commands, "adapt", "read or play a download of another benchmark", ADAPT_EXAMPLES))
     return top
 
 

@@ -43,12 +43,20 @@ HELD_OUT_PARTS = (Part.DOMAINS, Part.MODES, Part.BOTH)
 
 
 class Gathering(StrEnum):
-    """The sets of instances that ship."""
+    """The sets of compositions of the suite; `single` and `pairs` ship, the others are made when they are asked for."""
 
     SINGLE = "single"
     """One fault on a task: every task meets every hazard once, as far as a fitting place is there."""
     PAIRS = "pairs"
     """Two faults of different hazards on a task."""
+    BENIGN = "benign"
+    """Answers that vary within their declarations: nothing is wrong."""
+    EFFECTS = "effects"
+    """An effect breaks, alone or together with another fault; whether it can be survived is not asked."""
+    COMPANY = "company"
+    """One fault on a task that is worked on together with a sub-task of the twelve categories."""
+    BROKEN = "broken"
+    """Compositions of the twelve categories in which a tool breaks."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ runtime can notice unless it doubts every answer. It *can be survived* if a plan
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -23,7 +23,7 @@ from asyncguard_benchmark.hazards.restoring import NoWayBackError, read
 from asyncguard_benchmark.hazards.tasks import HazardTask
 from asyncguard_benchmark.hazards.witness import Plan, plans, replayed, translated, walked
 from asyncguard_benchmark.pointers import PointerError, covers, resolve
-from asyncguard_benchmark.scenario import Composition, Kind, SourceKind, SubTask
+from asyncguard_benchmark.scenario import Composition, Kind, SubTask
 from asyncguard_benchmark.scorers.canonical import freeze
 from asyncguard_benchmark.scorers.hazards import score_hazards
 
@@ -89,36 +89,48 @@ def places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place
             tool = tools[name]
             for site in mode.sites(tool):
                 for fault in _faults(task, mode, tool, site, seed):
-                    if _may_matter(task.sub_task, mode, fault):
+                    if _may_matter(task.sub_task, fault):
                         yield Place(task=task, fault=fault, acts=bool(tool.writes))
 
 
 def _faults(task: HazardTask, mode: Mode, tool: Tool, site: str, seed: int) -> Iterator[Fault]:
     for failpoint in mode.failpoints:
         for severity in range(1, MOST_SEVERE + 1):
-            yield Fault(
-                task=task.id,
-                hazard=mode.hazard,
-                mode=mode.name,
-                tool=tool.name,
-                site=site,
-                failpoint=failpoint,
-                severity=severity,
-                seed=seed,
-            )
+            yield replace(fault_at(task.sub_task, mode, tool, site, severity, seed), failpoint=failpoint)
 
 
-def _may_matter(task: SubTask, mode: Mode, fault: Fault) -> bool:
-    """Whether the plan takes something from where an answer is changed; cheap, and wrong only by saying yes."""
-    if fault.hazard in (Hazard.EXECUTION, Hazard.INVOCATION) or not fault.site or mode.live is not Mode.live:
+def fault_at(task: SubTask, mode: Mode, tool: Tool, site: str, severity: int, seed: int) -> Fault:
+    """A mode as a fault on a tool, at the first place where it may strike."""
+    return Fault(
+        task=task.id,
+        hazard=mode.hazard,
+        mode=mode.name,
+        tool=tool.name,
+        site=site,
+        failpoint=mode.failpoints[0],
+        severity=severity,
+        seed=seed,
+    )
+
+
+def _may_matter(task: SubTask, fault: Fault) -> bool:
+    """Whether the plan takes something from where an answer is changed; cheap, and wrong only by saying yes.
+
+    The site of a change of contract may be in the arguments.
+    """
+    if fault.hazard not in (Hazard.OUTPUT, Hazard.CONFLICT) or not fault.site:
         return True
-    taken = [
+    return any(covers(fault.site, pointer) or covers(pointer, fault.site) for pointer in taken_from(task, fault.tool))
+
+
+def taken_from(task: SubTask, tool: str) -> list[str]:
+    """Where the ground truth takes values from the answers of a tool: JSON pointers."""
+    sources = (source for call in task.gold for source in call.sources.values())
+    return [
         source.pointer
-        for call in task.gold
-        for source in call.sources.values()
-        if source.kind is SourceKind.RESULT and source.call is not None and task.gold[source.call].tool == fault.tool
+        for source in sources
+        if source.call is not None and source.pointer is not None and task.gold[source.call].tool == tool
     ]
-    return any(covers(fault.site, pointer) or covers(pointer, fault.site) for pointer in taken if pointer is not None)
 
 
 def solves(task: HazardTask, episode: Episode | None) -> bool:

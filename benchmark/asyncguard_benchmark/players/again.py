@@ -94,7 +94,8 @@ def play_again(
     first = play(composition, agent, run, setting)
     if answered(first):
         return first
-    other = {"seed": agent.seed + _OTHER_DRAWS} if "seed" in type(agent).model_fields else {}
+    drawn = getattr(agent, "seed", None)
+    other = {"seed": drawn + _OTHER_DRAWS} if isinstance(drawn, int) else {}
     second = SecondAttempt(name=agent.get_name(), inner=agent.model_copy(update=other), earlier=as_example(first))
     episode = play(composition, second, run, setting)
     spent = {

@@ -1,0 +1,198 @@
+"""The command line of ``asyncguard bench hazards``. Imports nothing heavy: help answers at once."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from asyncguard_benchmark.arms import ALL, NONE, RECOVER, RECOVERY_ARMS
+from asyncguard_benchmark.commands.model_options import add_model_arguments
+from asyncguard_benchmark.names import AGENT_NAMES, HAZARD_AGENT_NAMES, PLAYER_NAMES
+from asyncguard_benchmark.scenario import Domain, Regime, Surface
+
+HAZARDS = ("specification", "invocation", "execution", "output", "conflict")
+GATHERINGS = ("single", "pairs", "benign", "effects", "company", "broken")
+PARTS = ("development", "held-out-domains", "held-out-modes", "held-out-both")
+ARM_NAMES = tuple(name.removeprefix(RECOVER) for name in RECOVERY_ARMS)
+DOMAIN_NAMES = tuple(each.name.lower() for each in Domain)
+
+_EXAMPLES = """\
+examples:
+  asyncguard bench hazards list                           what befalls which task, and how it can be survived
+  asyncguard bench hazards validate                       replay every plan, and prove the tasks
+  asyncguard bench hazards run --agents naive --arms none,all --quick
+  asyncguard bench hazards score hazards.jsonl --json | jq '.studies[].arms[] | {arm, injected}'
+  asyncguard bench hazards ablate --agents naive --out hazards
+  asyncguard bench hazards report hazards --out hazards.html
+"""
+_LIST_EXAMPLES = """\
+examples:
+  asyncguard bench hazards list --domains logistics --hazards conflict
+  asyncguard bench hazards list --held-out --gathering pairs --json
+"""
+_VALIDATE_EXAMPLES = """\
+examples:
+  asyncguard bench hazards validate                       everything, in about two minutes
+  asyncguard bench hazards validate --domains rail        one domain, and nothing drawn anew
+"""
+_RUN_EXAMPLES = """\
+examples:
+  asyncguard bench hazards run --agents naive,competent --players plain,graph --arms none,all
+  asyncguard bench hazards run --held-out --profiles strict,guided --regimes sync,random12 --out held-out.jsonl
+  asyncguard bench hazards run --agents retry-happy --gathering effects --seeds 0-9 --out effects.jsonl
+  asyncguard bench hazards run --model openai:gpt-4.1-mini --surfaces native --quick --arms none,hint-only,scaling,all
+
+The same command again goes on where an interrupted run stopped.
+"""
+_SCORE_EXAMPLES = """\
+examples:
+  asyncguard bench hazards score hazards.jsonl
+  asyncguard bench hazards score hazards.jsonl --failures recover-all --json
+"""
+_ABLATE_EXAMPLES = """\
+examples:
+  asyncguard bench hazards ablate --agents naive --quick
+  asyncguard bench hazards ablate --agents naive,competent --profiles strict,guided --held-out --out held-out
+
+Every arm of recovery is played on the same tasks with the same faults. The same command again goes on where an
+interrupted one stopped.
+"""
+_REPORT_EXAMPLES = """\
+examples:
+  asyncguard bench hazards report hazards --out hazards.html
+"""
+
+
+def add_hazards(commands: Any) -> None:
+    """Adds ``hazards`` and its commands."""
+    text = "play agents whose tools drift, break and contradict each other, and score what recovery is worth"
+    top = commands.add_parser("hazards", help=text, **_described(text, _EXAMPLES))
+    inner = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _list(inner)
+    _validate(inner)
+    _run(inner)
+    _score(inner)
+    _ablate(inner)
+    _report(inner)
+
+
+def _described(text: str, examples: str) -> dict[str, Any]:
+    return {
+        "description": f"{text[0].upper()}{text[1:]}.",
+        "epilog": examples,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
+
+
+def _command(commands: Any, name: str, text: str, examples: str) -> Any:
+    made = commands.add_parser(name, help=text, **_described(text, examples))
+    made.set_defaults(module="hazards", action=name)
+    made.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    return made
+
+
+def _list(commands: Any) -> None:
+    made = _command(commands, "list", "say which instances there are", _LIST_EXAMPLES)
+    _which(made, GATHERINGS[:2])
+
+
+def _validate(commands: Any) -> None:
+    made = _command(commands, "validate", "replay every plan, and prove that the tasks are sound", _VALIDATE_EXAMPLES)
+    made.add_argument("--domains", type=_several(DOMAIN_NAMES), metavar="A,B", help=f"only: {', '.join(DOMAIN_NAMES)}")
+    _jobs(made)
+
+
+def _run(commands: Any) -> None:
+    made = _command(commands, "run", "play agents and save every episode", _RUN_EXAMPLES)
+    _which(made, GATHERINGS)
+    _how(made)
+    made.add_argument(
+        "--arms", type=_several(ARM_NAMES), default=(NONE, ALL), metavar="A,B", help=f"recovery: {', '.join(ARM_NAMES)}"
+    )
+    made.add_argument("--no-messages", dest="messages", action="store_false", help="save no conversations")
+    made.add_argument("--out", type=Path, default=Path("hazards.jsonl"), metavar="FILE", help="appended to")
+    add_model_arguments(made)
+
+
+def _score(commands: Any) -> None:
+    made = _command(commands, "score", "score saved episodes anew, executing everything again", _SCORE_EXAMPLES)
+    made.add_argument("files", type=Path, nargs="+", metavar="FILE", help="what `run` wrote")
+    made.add_argument("--failures", choices=ARM_NAMES, metavar="ARM", help="name every run of an arm that failed")
+
+
+def _ablate(commands: Any) -> None:
+    made = _command(commands, "ablate", "measure what each recovery is worth, under every arm", _ABLATE_EXAMPLES)
+    _which(made, GATHERINGS[:2])
+    _how(made)
+    made.add_argument("--out", type=Path, default=Path("hazards"), metavar="DIR", help="where episodes and findings go")
+    add_model_arguments(made)
+
+
+def _report(commands: Any) -> None:
+    made = _command(commands, "report", "make one page of what was found, to be read anywhere", _REPORT_EXAMPLES)
+    made.add_argument("findings", type=Path, metavar="FILE_OR_DIR", help="what `ablate` wrote, or a file of episodes")
+    made.add_argument("--out", type=Path, default=Path("hazards.html"), metavar="FILE", help="the page")
+
+
+def _which(made: Any, gatherings: Sequence[str]) -> None:
+    group = made.add_argument_group("what befalls which tasks")
+    group.add_argument("--gathering", choices=gatherings, default=gatherings[0], help="single by default")
+    group.add_argument("--hazards", type=_several(HAZARDS), metavar="A,B", help=", ".join(HAZARDS))
+    group.add_argument("--domains", type=_several(DOMAIN_NAMES), metavar="A,B", help=", ".join(DOMAIN_NAMES))
+    group.add_argument("--severity", type=_several(("1", "2", "3")), metavar="N,M", help="1, 2, 3; all by default")
+    group.add_argument(
+        "--profiles", type=_several(("strict", "guided")), default=("strict",), metavar="A,B", help="strict, guided"
+    )
+    held = group.add_mutually_exclusive_group()
+    held.add_argument("--held-out", action="store_true", help="the held-out domains and modes instead of the others")
+    held.add_argument("--parts", type=_several(PARTS), metavar="A,B", help=", ".join(PARTS))
+    group.add_argument("--quick", action="store_true", help="every seventh instance")
+
+
+def _how(made: Any) -> None:
+    group = made.add_argument_group("who plays, and how")
+    agents = (*HAZARD_AGENT_NAMES, *AGENT_NAMES)
+    group.add_argument("--agents", type=_several(agents), metavar="A,B", help=f"naive by default; {', '.join(agents)}")
+    group.add_argument(
+        "--players", type=_several(PLAYER_NAMES), default=("graph",), metavar="A,B", help=", ".join(PLAYER_NAMES)
+    )
+    regimes, surfaces = tuple(each.value for each in Regime), tuple(each.value for each in Surface)
+    group.add_argument("--regimes", type=_several(regimes), default=("sync",), metavar="A,B", help=", ".join(regimes))
+    group.add_argument(
+        "--surfaces", type=_several(surfaces), default=("text",), metavar="A,B", help=", ".join(surfaces)
+    )
+    group.add_argument("--seeds", type=_numbers, default=(0,), metavar="N,M", help="of delays, and of broken effects")
+    _jobs(group)
+
+
+def _jobs(made: Any) -> None:
+    made.add_argument("--jobs", type=_positive, default=1, metavar="N", help="processes, 1 by default")
+
+
+def _several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    def read(text: str) -> tuple[str, ...]:
+        words = tuple(dict.fromkeys(word for word in text.split(",") if word))
+        unknown = [word for word in words if word not in known]
+        if unknown or not words:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown) or text!r}: choose from {', '.join(known)}")
+        return words
+
+    return read
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Whole numbers, and ranges of them: 0,1,5-9."""
+    found: list[int] = []
+    for word in text.split(","):
+        first, dash, last = word.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers or ranges, as in 0,1,5-9")
+        found += range(int(first), int(last or first) + 1)
+    return tuple(dict.fromkeys(found))
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+    return int(text)

@@ -1,0 +1,148 @@
+"""Findings of the hazard suite as tables on a terminal."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+
+from asyncguard_benchmark.arms import ALL
+from asyncguard_benchmark.commands.output import table
+from asyncguard_benchmark.hazards.faults import Hazard
+from asyncguard_benchmark.hazards.findings import UNDIAGNOSED, ArmFigures, FalseAlarms, HazardFindings, HazardStudy
+from asyncguard_benchmark.metrics.hazards import Facet, Gain
+from asyncguard_benchmark.report.wording import NO_DATA, number, p_value, share, signed, span
+from asyncguard_benchmark.statistics.estimates import Interval
+
+_ARMS = (
+    "arm",
+    "runs",
+    "success",
+    "95 %",
+    "clean",
+    "kept",
+    "wrong",
+    "95 % ",
+    "honest",
+    "twice",
+    "calls",
+    "ticks",
+    "to none",
+    "95 %  ",
+    "new",
+    "lost",
+    "p",
+)
+_READ = """\
+kept: of what is solved clean, what is solved injected. wrong: a wrong answer or wrong effects, without a word. \
+twice: effects that happened too often. new, lost: solved by the arm alone, by none alone."""
+
+
+def show_findings(out: Console, found: HazardFindings) -> None:
+    """Prints every study."""
+    said = found.settings
+    out.print(
+        f"{said.tasks} tasks, {said.instances} injected compositions, {len(said.seeds)} seeds. Intervals are 95 % and "
+        "count all runs of one task as one observation."
+    )
+    out.print(_READ)
+    for study in found.studies:
+        out.print()
+        out.print(table(_ARMS, map(_arm, study.arms), title=study.setup.label))
+        for facet in (Facet.HAZARD, Facet.WORKFLOW, Facet.SEVERITY):
+            out.print()
+            out.print(_by_facet(study, facet))
+        _show_budgets(out, study)
+        _show_diagnoses(out, study)
+
+
+def _arm(arm: ArmFigures) -> tuple[str, ...]:
+    injected = arm.injected
+    return (
+        arm.arm,
+        str(injected.count),
+        share(injected.success),
+        span(injected.success),
+        NO_DATA if arm.clean is None else share(arm.clean.success),
+        NO_DATA if arm.kept is None else share(arm.kept.kept),
+        share(arm.silent),
+        span(arm.silent),
+        share(injected.honest_failure),
+        str(injected.duplicated),
+        number(injected.calls),
+        number(injected.ticks),
+        *_gain(arm.to_none),
+    )
+
+
+def _gain(gain: Gain | None) -> tuple[str, ...]:
+    if gain is None:
+        return (NO_DATA, "", NO_DATA, NO_DATA, NO_DATA)
+    points = gain.points
+    ends = f"{signed(points.low)} to {signed(points.high)}"
+    return (signed(points.value), ends, str(gain.newly_recovered), str(gain.regressions), p_value(gain.p))
+
+
+def _by_facet(study: HazardStudy, facet: Facet) -> object:
+    values = sorted({value for arm in study.arms for value in arm.facets[facet]})
+    lines = [(arm.arm, *(_success(arm, facet, value) for value in values)) for arm in study.arms]
+    return table((f"success by {facet.value}", *values), lines)
+
+
+def _success(arm: ArmFigures, facet: Facet, value: str) -> str:
+    found = arm.facets[facet].get(value)
+    return NO_DATA if found is None else f"{share(found.success)} ({span(found.success)})"
+
+
+def _show_budgets(out: Console, study: HazardStudy) -> None:
+    factors = [each.factor for each in study.arms[0].budgets]
+    lines = [(arm.arm, *(_interval(each.success) for each in arm.budgets)) for arm in study.arms]
+    out.print()
+    out.print(table(("success with at most", *(f"{factor:g} x the calls needed" for factor in factors)), lines))
+
+
+def _interval(interval: Interval) -> str:
+    return f"{share(interval)} ({span(interval)})"
+
+
+def _show_diagnoses(out: Console, study: HazardStudy) -> None:
+    diagnosing = [arm for arm in study.arms if any(each.detected for each in arm.detections)]
+    if not diagnosing:
+        return
+    lines = [
+        (arm.arm, each.sign.value, str(each.struck), str(each.detected), share(each.share), span(each.share))
+        for arm in diagnosing
+        for each in arm.detections
+    ]
+    out.print()
+    out.print(table(("diagnosed by", "fault shows itself by", "struck", "detected", "share", "95 %"), lines))
+    alarms = [
+        (arm.arm, what, *_alarm(found))
+        for arm in diagnosing
+        for what, found in (("clean", arm.false_alarms), ("benign variation", arm.benign))
+        if found is not None
+    ]
+    if alarms:
+        out.print()
+        out.print(table(("false alarms", "runs", "of", "alarmed", "share", "95 %", "calls", "diagnoses"), alarms))
+    out.print()
+    out.print(_confusion([arm for arm in diagnosing if arm.arm == ALL] or diagnosing[-1:]))
+
+
+def _alarm(found: FalseAlarms) -> tuple[str, ...]:
+    return (
+        str(found.runs),
+        str(found.alarmed),
+        share(found.share),
+        span(found.share),
+        str(found.calls),
+        str(found.alarms),
+    )
+
+
+def _confusion(arms: Sequence[ArmFigures]) -> object:
+    columns = [*(hazard.value for hazard in Hazard), UNDIAGNOSED]
+    lines: Iterable[tuple[str, ...]] = [
+        (f"{arm.arm}: {hazard.value}", *(str(found.get(column, 0)) for column in columns))
+        for arm in arms
+        for hazard, found in arm.confusion.items()
+    ]
+    return table(("injected, by what was diagnosed", *columns), lines)

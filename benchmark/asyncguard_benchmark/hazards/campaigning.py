@@ -1,0 +1,82 @@
+"""Which episodes an experiment on the suite asks for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from asyncguard_benchmark.arms import NONE, RECOVER
+from asyncguard_benchmark.campaign import Cell, Contestant, Grid
+from asyncguard_benchmark.hazards.gatherings import benign, broken_compositions, broken_effects, in_company
+from asyncguard_benchmark.hazards.instances import (
+    Gathering,
+    Instance,
+    Wanted,
+    clean_compositions,
+    shipped_instances,
+)
+from asyncguard_benchmark.hazards.tasks import HazardTask, load_hazard_tasks
+from asyncguard_benchmark.loading import shipped_compositions
+from asyncguard_benchmark.scenario import Composition, Domain, Regime, Suite, Surface
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """An experiment: what befalls which tasks, and who plays them how."""
+
+    wanted: Wanted
+    agents: Sequence[Contestant]
+    players: Sequence[str]
+    arms: Sequence[str]
+    """Without what all arms of the suite begin with."""
+    regimes: Sequence[Regime] = (Regime.SYNC,)
+    surfaces: Sequence[Surface] = (Surface.TEXT,)
+    seeds: Sequence[int] = (0,)
+    clean: bool = True
+    """Whether every task is played clean, too."""
+
+    def compositions(self, seed: int) -> list[Composition]:
+        """What is played with a seed; broken effects are others with every seed."""
+        wanted = self.wanted
+        match wanted.gathering:
+            case Gathering.SINGLE | Gathering.PAIRS:
+                found = self.instances()
+                return [*self._clean(found), *(each.composition for each in found)]
+            case Gathering.COMPANY:
+                return list(in_company(self.instances(), 0))
+            case Gathering.BENIGN:
+                return list(benign(self._tasks(), 0))
+            case Gathering.EFFECTS:
+                return list(broken_effects(self._tasks(), seed))
+            case Gathering.BROKEN:
+                broken = list(broken_compositions(0))
+                whole = {each.id.partition("~")[0] for each in broken}
+                clean = [each for each in shipped_compositions(Suite.LITE) if each.id in whole]
+                return [*(clean if self.clean else ()), *broken]
+
+    def instances(self) -> list[Instance]:
+        """The shipped instances that are asked for; in company those of one fault."""
+        single = self.wanted.gathering is Gathering.COMPANY
+        wanted = replace(self.wanted, gathering=Gathering.SINGLE) if single else self.wanted
+        return wanted.chosen(shipped_instances())
+
+    def cells(self) -> list[Cell]:
+        """The episodes, each once."""
+        return [cell for seed in self.seeds for cell in self._grid(seed).cells()]
+
+    def _grid(self, seed: int) -> Grid:
+        return Grid(
+            compositions=self.compositions(seed),
+            agents=self.agents,
+            players=self.players,
+            arms=[f"{RECOVER}{arm}" for arm in self.arms] or [NONE],
+            regimes=self.regimes,
+            surfaces=self.surfaces,
+            seeds=(seed,),
+        )
+
+    def _clean(self, found: Sequence[Instance]) -> list[Composition]:
+        return clean_compositions(found) if self.clean else []
+
+    def _tasks(self) -> list[HazardTask]:
+        domains = dict.fromkeys(domain for part in self.wanted.parts for domain in part.domains)
+        kept = [each for each in Domain if each in domains and each in (self.wanted.domains or Domain)]
+        return [task for domain in kept for task in load_hazard_tasks(domain)][:: self.wanted.every]

@@ -1,0 +1,92 @@
+"""What is kept of an episode of the suite: the verdict on its task, what struck it, what was diagnosed of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from asyncguard_benchmark.arms import RECOVER
+from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.hazards.faults import Profile
+from asyncguard_benchmark.hazards.instances import Gathering, Part
+from asyncguard_benchmark.hazards.placing import Sign
+from asyncguard_benchmark.hazards.signs import gathering_of, part_of, profile_of, sign_of_episode
+from asyncguard_benchmark.hazards.tasks import HazardTask
+from asyncguard_benchmark.names import PLAIN
+from asyncguard_benchmark.players.again import EARLIER
+from asyncguard_benchmark.scorers.hazards import HazardScore, score_hazards
+
+_DIAGNOSES = "diagnoses"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What is kept of one episode."""
+
+    arm: str
+    """Without what all arms of the suite have in common; that of the player without a runtime is `plain`."""
+    regime: str
+    surface: str
+    config: Mapping[str, Any]
+    score: HazardScore
+    """The verdict on its hazard task; calls, rounds and ticks are those of all attempts."""
+    gold_calls: int
+    part: Part
+    gathering: Gathering | None
+    """None on a clean run of a task alone."""
+    profile: Profile
+    sign: Sign
+    struck: bool
+    """Whether a fault struck."""
+    diagnosed: tuple[str, ...]
+    """Hazards that the runtime diagnosed in the task, in order."""
+    at_fault: str | None
+    """The first one that was diagnosed of a tool on which a fault was put; else the first; None without any."""
+
+
+def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | None:
+    """What is kept of an episode; None if it holds no task of the suite.
+
+    Args:
+        episode: Fresh or saved.
+        tasks: Id -> task.
+
+    Raises:
+        ValueError: it was played on another version of the task.
+    """
+    scores = score_hazards(episode, tasks)
+    if not scores:
+        return None
+    score = _with_earlier(scores[0], episode)
+    composition = episode.composition
+    said = [each for each in episode.settings.get(_DIAGNOSES, ()) if each["task"] == score.task_id]
+    hit = {fault.tool for fault in score.faults}
+    known = [each["hazard"] for each in said if each["tool"] in hit] or [each["hazard"] for each in said]
+    alone = len(composition.sub_tasks) == 1
+    return Observed(
+        arm=PLAIN if episode.player == PLAIN else str(episode.settings.get("arm", "")).removeprefix(RECOVER),
+        regime=episode.run.regime.value,
+        surface=episode.run.surface.value,
+        config=episode.settings.get("config", {}),
+        score=score,
+        gold_calls=len(tasks[score.task_id].sub_task.gold),
+        part=part_of(composition),
+        gathering=gathering_of(composition) if composition.faults or not alone else None,
+        profile=profile_of(composition),
+        sign=sign_of_episode(episode) if alone and composition.faults else Sign.NONE,
+        struck=bool(episode.firings),
+        diagnosed=tuple(each["hazard"] for each in said),
+        at_fault=next(iter(known), None),
+    )
+
+
+def _with_earlier(score: HazardScore, episode: Episode) -> HazardScore:
+    """The verdict with the price of the attempt before, where there was one."""
+    spent = episode.settings.get(EARLIER)
+    if spent is None:
+        return score
+    return replace(
+        score,
+        calls=score.calls + spent["calls"][score.task_id],
+        rounds=score.rounds + spent["rounds"],
+        ticks=score.ticks + spent["ticks"],
+    )
