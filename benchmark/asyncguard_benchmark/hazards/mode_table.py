@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from asyncguard_benchmark.hazards.argument_modes import ArgumentNested, ArgumentRenamed
+from asyncguard_benchmark.hazards.benign_modes import BENIGN_MODES
 from asyncguard_benchmark.hazards.breakdown_modes import (
     ConnectionReset,
     NotSent,
@@ -43,5 +44,5 @@ DEVELOPMENT_MODES: tuple[Mode, ...] = (
 )
 """Modes that those who work on recovery may try it on."""
 
-MODES: Mapping[str, Mode] = {mode.name: mode for mode in (*DEVELOPMENT_MODES, *HELD_OUT_MODES)}
-"""Every mode under its name."""
+MODES: Mapping[str, Mode] = {mode.name: mode for mode in (*DEVELOPMENT_MODES, *HELD_OUT_MODES, *BENIGN_MODES)}
+"""Every mode under its name, benign variation among them."""

@@ -187,6 +187,7 @@ def _play(
         "interventions": stage.watcher.interventions(),
         "involved": stage.watcher.involved(),
         "refused": stage.refuser.made,
+        **stage.watcher.faults(),
     }
     name = agent.get_name()
     return finished(stage.environment, stage.model.heard, run, agent=name, player=player, **settings)
