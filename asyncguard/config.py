@@ -71,9 +71,9 @@ class Limits:
     """Size of one call's arguments as canonical JSON, in bytes."""
     max_output_bytes: int = 64 * 1024
     """Size of a result that is shown to the model, in bytes; the rest is cut off and marked."""
-    max_attempts: int = 3
+    max_attempts: int = 5
     """Attempts of one call, the first included, where its effect class allows another."""
-    max_recoveries: int = 8
+    max_recoveries: int = 12
     """Recovery steps of one call: retries, siblings, sources, probes and contracts together."""
     max_task_retries: int = 50
     """Retries of all calls of one task and run."""

@@ -100,6 +100,10 @@ class ToolSpec:
     """Argument that receives the idempotency key; hidden from the model."""
     token_argument: str | None = None
     """Argument of an external tool that receives the delivery token; hidden from the model."""
+    atomic: bool = False
+    """Whether the effect is one request, so that a refusal of it (HTTP 400, 422 and the like) says that nothing has
+    happened. Without it only ``ToolFault(started=False)`` says so: the refused request may have been the tool's second.
+    """
     destructive: bool = False
     """Whether the effect destroys or spends something; such calls can be held for approval."""
     approval: bool = False

@@ -37,6 +37,7 @@ class Declaration(TypedDict, total=False):
     tasks: Iterable[str]
     key_argument: str
     token_argument: str
+    atomic: bool
     destructive: bool
     approval: bool
     trusted_output: bool

@@ -107,6 +107,8 @@ class Case:
         """Whether the call can be made again: nothing happened, or repeating does no harm."""
         if self.attempted.effect.repeatable or self.probed is Probed.NOT_HAPPENED:
             return True
+        if self.refused and self.attempted.atomic:
+            return True
         return self.seen.symptom is not None and not may_have_started(self.seen.symptom)
 
     @property

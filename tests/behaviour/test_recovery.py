@@ -213,6 +213,12 @@ def refusing(wanted: str) -> ScriptedTool:
     return scripted_tool("quote", answer, args={"item": (str | None, None), "article": (str | None, None)})
 
 
+class HttpRefusal(Exception):
+    """A client error as HTTP libraries raise it."""
+
+    status_code = 422
+
+
 RENAMED = {
     "type": "object",
     "properties": {"article": {"type": "string"}},
@@ -231,6 +237,18 @@ def test_a_refused_call_is_bound_to_the_live_contract(effect: EffectClass, agent
     assert [{k: v for k, v in call.args.items() if v} for call in tool.calls] == [{"item": "nut"}, {"article": "nut"}]
     assert log.actions == ["refresh", "rebind"]
     assert log.hazards == ["specification"]
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_a_refused_effect_is_made_again_only_if_a_refusal_says_that_nothing_happened(
+    atomic: bool, agent_of: AgentOf
+) -> None:
+    """A refusal that does not say whether the effect had begun may be that of the tool's second request."""
+    tool = shop(HttpRefusal(), price(12.5))
+    spec = ToolSpec(name="quote", parameters=ARGUMENTS, contract="describe", atomic=atomic)
+    outcome, _ = ask(agent_of, [tool, contract()], spec, pure("describe"))
+    assert len(tool.calls) == 1 + atomic
+    assert outcome.states("main") == ({"done": 1} if atomic else {"in_doubt": 1})
 
 
 def test_the_contract_is_read_once_a_thread(agent_of: AgentOf) -> None:

@@ -50,6 +50,7 @@ def _spec(tool: Tool, composition: Composition) -> ToolSpec:
         reads=tool.reads,
         writes=tool.writes,
         mode=mode_of(composition),
+        atomic=True,  # a simulated tool refuses before it changes anything
         tasks=frozenset(task.id for task in users),
         trusted_output=True,
         contract=DESCRIBE if DESCRIBE in common else None,
