@@ -1,0 +1,257 @@
+"""One task of ToolBench-X, played by a chat model behind asyncguard, with guards or without, and scored."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, StructuredTool
+
+from asyncguard import AsyncGuardMiddleware, EffectClass, GuardConfig, ToolSpec, build_agent
+from asyncguard_benchmark.adapters.sandbox import Load, Sandbox, SandboxError, SandboxLimits
+from asyncguard_benchmark.adapters.toolbench_desk import Desk
+from asyncguard_benchmark.adapters.toolbench_hazards import Hint
+from asyncguard_benchmark.adapters.toolbench_modules import STRICT, ForeignModule
+from asyncguard_benchmark.adapters.toolbench_rule import Fired, Injector
+from asyncguard_benchmark.adapters.toolbench_x import Instance
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.hazards.common_tools import REPORT, SUBMIT
+
+_PROMPT = (
+    f"Solve the task with the tools you have. As soon as you know the answer, call {SUBMIT} with it: the bare value in "
+    "the form the task asks for, without label, unit or explanation that it does not ask for. If the task cannot be "
+    f"solved, call {REPORT} and say why. Do one of the two, once, and then stop."
+)
+ENVELOPE_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "ok": {"type": "boolean"},
+        "source": {"type": "string"},
+        "provider": {"type": "string"},
+        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+        "error": {"type": ["string", "null"]},
+        "evidence": {"type": "array"},
+        "unsupported_fields": {"type": "array"},
+        "final_value": {"type": ["string", "number", "null"]},
+    },
+    "required": ["ok", "source", "provider", "confidence", "error", "evidence", "unsupported_fields", "final_value"],
+}
+"""What the instructions for the published tools promise of every answer; the fields of the task itself are not told."""
+
+
+class FaultSource(StrEnum):
+    """Where faults come from."""
+
+    NONE = "none"
+    """Nowhere: the clean tools."""
+    OWN = "own"
+    """From inside the published faulty tools."""
+    RULE = "rule"
+    """From outside the clean tools, by the decision rule."""
+
+
+class Front(StrEnum):
+    """Which front end of asyncguard plays."""
+
+    GRAPH = "graph"
+    MIDDLEWARE = "middleware"
+
+
+class CannotPlayError(BenchmarkError):
+    """A task lacks what the chosen faults need."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Playing:
+    """How an episode is played."""
+
+    front: Front = Front.GRAPH
+    arm: str = "all"
+    """Name of the setting, for the record."""
+    config: GuardConfig = field(default_factory=GuardConfig)
+    faults: FaultSource = FaultSource.NONE
+    hints: bool = False
+    """Whether a failing tool says what the hints say; the faults are the same."""
+    declared: bool = True
+    """Whether the tools are declared pure, and their common fields known."""
+    seed: int = 0
+    rounds: int = 12
+    """Most messages of the model: the ten of the paper, one to submit, one to end."""
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of an episode."""
+
+    said: str | None
+    """The submitted answer."""
+    problem: str | None
+    """The reported problem."""
+    proposed: int
+    """Tool calls of the model."""
+    attempts: int
+    """Calls that reached a tool, those of the runtime among them."""
+    turns: int
+    """Messages of the model."""
+    reason: str
+    """Why the run ended, as the runtime says it: ``complete``, or the limit that ended it."""
+    fired: tuple[Fired, ...]
+    """Failpoints that fired; those inside the published modules cannot be seen from here."""
+    sandbox: str | None
+    """Why the worker was ended, None if it was not; such an episode is no fair sample."""
+    seconds: float
+
+
+def play(instance: Instance, model: BaseChatModel, playing: Playing) -> Outcome:
+    """Plays a task; **runs the code of its module**, in a sandbox.
+
+    Raises:
+        CannotPlayError: the download has not what the chosen faults need.
+        SandboxError: the module could not be loaded.
+    """
+    module = _module(instance, playing.faults)
+    desk = Desk()
+    started = time.monotonic()
+    with Sandbox(_load(instance, module, playing), playing.limits) as sandbox:
+        counter = Counter(sandbox=sandbox, instance=instance, playing=playing)
+        tools = [*counter.tools(module), *desk.tools()]
+        agent = _agent(model, tools, _specs(module, desk, playing), playing)
+        result = agent.invoke({"messages": [HumanMessage(instance.task.prompt)]})
+        ended = sandbox.ended
+    spoken = [each for each in result["messages"] if isinstance(each, AIMessage)]
+    return Outcome(
+        said=desk.answer,
+        problem=desk.problem,
+        proposed=sum(len(each.tool_calls) for each in spoken),
+        attempts=len(counter.taken),
+        turns=result["report"]["turns"],
+        reason=result["report"]["reason"],
+        fired=tuple(counter.injector.fired),
+        sandbox=ended,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def cannot_play(instance: Instance, faults: FaultSource) -> str | None:
+    """Why a task cannot be played with these faults, None if it can."""
+    if faults is FaultSource.OWN:
+        return None if instance.faulty else "there is no readable module with faults for it"
+    if instance.clean is None:
+        return "there is no readable module of clean tools for it"
+    return instance.undecided if faults is FaultSource.RULE else None
+
+
+def _module(instance: Instance, faults: FaultSource) -> ForeignModule:
+    module = instance.faulty if faults is FaultSource.OWN else instance.clean
+    why = cannot_play(instance, faults)
+    if module is None or why is not None:
+        raise CannotPlayError(f"{instance.task.key} cannot be played with faults {faults}: {why}")
+    return module
+
+
+def _load(instance: Instance, module: ForeignModule, playing: Playing) -> Load:
+    told = {"USER_PROMPT": instance.task.prompt}
+    if playing.faults is not FaultSource.OWN:
+        return Load(module=module.path, names=instance.task.tools, environment=told)
+    # The strict profile with hints, too: the schedule may not depend on them.
+    faults = {"FAIL_SEED": str(playing.seed), "INJECTION_PROFILE": STRICT, "INJECTION_USER_PROMPT": told["USER_PROMPT"]}
+    return Load(module=module.path, names=instance.task.tools, profile=STRICT, environment={**told, **faults})
+
+
+def _specs(module: ForeignModule, desk: Desk, playing: Playing) -> list[ToolSpec]:
+    if not playing.declared:
+        return []
+    pure = [ToolSpec(name=each.name, effect=EffectClass.PURE, result_schema=ENVELOPE_SCHEMA) for each in module.tools]
+    return [*pure, *desk.specs()]
+
+
+def _agent(
+    model: BaseChatModel, tools: Sequence[BaseTool], specs: Sequence[ToolSpec], playing: Playing
+) -> Runnable[Any, Any]:
+    config = replace(playing.config, limits=replace(playing.config.limits, max_model_turns=playing.rounds))
+    if playing.front is Front.GRAPH:
+        return build_agent(model, tools, config=config, specs=specs, system_prompt=_PROMPT)
+    guard = AsyncGuardMiddleware(config=config, specs=specs, tools=tools)
+    return create_agent(model, list(tools), system_prompt=_PROMPT, middleware=[guard])
+
+
+@dataclass(kw_only=True)
+class Counter:
+    """The counter at which an agent's calls are taken, between it and the sandbox."""
+
+    sandbox: Sandbox
+    instance: Instance
+    playing: Playing
+    taken: list[str] = field(default_factory=list)
+    """Tools that were called, in order of arrival; a list, because calls arrive on several threads."""
+    injector: Injector = field(init=False)
+
+    def __post_init__(self) -> None:
+        outside = self.playing.faults is FaultSource.RULE
+        controls = self.instance.controls if outside else ()
+        self.injector = Injector(seed=self.playing.seed, task=self.instance.task.key, controls=controls)
+
+    def tools(self, module: ForeignModule) -> list[BaseTool]:
+        """The functions of the module as tools."""
+        return [
+            StructuredTool(
+                name=each.name,
+                description=each.description,
+                args_schema=dict(each.parameters),
+                func=self._taking(each.name),
+            )
+            for each in module.tools
+        ]
+
+    def _taking(self, tool: str) -> Callable[..., Any]:
+        def take(**arguments: Any) -> Any:
+            self.taken.append(tool)
+            try:
+                result = self.injector.through(tool, arguments, lambda sent: self.sandbox.call(tool, sent))
+            except SandboxError:
+                raise
+            except Exception as problem:
+                hint = self._hint(tool, str(problem))
+                if hint is None:
+                    raise
+                raise type(problem)(f"{problem}\n{hint}") from problem
+            failed = isinstance(result, dict) and result.get("ok") is False
+            hint = self._hint(tool, str(result.get("error"))) if failed else self._after_drift(tool)
+            if hint is None:
+                return result
+            return {**result, "recovery_hint": hint} if isinstance(result, dict) else f"{result}\n{hint}"
+
+        return take
+
+    def _after_drift(self, tool: str) -> str | None:
+        last = self.injector.fired[-1] if self.injector.fired else None
+        return self._hint(tool, last.failpoint) if last is not None and last.drift and last.tool == tool else None
+
+    def _hint(self, tool: str, text: str) -> str | None:
+        """What the hints say of a failure: of the failpoint that it names, else the first of the tool."""
+        if not self.playing.hints:
+            return None
+        mine: list[Hint] = [each for each in self.instance.hints if each.tool == tool]
+        named = [each for each in mine if each.failpoint in text]
+        return next((f"Hint: {each.text}" for each in (*named, *mine)), None)
+
+
+def settings_of(playing: Playing) -> dict[str, Any]:
+    """Everything that decides how an episode is played, as plain JSON."""
+    return {
+        "front": playing.front.value,
+        "arm": playing.arm,
+        "config": playing.config.to_json(),
+        "faults": playing.faults.value,
+        "hints": playing.hints,
+        "declared": playing.declared,
+        "seed": playing.seed,
+        "rounds": playing.rounds,
+        "sandbox": asdict(playing.limits),
+    }

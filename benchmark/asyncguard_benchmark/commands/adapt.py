@@ -1,0 +1,245 @@
+"""``bench adapt``: says what a download of another benchmark holds, and plays it."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asyncguard_benchmark.adapters.sandbox import SandboxError
+from asyncguard_benchmark.adapters.toolbench_check import checked
+from asyncguard_benchmark.adapters.toolbench_play import FaultSource, Front, Outcome, Playing, cannot_play, play
+from asyncguard_benchmark.adapters.toolbench_scoring import KEY, name_of, row_of, summary
+from asyncguard_benchmark.adapters.toolbench_x import Download, Instance, Layout, read_download
+from asyncguard_benchmark.arms import Arm, arm_of
+from asyncguard_benchmark.commands.adapt_options import limits_of
+from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
+from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
+from asyncguard_benchmark.errors import BenchmarkError, DataError
+from asyncguard_benchmark.models.metered import InfrastructureError, MeteredModel, Record
+from asyncguard_benchmark.models.playing import MOST_FAILURES, Asking, ModelUnreachableError
+from asyncguard_benchmark.models.spec import ModelError, ModelSpec
+
+_SHOWN = 20
+"""Problems that are listed one by one."""
+
+
+class ForeignCodeRefused(BenchmarkError):
+    """Playing would run Python code of the download, and nobody has allowed it."""
+
+
+class BrokenDownloadError(BenchmarkError):
+    """Parts of the download cannot be read."""
+
+
+class NothingToPlayError(BenchmarkError):
+    """No task that was asked for can be played."""
+
+
+def execute(options: Namespace) -> int:
+    """Runs the command."""
+    check_model_options(options)
+    download = read_download(Layout.of(options.folder, options.manifest))
+    if options.check:
+        return _check(options, download)
+    model = _model(options)
+    _allowed(options, download)
+    episodes = _episodes(options, _chosen(options, download))
+    rows = read_rows(options.out)
+    asking = asking_of(options, sum(row["usage"].get("dollars") or 0.0 for row in rows))
+    known = {tuple(row[name] for name in KEY) for row in rows}
+    missing = [each for each in episodes if name_of(each.instance, model.label, each.playing) not in known]
+    failed = _played(options, _Cast(model=model, asking=asking), missing, rows)
+    _say(options, rows, failed)
+    return 1 if failed else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Episode:
+    instance: Instance
+    playing: Playing
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cast:
+    """Who plays, and what it may cost."""
+
+    model: ModelSpec
+    asking: Asking
+
+    def play(self, episode: _Episode) -> tuple[Outcome, Mapping[str, Any]]:
+        record = Record()
+        metered = MeteredModel(
+            name=self.model.label,
+            inner=self.model.client(),
+            quota=self.asking.quota,
+            budget=self.asking.budget,
+            record=record,
+        )
+        outcome = play(episode.instance, metered, episode.playing)
+        return outcome, record.to_json(self.asking.budget.cost(record.usage))
+
+
+def _check(options: Namespace, download: Download) -> int:
+    found = checked(download)
+    if options.json:
+        print_json(found)
+    else:
+        out = console()
+        lines = [(name, str(value)) for name, value in found["counts"].items()]
+        out.print(table(("what", "found"), lines, title=str(options.folder)))
+        for group in ("hazards", "workflows", "missing"):
+            told = ", ".join(f"{name} {value}" for name, value in found[group].items()) or "none"
+            out.print(f"{group}: {told}")
+        for problem in found["problems"][:_SHOWN]:
+            out.print(f"problem: {problem}", markup=False)
+        if len(found["problems"]) > _SHOWN:
+            out.print(f"... and {len(found['problems']) - _SHOWN} more; --json lists all")
+    return 1 if found["problems"] else 0
+
+
+def _model(options: Namespace) -> ModelSpec:
+    if options.dry_run:
+        raise ModelError("--dry-run: what ToolBench-X would cost is not known before it is played; use --max-cost")
+    model = model_of(options)
+    if model is None:
+        raise ModelError("name a model with --model provider:name, or say --check to read the download only")
+    return model
+
+
+def _allowed(options: Namespace, download: Download) -> None:
+    if not options.run_foreign_code:
+        raise ForeignCodeRefused(
+            f"the tools in {options.folder} are Python code of somebody else, and playing runs it. Look at it, and say "
+            "--run-foreign-code to run it in a bounded process without network (a guard-rail, no security boundary), "
+            "best in a container; --check reads everything and runs nothing"
+        )
+    if download.problems and not options.partial:
+        told = "\n  ".join(map(str, download.problems[:_SHOWN]))
+        raise BrokenDownloadError(
+            f"{len(download.problems)} parts of {options.folder} are broken:\n  {told}\n"
+            "--check lists all; --partial plays the tasks that they do not touch"
+        )
+
+
+def _chosen(options: Namespace, download: Download) -> list[Instance]:
+    wanted = [each for each in download.instances if each.task.key.startswith(options.tasks)]
+    reasons = {each.task.key: cannot_play(each, FaultSource(options.faults)) for each in wanted}
+    playable = [each for each in wanted if reasons[each.task.key] is None]
+    left = [f"{key}: {why}" for key, why in reasons.items() if why is not None]
+    if left:
+        notice(f"{len(left)} tasks cannot be played with faults {options.faults}, the first is {left[0]}")
+    if not playable:
+        raise NothingToPlayError(
+            f"none of {len(download.instances)} tasks in {options.folder} begins with {', '.join(options.tasks)!r} and "
+            f"can be played with faults {options.faults}; --check says what there is"
+        )
+    return playable
+
+
+def _episodes(options: Namespace, instances: Sequence[Instance]) -> list[_Episode]:
+    arms = {name: _config_arm(name) for name in options.arms}
+    settings = [
+        Playing(
+            front=Front(front),
+            arm=name,
+            config=arm.config,
+            faults=FaultSource(options.faults),
+            hints=options.hints,
+            declared=not options.undeclared,
+            seed=options.seed,
+            rounds=options.max_rounds,
+            limits=limits_of(options),
+        )
+        for front in options.players
+        for name, arm in arms.items()
+    ]
+    return [_Episode(instance=instance, playing=playing) for instance in instances for playing in settings]
+
+
+def _config_arm(name: str) -> Arm:
+    arm = arm_of(name)
+    if arm.sham or not arm.wording or arm.drops is not None:
+        raise BenchmarkError(f"the arm {name} is more than switches of the runtime; it is not played here")
+    return arm
+
+
+def _played(options: Namespace, cast: _Cast, missing: Sequence[_Episode], rows: list[dict[str, Any]]) -> int:
+    """Plays and saves; what the infrastructure ended is told, counted, and played by the next run of the command."""
+    failures, row_of_failures = 0, 0
+    for episode, outcome in with_progress(_outcomes(cast, missing), len(missing)):
+        if isinstance(outcome, Exception):
+            notice(f"{episode.instance.task.key} ended by the infrastructure: {outcome}")
+            failures, row_of_failures = failures + 1, row_of_failures + 1
+            if row_of_failures >= MOST_FAILURES:
+                raise ModelUnreachableError(f"{row_of_failures} episodes in a row failed, the last with {outcome}")
+            continue
+        row_of_failures = 0
+        row = row_of(episode.instance, cast.model.label, episode.playing, outcome[0], outcome[1])
+        with options.out.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        rows.append(row)
+    return failures
+
+
+def _outcomes(
+    cast: _Cast, episodes: Sequence[_Episode]
+) -> Iterator[tuple[_Episode, tuple[Outcome, Mapping[str, Any]] | Exception]]:
+    for episode in episodes:
+        try:
+            yield episode, cast.play(episode)
+        except (InfrastructureError, SandboxError) as problem:
+            yield episode, problem
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of results, none if there is no file.
+
+    Raises:
+        DataError: a line is no row.
+    """
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
+        try:
+            row = json.loads(line)
+        except ValueError as problem:
+            raise DataError(f"{path}, line {number}", f"{problem}; expected a JSON object") from problem
+        lacking = [name for name in (*KEY, "usage", "ending") if name not in row]
+        if lacking:
+            raise DataError(f"{path}, line {number}", f"expected a row with {', '.join(lacking)}")
+        rows.append(row)
+    return rows
+
+
+def _say(options: Namespace, rows: Sequence[Mapping[str, Any]], failed: int) -> None:
+    figures = summary(rows)
+    if options.json:
+        print_json({"file": str(options.out), "failed": failed, "conditions": figures})
+        return
+    heads = (
+        "model",
+        "front",
+        "arm",
+        "faults",
+        "hints",
+        "episodes",
+        "success",
+        "exact",
+        "wrong",
+        "honest",
+        "unfinished",
+    )
+    lines = [
+        (
+            *(str(each[name]) for name in heads[:6]),
+            *("-" if each[name] is None else f"{each[name]:.1%}" for name in ("success_rate", "exact_rate")),
+            *(str(each[name]) for name in ("wrong_answer", "honest_failure", "unfinished")),
+        )
+        for each in figures
+    ]
+    out = console()
+    out.print(table(heads, lines, title=str(options.out)))
+    left = sum(each["left_out"] for each in figures)
+    if left or failed:
+        out.print(f"{left} episodes are left out because the sandbox was ended; {failed} the infrastructure ended")
