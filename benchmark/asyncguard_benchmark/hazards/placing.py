@@ -149,10 +149,13 @@ def witness_of(task: HazardTask, composition: Composition) -> Plan | None:
 
 
 def sign_of(composition: Composition) -> Sign:
-    """How the faults of a composition of one task show themselves."""
-    task = composition.sub_tasks[0]
+    """How the faults of a composition of one task show themselves, where they strike.
+
+    What goes wrong elsewhere because of them is no sign: it leads to another tool.
+    """
+    task, hit = composition.sub_tasks[0], {fault.tool for fault in composition.faults}
     tools, records = tools_of(task), walked(composition)
-    signs = [_sign(tools[record.tool], record, failed=failed) for record, failed in records]
+    signs = [_sign(tools[record.tool], record, failed=failed) for record, failed in records if record.tool in hit]
     signs += [Sign.SOURCE for _ in _disagreements(tools, [record for record, failed in records if not failed])]
     order = list(Sign)
     return min(signs, key=order.index, default=Sign.NONE)
