@@ -30,6 +30,10 @@ TRANSIENT_CLASSES = frozenset(
 )
 """Exception classes, with their modules, which say that the way to the tool failed and not the tool."""
 
+BARE_OS_ERROR = "builtins.OSError"
+"""Raised as itself, it is what is left of input and output going wrong; what will stay wrong has a class of its own
+(no such file, no permission)."""
+
 REFUSAL_STATUSES = frozenset({400, 405, 406, 410, 411, 413, 414, 415, 417, 422, 428, 431})
 """HTTP statuses which say that the request as it stands is wrong (RFC 9110, RFC 6585). 404 is none of them: it speaks
 of what was asked for, and 409 of the state that it is in."""
@@ -96,7 +100,7 @@ def is_transient(symptom: Symptom) -> bool:
         return True
     if symptom.status is not None:
         return symptom.status in TRANSIENT_STATUSES
-    return not TRANSIENT_CLASSES.isdisjoint(symptom.mro)
+    return not TRANSIENT_CLASSES.isdisjoint(symptom.mro) or symptom.mro[:1] == (BARE_OS_ERROR,)
 
 
 def may_have_started(symptom: Symptom) -> bool:

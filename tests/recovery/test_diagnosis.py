@@ -153,6 +153,8 @@ def test_a_tool_that_answers_with_an_error(text: str, expected: bool) -> None:
         (_raised(lambda: _raise(TimeoutError())), True),
         (_raised(lambda: _raise(httpx.ReadTimeout("slow"))), True),
         (_raised(lambda: _raise(FileNotFoundError())), False),
+        (_raised(lambda: _raise(PermissionError())), False),
+        (_raised(lambda: _raise(OSError(5, "Input/output error"))), True),
         (_failed(), False),
     ],
 )
