@@ -1,10 +1,11 @@
-"""A simulated chat model for the travel desk: it runs offline and is deterministic. It is not a language model.
+"""A simulated chat model for the desks of this folder: it runs offline and is deterministic. It is no language model.
 
 It plans by rules, from nothing but what a model is sent: the messages and the tools. As eager models do, it does not
 wait for a result that is still to come; it goes on with a likely value, and believes it afterwards. An answer that
-tells it not to guess makes it wait for the real one.
+tells it not to guess makes it wait for the real one. An answer that lacks what it looks for is reported as it stands.
 
-It understands sentences such as these, one a task::
+What it can do is a list of skills. By default those of a travel agent: it understands sentences such as these, one a
+task::
 
     Book the cheapest flight to Lisbon on 2026-05-04 for Ada
     Find the price of a flight to Oslo on 2026-05-04
@@ -34,6 +35,7 @@ Facts = Mapping[str, Any]
 _LINE = re.compile(r"^(?:\[(?P<task>[^\]]+)\] )?(?P<goal>.+)$", re.MULTILINE)
 _NEWS = re.compile(r"<(?P<tag>result-\w+)(?P<head>(?: \w+=\"[^\"]*\")*)>\n(?P<body>.*?)\n</(?P=tag)>", re.DOTALL)
 _ATTRIBUTE = re.compile(r"(\w+)=\"([^\"]*)\"")
+_MARK = "\n[asyncguard: "
 _ASK_AGAIN = re.compile(r"\bcall (?:it )?again\b", re.IGNORECASE)
 
 
@@ -82,7 +84,7 @@ _BOOK = Step(tool="book_flight", needs=("offer", "date", "traveller"), expects=l
 _CANCEL = Step(tool="cancel_booking", needs=("booking",))
 _VISA = Step(tool="request_visa", needs=("country", "traveller"), expects=lambda _: {"visa": "to be issued"})
 
-_SKILLS = (
+TRAVEL = (
     Skill(
         pattern=re.compile(r"book .*flight to (?P<destination>.+?) on (?P<date>[\d-]+) for (?P<traveller>\w+)", re.I),
         steps=(_SEARCH, _QUOTE, _BOOK),
@@ -129,16 +131,20 @@ class Attempt:
     standing: Standing = Standing.OPEN
     answer: Any = None
     """The result, or the text of a failure."""
+    note: str = ""
+    """What the runtime says about the result."""
 
     def end(self, text: str, *, failed: bool) -> None:
         """Take an answer; a text that is neither an error nor data is a promise of a later answer."""
         if failed:
             self.standing, self.answer = Standing.FAILED, text
             return
+        said, _, note = text.partition(_MARK)
         try:
-            self.answer = json.loads(text)
+            self.answer = json.loads(said)
         except ValueError:
             return
+        self.note = note.removesuffix("]")
         self.standing = Standing.ANSWERED
 
 
@@ -157,6 +163,7 @@ class Conversation:
     """The messages, read from the first to the last."""
 
     first_task: str
+    skills: Sequence[Skill]
     goals: dict[str, Goal] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
 
@@ -196,7 +203,7 @@ class Conversation:
 
     def _wishes(self, text: str) -> None:
         for line in _LINE.finditer(text):
-            for skill in _SKILLS:
+            for skill in self.skills:
                 if found := skill.pattern.search(line["goal"]):
                     task = line["task"] or self.first_task
                     self.goals[task] = Goal(task=task, skill=skill, facts=found.groupdict())
@@ -225,35 +232,47 @@ def plan(goal: Goal) -> Plan:
         made = [attempt for attempt in goal.attempts if attempt.tool == step.tool]
         last = made[-1] if made else None
         if last is not None and last.standing is Standing.ANSWERED:
-            facts |= step.learns(last.answer)
+            try:
+                facts |= step.learns(last.answer)
+            except (KeyError, TypeError):
+                return Plan(report=f"I do not understand the answer of {step.tool}: {last.answer}")
         elif last is not None and last.standing is Standing.OPEN:
             facts |= step.expects(facts)  # running ahead: what is likely is taken for a fact
             guessed = True
+        elif not facts.keys() >= set(step.needs):
+            return Plan()  # it has no idea what to expect
         else:
             arguments = {name: facts[name] for name in step.needs}
-            return _next(step.tool, arguments, last, guessed=guessed)
-    return Plan(report=goal.skill.answer.format(**facts))
+            done = [each.tool for each in goal.attempts if each.standing is Standing.ANSWERED]
+            return _next(step.tool, arguments, last, guessed=guessed, done=done)
+    notes = [f"(Of {attempt.tool}: {attempt.note}.)" for attempt in goal.attempts if attempt.note]
+    return Plan(report=" ".join([goal.skill.answer.format(**facts), *notes]))
 
 
-def _next(tool: str, arguments: dict[str, Any], last: Attempt | None, *, guessed: bool) -> Plan:
+def _next(tool: str, arguments: dict[str, Any], last: Attempt | None, *, guessed: bool, done: Sequence[str]) -> Plan:
     if last is None:
         return Plan(call=(tool, arguments))
     if guessed:
         return Plan()  # it was told not to guess
     if last.arguments == arguments and not _ASK_AGAIN.search(str(last.answer)):
-        return Plan(report=f"{tool} failed: {last.answer}")
+        before = f"\nDone before that: {', '.join(done)}." if done else ""
+        return Plan(report=f"{tool} failed: {last.answer}{before}")
     return Plan(call=(tool, arguments))
 
 
-def decide(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> AIMessage:
+def decide(
+    messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], skills: Sequence[Skill], greeting: str
+) -> AIMessage:
     """The next message: the next call of every goal, or a report.
 
     Args:
         messages: The conversation.
         tools: Schemas of the tools, in OpenAI's form.
+        skills: What can be done.
+        greeting: What is said where there is no goal.
     """
     tasks = _tasks_in(tools)
-    conversation = Conversation(first_task=tasks[0] if tasks else "")
+    conversation = Conversation(first_task=tasks[0] if tasks else "", skills=skills)
     for message in messages:
         conversation.read(message)
     plans = {task: plan(goal) for task, goal in conversation.goals.items()}
@@ -266,7 +285,7 @@ def decide(messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) 
     if calls:
         return AIMessage(content="", tool_calls=calls)
     lines = [f"[{task}] {made.report}" if tasks else made.report for task, made in plans.items() if made.report]
-    return AIMessage(content="\n".join(lines) or ("I wait for the results." if plans else _HELP))
+    return AIMessage(content="\n".join(lines) or ("I wait for the results." if plans else greeting))
 
 
 def _tasks_in(tools: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -290,17 +309,24 @@ class SimulatedModel(BaseChatModel):
 
     latency: float = 0.05
     """Seconds until it answers."""
+    skills: tuple[Skill, ...] = TRAVEL
+    """What it can do."""
+    greeting: str = _HELP
+    """What it says where it cannot do what it is told."""
 
     @property
     def _llm_type(self) -> str:
-        return "simulated-travel-agent"
+        return "simulated-agent"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
         """Bind the tools' schemas; that is all the model knows of them."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
+    def _decide(self, messages: Sequence[BaseMessage], bound: Mapping[str, Any]) -> AIMessage:
+        return decide(messages, bound.get("tools", []), self.skills, self.greeting)
+
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=decide(messages, kwargs.get("tools", [])))])
+        return ChatResult(generations=[ChatGeneration(message=self._decide(messages, kwargs))])
 
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         await asyncio.sleep(self.latency)
@@ -310,7 +336,7 @@ class SimulatedModel(BaseChatModel):
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         await asyncio.sleep(self.latency)
-        for chunk in _chunks(decide(messages, kwargs.get("tools", []))):
+        for chunk in _chunks(self._decide(messages, kwargs)):
             yield ChatGenerationChunk(message=chunk)
 
 

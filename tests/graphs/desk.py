@@ -1,4 +1,4 @@
-"""Loading the travel desk as LangGraph's server does, and starting that server."""
+"""Loading the desks as LangGraph's server does, and starting that server."""
 
 import contextlib
 import importlib.util
@@ -26,8 +26,17 @@ DESK = ROOT / "graphs" / "travel_desk.py"
 
 
 def load_desk() -> ModuleType:
-    """A fresh module with fresh agents, made from the environment of now."""
-    spec = importlib.util.spec_from_file_location("travel_desk_under_test", DESK)
+    """A fresh travel desk with fresh agents, made from the environment of now."""
+    return load_graphs(DESK)
+
+
+def load_graphs(place: Path) -> ModuleType:
+    """A fresh module of a file of graphs.
+
+    Args:
+        place: The file.
+    """
+    spec = importlib.util.spec_from_file_location(f"{place.stem}_under_test", place)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""Both agents under LangGraph's development server, driven by its own client.
+"""The agents under LangGraph's development server, driven by its own client.
 
 The server's detector of blocking calls is on: an agent that blocked the loop would end its run with an error.
 """
@@ -17,10 +17,10 @@ from tests.graphs.talking import SECONDS, book, eventually, new_thread, states, 
 pytestmark = pytest.mark.server
 
 
-async def test_both_agents_are_served(client: LangGraphClient) -> None:
+async def test_all_agents_are_served(client: LangGraphClient) -> None:
     """The server makes one assistant of each graph and can describe it."""
     assistants = await client.assistants.search()
-    assert {assistant["graph_id"] for assistant in assistants} == {"guarded_agent", "unguarded_agent"}
+    assert {each["graph_id"] for each in assistants} == {"guarded_agent", "unguarded_agent", "incident_desk"}
     for assistant in assistants:
         drawn = await client.assistants.get_graph(assistant["assistant_id"])
         assert {"model", "execute", "retry", "approve"} <= {node["id"] for node in drawn["nodes"]}

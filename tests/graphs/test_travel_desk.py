@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard.testing import VirtualRun, run_virtual
-from tests.graphs.desk import DESK, ROOT, check_next_request, effects_in, load_desk
+from tests.graphs.desk import DESK, ROOT, check_next_request, effects_in, load_desk, load_graphs
 
 GOALS = [
     "Book the cheapest flight to Lisbon on 2026-05-04 for Ada",
@@ -43,11 +43,10 @@ def _run(agent: str, goals: list[str]) -> VirtualRun[dict[str, Any]]:
 def test_langgraph_json_names_graphs_that_exist() -> None:
     """Each graph of the configuration is an agent of its name."""
     named = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
-    assert set(named) == {"guarded_agent", "unguarded_agent"}
+    assert set(named) == {"guarded_agent", "unguarded_agent", "incident_desk"}
     for name, place in named.items():
         path, variable = place.split(":")
-        assert (ROOT / path).resolve() == DESK
-        graph = getattr(load_desk(), variable)
+        graph = getattr(load_graphs((ROOT / path).resolve()), variable)
         assert isinstance(graph, CompiledStateGraph)
         assert graph.get_name() == name
 
