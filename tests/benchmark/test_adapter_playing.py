@@ -111,6 +111,20 @@ def test_the_rule_tells_what_fired_and_the_modules_own_faults_follow_the_seed() 
     assert inside.fired == ()
 
 
+def test_a_module_without_profiles_gets_the_published_default(tmp_path: Path) -> None:
+    """Before it is loaded, and the result says so."""
+    own, _ = played(replace(ALL, faults=FaultSource.OWN))
+    outside, _ = played(replace(ALL, faults=FaultSource.RULE))
+    assert (own.profiled, outside.profiled) == (True, None)
+    copy = Path(shutil.copytree(SAMPLE, tmp_path / "download"))
+    (path,) = copy.glob("tools_exception/sequential/*/*/*/task_1.py")
+    text = path.read_text().replace("set_injection_config", "other_name")
+    path.write_text(text.replace("return payload\n", "raise RuntimeError(str(_CONFIG['before_external_call']))\n"))
+    outcome = play(instance("sequential", copy), ScriptedChatModel(naive), replace(NONE, faults=FaultSource.OWN))
+    assert outcome.profiled is False
+    assert "'probability': 0.5, 'max_times': 1, 'exception_type': 'TimeoutError'" in str(outcome.problem)
+
+
 def test_a_hint_comes_with_a_failure_and_changes_no_fault() -> None:
     """The same firings with hints and without; a clean run shows none."""
     with_hint, model = played(replace(NONE, faults=FaultSource.RULE, hints=True))
@@ -229,6 +243,24 @@ def test_the_command_plays_saves_and_goes_on(
     assert [each["success_rate"] for each in first["conditions"]] == [0.0, 1.0]
 
 
+def test_what_the_infrastructure_ends_is_told_and_not_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that cannot be asked, a module that cannot be loaded: exit code 1, and the next run plays them."""
+    monkeypatch.setattr(ModelSpec, "client", lambda _: ScriptedChatModel([OSError("no route")]))
+    copy = Path(shutil.copytree(SAMPLE, tmp_path / "download"))
+    module = copy / "tools/parallel/Office_Supplies/Room_labels/task_1.py"
+    module.write_text("import a_module_that_nobody_has\n" + module.read_text())
+    out = tmp_path / "rows.jsonl"
+    command = ["adapt", "toolbench-x", str(copy), "--run-foreign-code", "--model", "openai:x", "--arms", "none"]
+    assert main([*command, "--out", str(out), "--json"]) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"file": str(out), "failed": 2, "conditions": []}
+    assert "OSError: no route" in printed.err
+    assert "No module named 'a_module_that_nobody_has'" in printed.err
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -259,3 +291,9 @@ def test_a_broken_download_is_played_only_if_asked_for(tmp_path: Path, capsys: p
     assert "1 parts of" in capsys.readouterr().err
     assert main([*command, "--partial"]) == 1
     assert "line 1: expected a row with" in capsys.readouterr().err
+    out.write_text("3\n")
+    assert main([*command, "--partial"]) == 1
+    assert "line 1: expected a row with" in capsys.readouterr().err
+    out.write_text('{"task"')
+    assert main([*command, "--partial"]) == 1
+    assert "Take the line away" in capsys.readouterr().err

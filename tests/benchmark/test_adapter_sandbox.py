@@ -13,7 +13,7 @@ import pytest
 from asyncguard_benchmark.adapters.sandbox import ForeignError, Load, Sandbox, SandboxError, SandboxLimits
 
 MODULE = """
-import os, sys, socket, subprocess, time, ctypes, threading
+import os, sys, socket, subprocess, tempfile, time, ctypes, threading
 from pathlib import Path
 print("loading " * 1000)
 calls = 0
@@ -48,6 +48,16 @@ def kill(): os.kill(os.getppid(), 15)
 def native(): return ctypes.CDLL(None).getpid()
 def read(path): return len(Path(path).read_text())
 def write(path): return Path(path).write_text("x")
+def disturb():
+    for pipe in range(3, 12):
+        try: os.write(pipe, b"noise\\n")
+        except OSError: pass
+def remove(path): os.remove(path)
+def rename(path): os.rename("note", path)
+def temporary():
+    with tempfile.NamedTemporaryFile("w") as file, tempfile.TemporaryDirectory() as folder:
+        Path(folder, "x").write_text("x")
+        return [Path(file.name).exists(), len(os.listdir(folder))]
 def listing(): return [sorted(os.environ), os.getcwd(), "asyncguard" in sys.modules]
 def threaded():
     done = []
@@ -102,6 +112,8 @@ def test_calls_answer_and_keep_the_state_of_the_module(shared: Sandbox) -> None:
         ("read", {"path": __file__}, PermissionError, "refused: reading"),
         ("read", {"path": "/etc/passwd"}, PermissionError, "refused: reading"),
         ("write", {"path": "../x"}, PermissionError, "refused: writing"),
+        ("remove", {"path": __file__}, PermissionError, "refused: changing files"),
+        ("rename", {"path": "/tmp/elsewhere"}, PermissionError, "refused: changing files"),
     ],
 )
 def test_what_goes_wrong_is_raised_and_the_worker_goes_on(
@@ -121,6 +133,9 @@ def test_harmless_things_work(shared: Sandbox) -> None:
     assert shared.call("threaded", {}) == [1]
     assert shared.call("write", {"path": "note"}) == 1
     assert shared.call("read", {"path": "note"}) == 1
+    assert shared.call("temporary", {}) == [True, 1]
+    assert shared.call("rename", {"path": "note2"}) is None
+    assert shared.call("remove", {"path": "note2"}) is None
     names, folder, ours = shared.call("listing", {})
     assert set(names) - {"LC_CTYPE"} == {"HOME", "LANG", "PATH", "TMPDIR", "USER_PROMPT"}
     assert "asyncguard-sandbox-" in folder
@@ -148,6 +163,16 @@ def test_a_worker_that_ends_itself_is_told(module: Path) -> None:
         pytest.raises(SandboxError, match="ended during die, with code 7"),
     ):
         sandbox.call("die", {})
+
+
+def test_a_tool_that_writes_into_the_pipe_ends_its_worker(module: Path) -> None:
+    """What comes through it is believed no more."""
+    with (
+        Sandbox(Load(module=module, names=NAMES), QUICK) as sandbox,
+        pytest.raises(SandboxError, match="disturb disturbed the pipe"),
+    ):
+        sandbox.call("disturb", {})
+    assert "disturbed" in str(sandbox.ended)
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,8 @@ class Sandbox:
         self._process: subprocess.Popen[bytes] | None = None
         self.ended: str | None = None
         """Why the worker is gone, None while it runs."""
+        self.profiled = False
+        """Whether the module took the profile that it was given."""
 
     def __enter__(self) -> Self:
         """Starts the worker and loads the module.
@@ -114,6 +116,7 @@ class Sandbox:
             answer = self._receive(self._limits.start_seconds, "loading the module")
             if "ready" not in answer:
                 raise self._gone(f"loading {self._load.module} failed with {answer['error']}: {answer['message']}")
+            self.profiled = bool(answer["profiled"])
         except BaseException:
             self.close()
             raise

@@ -30,10 +30,20 @@ _REFUSED = (
         "pty.",
         "subprocess.",
     ),
-    *("os.kill", "os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"),
-    *("shutil.", "signal.", "sys.unraisablehook", "resource.setrlimit", "resource.prlimit"),
+    *(
+        "os.kill",
+        "os.link",
+        "os.symlink",
+        "os.chown",
+        "os.setxattr",
+        "signal.",
+        "resource.setrlimit",
+        "resource.prlimit",
+    ),
 )
-"""Beginnings of what Python reports before it does it: network, processes, files that go or change their name."""
+"""Beginnings of what Python reports before it does it: network, processes, second names of files, other limits."""
+_CHANGING = frozenset({"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.truncate", "os.chmod"})
+"""What may be done to files of the temporary folder."""
 _READABLE = ("/usr/share/zoneinfo", "/etc/localtime", "/dev/null", "/dev/urandom", "/etc/mime.types")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -48,11 +58,11 @@ def main() -> None:
     _guard(settings["module"])
     most = settings["answer_bytes"]
     try:
-        functions = _functions(settings)
+        functions, profiled = _functions(settings)
     except BaseException as problem:  # noqa: BLE001 - foreign code may raise anything, SystemExit included
         _say(answers, _error(problem), most)
         return
-    _say(answers, {"ready": sorted(functions)}, most)
+    _say(answers, {"ready": sorted(functions), "profiled": profiled}, most)
     while True:
         request = json.loads(inbox.get())
         try:
@@ -101,6 +111,8 @@ def _guard(module: str) -> None:
         elif event == "ctypes.dlsym":
             if not str(arguments[1]).lstrip("_").startswith("Py"):
                 raise PermissionError(f"refused: {event}")
+        elif event in _CHANGING:
+            _check_change(event, arguments, home)
         elif event.startswith(_REFUSED):
             raise PermissionError(f"refused: {event}")
 
@@ -118,27 +130,39 @@ def _check_file(arguments: tuple[Any, ...], readable: tuple[str, ...], home: str
         raise PermissionError(f"refused: {'writing' if writes else 'reading'} outside the temporary folder")
 
 
-def _functions(settings: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+def _check_change(event: str, arguments: tuple[Any, ...], home: str) -> None:
+    folder = arguments[-1] if event in ("os.mkdir", "os.remove", "os.rmdir") else -1
+    if event == "os.rename" and arguments[2:] != (-1, -1):
+        raise PermissionError("refused: renaming by folder")
+    # Names may be relative to an open folder, as those are that `shutil.rmtree` takes away.
+    base = Path(f"/proc/self/fd/{folder}").readlink() if folder >= 0 else Path()
+    names = [each for each in arguments if isinstance(each, str | bytes | os.PathLike)]
+    places = [os.path.realpath(base / os.fsdecode(each)) for each in names]
+    if not places or not all(each.startswith(home + os.sep) for each in places):
+        raise PermissionError("refused: changing files outside the temporary folder")
+
+
+def _functions(settings: dict[str, Any]) -> tuple[dict[str, Callable[..., Any]], bool]:
     spec = importlib.util.spec_from_file_location("foreign_tools", settings["module"])
     if spec is None or spec.loader is None:
         raise ImportError(f"{settings['module']} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    if settings["profile"]:
-        _activate(module, settings["profile"])
-    return {name: getattr(module, name) for name in settings["names"]}
+    profiled = bool(settings["profile"]) and _activate(module, settings["profile"])
+    return {name: getattr(module, name) for name in settings["names"]}, profiled
 
 
-def _activate(module: Any, profile: str) -> None:
+def _activate(module: Any, profile: str) -> bool:
     """Chooses a profile as the published runner does, for modules that offer it; others read the environment."""
     configure = getattr(module, "set_injection_config", None)
     profiles = {name: getattr(module, name, None) for name in _PROFILES}
     if not callable(configure) or not all(isinstance(each, dict) for each in profiles.values()):
-        return
+        return False
     config = {"profile": profile, "profile_name": profile, "profiles": profiles}
     os.environ["INJECTION_CONFIG_JSON"] = json.dumps(config)
     configure(config)
+    return True
 
 
 def _error(problem: BaseException) -> dict[str, Any]:

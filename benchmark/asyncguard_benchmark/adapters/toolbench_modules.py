@@ -12,6 +12,16 @@ from asyncguard_benchmark.errors import DataError
 STRICT = "strict_no_hint_profile"
 GUIDED = "guided_with_hint_profile"
 HINTS = "EXCEPTION_HINTS"
+DEFAULT_INJECTION: Mapping[str, Any] = {
+    name: {"enabled": True, "probability": share, "max_times": 1, "exception_type": exception, "drift_mode": drift}
+    for name, share, exception, drift in (
+        ("before_tool_logic", 1.0, "RuntimeError", None),
+        ("before_external_call", 0.5, "TimeoutError", None),
+        ("after_external_call_before_parse", 0.3, "ValueError", "shape_drift"),
+        ("before_return", 0.25, "RuntimeError", "rename_fields"),
+    )
+}
+"""What the published runner tells a module that has no profiles, or no function to choose one."""
 _CONSTANTS = frozenset({STRICT, GUIDED, HINTS})
 
 

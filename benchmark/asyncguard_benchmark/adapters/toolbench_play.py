@@ -1,7 +1,8 @@
 """One task of ToolBench-X, played by a chat model behind asyncguard, with guards or without, and scored."""
 
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -10,14 +11,14 @@ from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 
 from asyncguard import AsyncGuardMiddleware, EffectClass, GuardConfig, ToolSpec, build_agent
-from asyncguard_benchmark.adapters.sandbox import Load, Sandbox, SandboxError, SandboxLimits
+from asyncguard_benchmark.adapters.sandbox import Load, Sandbox, SandboxLimits
+from asyncguard_benchmark.adapters.toolbench_counter import Counter
 from asyncguard_benchmark.adapters.toolbench_desk import Desk
-from asyncguard_benchmark.adapters.toolbench_hazards import Hint
-from asyncguard_benchmark.adapters.toolbench_modules import STRICT, ForeignModule
-from asyncguard_benchmark.adapters.toolbench_rule import Fired, Injector
+from asyncguard_benchmark.adapters.toolbench_modules import DEFAULT_INJECTION, STRICT, ForeignModule
+from asyncguard_benchmark.adapters.toolbench_rule import Fired
 from asyncguard_benchmark.adapters.toolbench_x import Instance
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.hazards.common_tools import REPORT, SUBMIT
@@ -103,6 +104,9 @@ class Outcome:
     """Why the run ended, as the runtime says it: ``complete``, or the limit that ended it."""
     fired: tuple[Fired, ...]
     """Failpoints that fired; those inside the published modules cannot be seen from here."""
+    profiled: bool | None
+    """Whether the faults of the module followed its own strict profile; if not, it was given the published default.
+    None where the faults are not its own."""
     sandbox: str | None
     """Why the worker was ended, None if it was not; such an episode is no fair sample."""
     seconds: float
@@ -119,11 +123,17 @@ def play(instance: Instance, model: BaseChatModel, playing: Playing) -> Outcome:
     desk = Desk()
     started = time.monotonic()
     with Sandbox(_load(instance, module, playing), playing.limits) as sandbox:
-        counter = Counter(sandbox=sandbox, instance=instance, playing=playing)
+        counter = Counter(
+            sandbox=sandbox,
+            task=instance.task.key,
+            seed=playing.seed,
+            controls=instance.controls if playing.faults is FaultSource.RULE else (),
+            hints=instance.hints if playing.hints else (),
+        )
         tools = [*counter.tools(module), *desk.tools()]
         agent = _agent(model, tools, _specs(module, desk, playing), playing)
         result = agent.invoke({"messages": [HumanMessage(instance.task.prompt)]})
-        ended = sandbox.ended
+        ended, profiled = sandbox.ended, sandbox.profiled
     spoken = [each for each in result["messages"] if isinstance(each, AIMessage)]
     return Outcome(
         said=desk.answer,
@@ -133,6 +143,7 @@ def play(instance: Instance, model: BaseChatModel, playing: Playing) -> Outcome:
         turns=result["report"]["turns"],
         reason=result["report"]["reason"],
         fired=tuple(counter.injector.fired),
+        profiled=profiled if playing.faults is FaultSource.OWN else None,
         sandbox=ended,
         seconds=round(time.monotonic() - started, 3),
     )
@@ -160,7 +171,12 @@ def _load(instance: Instance, module: ForeignModule, playing: Playing) -> Load:
     if playing.faults is not FaultSource.OWN:
         return Load(module=module.path, names=instance.task.tools, environment=told)
     # The strict profile with hints, too: the schedule may not depend on them.
-    faults = {"FAIL_SEED": str(playing.seed), "INJECTION_PROFILE": STRICT, "INJECTION_USER_PROMPT": told["USER_PROMPT"]}
+    faults = {
+        "FAIL_SEED": str(playing.seed),
+        "INJECTION_PROFILE": STRICT,
+        "INJECTION_CONFIG_JSON": json.dumps(DEFAULT_INJECTION),
+        "INJECTION_USER_PROMPT": instance.task.prompt,
+    }
     return Load(module=module.path, names=instance.task.tools, profile=STRICT, environment={**told, **faults})
 
 
@@ -179,67 +195,6 @@ def _agent(
         return build_agent(model, tools, config=config, specs=specs, system_prompt=_PROMPT)
     guard = AsyncGuardMiddleware(config=config, specs=specs, tools=tools)
     return create_agent(model, list(tools), system_prompt=_PROMPT, middleware=[guard])
-
-
-@dataclass(kw_only=True)
-class Counter:
-    """The counter at which an agent's calls are taken, between it and the sandbox."""
-
-    sandbox: Sandbox
-    instance: Instance
-    playing: Playing
-    taken: list[str] = field(default_factory=list)
-    """Tools that were called, in order of arrival; a list, because calls arrive on several threads."""
-    injector: Injector = field(init=False)
-
-    def __post_init__(self) -> None:
-        outside = self.playing.faults is FaultSource.RULE
-        controls = self.instance.controls if outside else ()
-        self.injector = Injector(seed=self.playing.seed, task=self.instance.task.key, controls=controls)
-
-    def tools(self, module: ForeignModule) -> list[BaseTool]:
-        """The functions of the module as tools."""
-        return [
-            StructuredTool(
-                name=each.name,
-                description=each.description,
-                args_schema=dict(each.parameters),
-                func=self._taking(each.name),
-            )
-            for each in module.tools
-        ]
-
-    def _taking(self, tool: str) -> Callable[..., Any]:
-        def take(**arguments: Any) -> Any:
-            self.taken.append(tool)
-            try:
-                result = self.injector.through(tool, arguments, lambda sent: self.sandbox.call(tool, sent))
-            except SandboxError:
-                raise
-            except Exception as problem:
-                hint = self._hint(tool, str(problem))
-                if hint is None:
-                    raise
-                raise type(problem)(f"{problem}\n{hint}") from problem
-            failed = isinstance(result, dict) and result.get("ok") is False
-            hint = self._hint(tool, str(result.get("error"))) if failed else self._after_drift(tool)
-            if hint is None:
-                return result
-            return {**result, "recovery_hint": hint} if isinstance(result, dict) else f"{result}\n{hint}"
-
-        return take
-
-    def _after_drift(self, tool: str) -> str | None:
-        last = self.injector.fired[-1] if self.injector.fired else None
-        return self._hint(tool, last.failpoint) if last is not None and last.drift and last.tool == tool else None
-
-    def _hint(self, tool: str, text: str) -> str | None:
-        """What the hints say of a failure: of the failpoint that it names, else the first of the tool."""
-        if not self.playing.hints:
-            return None
-        mine: list[Hint] = [each for each in self.instance.hints if each.tool == tool]
-        named = [each for each in mine if each.failpoint in text]
-        return next((f"Hint: {each.text}" for each in (*named, *mine)), None)
 
 
 def settings_of(playing: Playing) -> dict[str, Any]:

@@ -56,6 +56,7 @@ def row_of(instance: Instance, model: str, playing: Playing, outcome: Outcome, u
         "model_turns": outcome.turns,
         "reason": outcome.reason,
         "fired": [asdict(each) for each in outcome.fired],
+        "own_profile": outcome.profiled,
         "sandbox": outcome.sandbox,
         "seconds": outcome.seconds,
         "usage": dict(usage),

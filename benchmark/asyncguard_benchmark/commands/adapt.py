@@ -167,15 +167,17 @@ def _config_arm(name: str) -> Arm:
 
 def _played(options: Namespace, cast: _Cast, missing: Sequence[_Episode], rows: list[dict[str, Any]]) -> int:
     """Plays and saves; what the infrastructure ended is told, counted, and played by the next run of the command."""
-    failures, row_of_failures = 0, 0
+    failures, in_a_row = 0, 0
     for episode, outcome in with_progress(_outcomes(cast, missing), len(missing)):
         if isinstance(outcome, Exception):
             notice(f"{episode.instance.task.key} ended by the infrastructure: {outcome}")
-            failures, row_of_failures = failures + 1, row_of_failures + 1
-            if row_of_failures >= MOST_FAILURES:
-                raise ModelUnreachableError(f"{row_of_failures} episodes in a row failed, the last with {outcome}")
+            failures += 1
+            # A module that cannot be loaded says nothing of the next one; a model that cannot be asked does.
+            in_a_row += isinstance(outcome, InfrastructureError)
+            if in_a_row >= MOST_FAILURES:
+                raise ModelUnreachableError(f"{in_a_row} episodes in a row failed, the last with {outcome}")
             continue
-        row_of_failures = 0
+        in_a_row = 0
         row = row_of(episode.instance, cast.model.label, episode.playing, outcome[0], outcome[1])
         with options.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -204,8 +206,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         try:
             row = json.loads(line)
         except ValueError as problem:
-            raise DataError(f"{path}, line {number}", f"{problem}; expected a JSON object") from problem
-        lacking = [name for name in (*KEY, "usage", "ending") if name not in row]
+            text = f"{problem}; expected a JSON object. Take the line away to have its episode played again"
+            raise DataError(f"{path}, line {number}", text) from problem
+        lacking = [name for name in (*KEY, "usage", "ending") if not isinstance(row, dict) or name not in row]
         if lacking:
             raise DataError(f"{path}, line {number}", f"expected a row with {', '.join(lacking)}")
         rows.append(row)

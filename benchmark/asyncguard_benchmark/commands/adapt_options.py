@@ -42,7 +42,7 @@ def add_adapt_arguments(made: Any) -> None:
     made.add_argument("--undeclared", action="store_true", help="do not declare the tools pure, nor what they answer")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the faults")
     made.add_argument("--max-rounds", type=_positive, default=12, metavar="N", help="messages of the model, 12")
-    made.add_argument("--call-seconds", type=float, default=10.0, metavar="S", help="for one call of a tool, 10")
+    made.add_argument("--call-seconds", type=_seconds, default=10.0, metavar="S", help="for one call of a tool, 10")
     made.add_argument("--memory-mb", type=_positive, default=512, metavar="N", help="for the tools of an episode, 512")
     made.add_argument("--out", type=Path, default=Path("toolbench-x.jsonl"), metavar="FILE", help="appended to")
     add_model_arguments(made)
@@ -74,3 +74,13 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above zero")
+    return value
