@@ -7,6 +7,7 @@ Rules of the fold:
 - The ledger never decides. What can be asked of it is in :mod:`asyncguard.core.views`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -143,9 +144,11 @@ class Ledger(LedgerViews):
         record = self._move(event.key, Move.START)
         record.attempts, record.tool, record.epoch = event.attempt, event.tool, event.epoch
         record.delay = 0.0
+        _count(self._running_by_tool, event.tool, 1)
+        record.history.append(event)
         if record.aim is ev.Aim.ANSWER:
             record.tries += 1
-            record.answering = event.tool
+            record.answering, record.latest = event.tool, event.attempt
         if record.started_at is None:
             record.started_at = event.at
             if (task := self._tasks.get(record.call.task)) is not None:
@@ -155,12 +158,14 @@ class Ledger(LedgerViews):
         record = self.record(event.key)
         found = Finding(aim=event.aim, tool=event.tool, content=event.content, error=event.error, tries=record.tries)
         record.findings = (*record.findings, found)
+        record.history.append(event)
         if event.aim is ev.Aim.CONTRACT and event.error is None:
             self.contracts[record.answering] = event.content
 
     def _recover(self, event: ev.CallRecovered) -> None:
         record = self._move(event.key, Move.RECOVER) if event.follows else self.record(event.key)
         record.recoveries = (*record.recoveries, event.action)
+        record.history.append(event)
         if not event.follows:
             return
         record.delay, record.error = event.delay, event.error
@@ -178,6 +183,7 @@ class Ledger(LedgerViews):
         record = self._move(event.key, _OUTCOME_MOVES[event.outcome])
         record.content, record.error, record.retired_at = event.content, event.error, event.at
         record.mark = event.mark
+        record.history.append(event)
 
     def _deliver(self, event: ev.CallsDelivered) -> None:
         for key in (*event.keys, *event.placeholders):
@@ -207,9 +213,10 @@ class Ledger(LedgerViews):
         self._by_state[after][key] = None
         record.state = after
         if before is CallState.PENDING:
-            self._count_pending(record.call.tool, -1)
+            _count(self._pending_by_tool, record.call.tool, -1)
+            _count(self._running_by_tool, record.tool, -1)
         elif after is CallState.PENDING:
-            self._count_pending(record.call.tool, 1)
+            _count(self._pending_by_tool, record.call.tool, 1)
         elif before is CallState.DEFERRED:
             self._ready.pop(key, None)
             self._blockers.pop(key, None)
@@ -221,11 +228,6 @@ class Ledger(LedgerViews):
         elif after not in OPEN_STATES:
             self._leave_open(record)
         return record
-
-    def _count_pending(self, tool: str, change: int) -> None:
-        self._pending_by_tool[tool] += change
-        if not self._pending_by_tool[tool]:
-            self._pending_by_tool.pop(tool)  # `del` of a Counter is Python code
 
     def _enter_open(self, record: CallRecord) -> None:
         call = record.call
@@ -297,3 +299,9 @@ class Ledger(LedgerViews):
         ev.RunEnded: _end_run,
     }
     """What each event changes."""
+
+
+def _count(counter: Counter[str], tool: str, change: int) -> None:
+    counter[tool] += change
+    if not counter[tool]:
+        counter.pop(tool)  # `del` of a Counter is Python code

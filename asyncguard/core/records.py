@@ -1,11 +1,11 @@
 """What the ledger knows about one call and one task: the fold of their events."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, Call, CallState
-from asyncguard.core.events import Aim, RecoveryAction
+from asyncguard.core.events import Aim, CallEvent, RecoveryAction
 from asyncguard.core.tasks import Task, TaskState
 
 
@@ -43,6 +43,8 @@ class CallRecord:
     """Attempts handed to an executor."""
     tries: int = 0
     """Attempts that were made for the call's own result."""
+    latest: int = 0
+    """Number of the latest attempt that was made for the call's own result."""
     aim: Aim = Aim.ANSWER
     """What the current attempt is for."""
     sent: Mapping[str, Any] | None = None
@@ -79,6 +81,8 @@ class CallRecord:
     """Engine time of the first attempt, in seconds."""
     retired_at: float | None = None
     """Engine time of the end, in seconds."""
+    history: list[CallEvent] = field(default_factory=list)
+    """Its attempts, what was learnt, and its end: enough to tell it again to a ledger that does not know it."""
 
     @property
     def key(self) -> str:

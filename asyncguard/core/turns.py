@@ -148,4 +148,4 @@ def _foreground_pending(board: Scoreboard) -> bool:
 
 
 def _internal_pending(board: Scoreboard) -> bool:
-    return any(board.spec(tool).mode is not Mode.EXTERNAL for tool in board.ledger.pending_tools())
+    return any(board.spec(tool).mode is not Mode.EXTERNAL for tool in board.ledger.running_tools())

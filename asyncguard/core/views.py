@@ -49,6 +49,7 @@ class LedgerViews:
         self._blockers: dict[str, int] = {}
         self._ready: dict[str, None] = {}
         self._pending_by_tool: Counter[str] = Counter()
+        self._running_by_tool: Counter[str] = Counter()
 
     def record(self, key: str) -> CallRecord:
         """The record of a call.
@@ -101,6 +102,10 @@ class LedgerViews:
     def pending_tools(self) -> list[str]:
         """Names of the tools that have pending calls."""
         return list(self._pending_by_tool)
+
+    def running_tools(self) -> list[str]:
+        """Names of the tools of the running attempts; recovery may ask others than the calls named."""
+        return list(self._running_by_tool)
 
     def any_open(self) -> bool:
         """Whether any call is open."""

@@ -68,10 +68,11 @@ class Begun:
 
         return done
 
-    def knows(self, key: str) -> bool:
-        """Whether an attempt of the call was begun here."""
+    def knows(self, key: str, *, after: int = 0) -> bool:
+        """Whether an attempt of the call was begun here, later than one of this number."""
         with self._lock:
-            return key in self._attempts
+            attempt = self._attempts.get(key)
+            return attempt is not None and attempt.number > after
 
     def take_over(self, key: str, receive: _Receiver, *, after: int = 0) -> tuple[int, str] | None:
         """Have the attempt that was made answer to somebody else, at once if it has ended.
@@ -79,7 +80,7 @@ class Begun:
         Args:
             key: Key of the call.
             receive: Who waits for it from now on.
-            after: Number of the attempts that are known; only a later one answers.
+            after: Number of the latest known attempt for the call's own result; only a later one answers.
 
         Returns:
             Its number and tool; ``None`` if nothing was begun.

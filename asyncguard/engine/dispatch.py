@@ -10,7 +10,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import ASKED, Step, dispatchable, next_step
 from asyncguard.engine.executors.port import Completion, Job, Result
-from asyncguard.engine.recovering import give_up_lost, let_through, reconsider, settled_late, take
+from asyncguard.engine.recovering import give_up_lost, harmless, let_through, reconsider, settled_late, take
 from asyncguard.engine.session import Session
 from asyncguard.recovery.case import siblings_left
 from asyncguard.recovery.policy import lost_outcome
@@ -68,7 +68,9 @@ def _receiver(session: Session, record: CallRecord, spec: ToolSpec) -> Callable[
 
 def _taken_over(session: Session, record: CallRecord) -> bool:
     """Whether another branch of the thread made the call already, so that its attempt answers for this one."""
-    found = session.engine.begun.take_over(record.key, session.completed, after=record.attempts)
+    if record.aim is not ev.Aim.ANSWER:
+        return False  # whoever is asked for a call's sake may be asked on every branch
+    found = session.engine.begun.take_over(record.key, session.completed, after=record.latest)
     if found is None:
         return False
     number, tool = found
@@ -112,6 +114,7 @@ def take_escape(session: Session, key: str) -> BaseException:
         attempt=record.attempts,
         error=ASKED,
         reason="a person was asked",
+        aim=record.aim,
         arguments=record.sent,
     )
     return error
@@ -129,7 +132,7 @@ def settle_lost(session: Session, *, queued: bool, siblings: bool = False) -> No
         outcome = _lost_outcome(session, record, siblings=siblings)
         if record.state is CallState.PENDING and (_resumed(session, record) or reconsider(session, record)):
             continue
-        begun = session.engine.begun.knows(record.key)
+        begun = session.engine.begun.knows(record.key, after=record.latest)
         if record.state is CallState.QUEUED and (begun or outcome is None):
             continue
         if record.state is CallState.QUEUED:
@@ -154,6 +157,8 @@ def _lost_outcome(session: Session, record: CallRecord, *, siblings: bool) -> ev
 
 def _resumed(session: Session, record: CallRecord) -> bool:
     """Whether the attempt was made in this process and answers to this session from now on."""
+    if record.aim is not ev.Aim.ANSWER:
+        return False
     found = session.engine.begun.take_over(record.key, session.completed, after=record.attempts - 1)
     return found is not None and found[0] == record.attempts
 
@@ -162,6 +167,23 @@ def put_in_doubt(session: Session, record: CallRecord) -> None:
     """Retire a deferred or held call that another process may have released and begun."""
     text = "The process that held the call ended; the call may have been released before."
     session.note(ev.CallAdmitted, key=record.key, released=True)
+    _assume_started(session, record)
+    session.note(
+        ev.CallRetired,
+        key=record.key,
+        outcome=ev.Outcome.IN_DOUBT,
+        content=text,
+        size=content_size(text),
+        error="process_lost",
+    )
+
+
+def withdraw(session: Session, record: CallRecord, reason: str) -> None:
+    """Take back an admitted call that nobody can run any more; it is in doubt if an attempt of it may have begun."""
+    if harmless(session, record):
+        session.note(ev.CallCancelled, key=record.key, reason=reason)
+        return
+    text = f"{reason[:1].upper()}{reason[1:]}, and an attempt may have begun."
     _assume_started(session, record)
     session.note(
         ev.CallRetired,

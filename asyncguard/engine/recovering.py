@@ -23,6 +23,7 @@ from asyncguard.recovery.comparing import Candidate, compare
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.inspection import read_answer
 from asyncguard.recovery.policy import CIRCUIT_OPEN, LOOKING, Attempt, End, Recovery, Spent, decide
+from asyncguard.recovery.wording import mark_of_doubt
 
 ANOMALY = "anomaly"
 """The error of an attempt that ended with a strange answer."""
@@ -61,6 +62,14 @@ def reconsider(session: Session, record: CallRecord) -> bool:
     if ended:
         _consider(session, record)
     return ended
+
+
+def harmless(session: Session, record: CallRecord) -> bool:
+    """Whether nothing that was attempted for a call can have had an effect that the model would have to know of."""
+    if not record.tries or session.board.spec(record.answering).effect.repeatable:
+        return True
+    ended = any(found.aim is ev.Aim.ANSWER and found.tries == record.tries for found in record.findings)
+    return ended and _case(session, record).safe
 
 
 def retire(session: Session, record: CallRecord, result: Success) -> None:
@@ -201,6 +210,7 @@ def _carry_out(session: Session, record: CallRecord, recovery: Recovery) -> None
         "reason": recovery.reason,
         "changes": recovery.changes,
     }
+    session.tokens.pop(record.key, None)  # the attempt that it was issued for has ended
     match recovery.then:
         case Attempt() as following:
             session.note(
@@ -222,8 +232,8 @@ def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
     """The arguments of an attempt; a probe is asked with those of the call's that it knows."""
     if following.aim is not ev.Aim.PROBE or following.arguments is None:
         return following.arguments
-    parameters = session.board.spec(following.tool).parameters or {}
-    known = parameters.get("properties", {})
+    parameters = session.board.spec(following.tool).parameters
+    known = (parameters or {}).get("properties", following.arguments)
     return {name: value for name, value in following.arguments.items() if name in known}
 
 
@@ -311,8 +321,13 @@ def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:
 
 
 def settled_late(session: Session, record: CallRecord, completion: Completion) -> bool:
-    """Whether a late result settles a doubt; it then retires the call."""
+    """Whether a late result settles a doubt; it then retires the call, marked if it is strange."""
     if record.state is not CallState.IN_DOUBT or not isinstance(completion.result, Success):
         return False
-    retire(session, record, completion.result)
+    if completion.attempt != record.latest:
+        return False  # it answers what somebody else was asked
+    anomalies = _anomalies(session, record, completion.result.content)
+    mark = mark_of_doubt(anomalies) if anomalies else ""
+    session.raw[record.key] = completion.result.raw
+    _end(session, record, End(outcome=ev.Outcome.DONE, content=completion.result.content, mark=mark))
     return True

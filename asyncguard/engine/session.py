@@ -11,10 +11,11 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.calls import CallState
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.hazards import HazardKind
 from asyncguard.core.ledger import Ledger
@@ -148,47 +149,29 @@ class Session:
     def _adopt(self, old: Ledger) -> None:
         """Tell the new ledger what the old one knows about calls that the state believes open."""
         self._unissued.clear()
+        self.seen.clear()
+        self.hazards.clear()
+        current: set[str] = set()
         for record in list(self.ledger.calls()):
             known = old.find(record.key)
-            if known is not None and record.open:
-                self._catch_up(record, known)
-                if known.state is CallState.QUEUED and known.attempts == record.attempts:
+            if known is not None and record.open and self._catch_up(record, known):
+                current.add(record.key)
+                if record.state is CallState.QUEUED and known.state is CallState.QUEUED:
                     self._unissued.add(record.key)
+        # What was decided about a call is void where the state knows another story of it, or none.
+        self.recoveries = {key: decided for key, decided in self.recoveries.items() if key in current}
+        self.escapes = {key: error for key, error in self.escapes.items() if key in current}
 
-    def _catch_up(self, record: CallRecord, known: CallRecord) -> None:
-        """Tell again what was learnt, which attempts failed, which one was started, and how it ended."""
-        for found in known.findings[len(record.findings) :]:
-            told = {"aim": found.aim, "tool": found.tool, "content": found.content, "error": found.error}
-            self.note(ev.CallFound, key=record.key, **told)
-        again = known.attempts > record.attempts
-        if record.state is CallState.PENDING and (again or _recovered(record, known)):
-            self.note(
-                ev.CallRecovered,
-                key=record.key,
-                action=known.recoveries[-1] if known.recoveries else ev.RecoveryAction.RETRY,
-                attempt=record.attempts,
-                error=known.error or "unknown",
-                reason="told again",
-                aim=known.aim,
-                delay=known.delay,
-                tool=known.tool if known.tool != record.tool else "",
-                arguments=known.sent,
-            )
-        if record.state is CallState.QUEUED and again:
-            self.note(ev.CallStarted, key=record.key, attempt=known.attempts, tool=known.tool, epoch=known.epoch)
-        if record.state is CallState.PENDING and known.state in _ENDED:
-            self._retell_end(known)
-
-    def _retell_end(self, known: CallRecord) -> None:
-        self.note(
-            ev.CallRetired,
-            key=known.key,
-            outcome=_ENDED[known.state],
-            content=known.content,
-            size=content_size(known.content),
-            error=known.error,
-            mark=known.mark,
-        )
+    def _catch_up(self, record: CallRecord, known: CallRecord) -> bool:
+        """Tell again, event by event, what happened to a call; whether the state's story is the beginning of ours."""
+        told = list(record.history)
+        if list(map(_step_of, told)) != list(map(_step_of, known.history[: len(told)])):
+            return False
+        if record.state not in (CallState.QUEUED, CallState.PENDING):
+            return True  # admitted meanwhile, in our story: whoever issues it again meets the attempt that was begun
+        for event in known.history[len(told) :]:
+            self.note(type(event), **{name: getattr(event, name) for name in _OWN_FIELDS[type(event)]})
+        return True
 
     def lost(self, *, queued: bool) -> list[CallRecord]:
         """Calls that the state believes started, or about to be, and of which this process knows nothing.
@@ -260,11 +243,6 @@ class Session:
         return not (self.ledger.any_open() or self._outbox or self._completions or self._waiters)
 
 
-def _recovered(record: CallRecord, known: CallRecord) -> bool:
-    """Whether the attempt that the state believes running has failed and waits to be made again."""
-    return known.state is CallState.QUEUED and known.attempts == record.attempts
-
-
 def _running_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
@@ -272,9 +250,14 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-_ENDED = {
-    CallState.DONE: ev.Outcome.DONE,
-    CallState.RESOLVED: ev.Outcome.DONE,
-    CallState.FAILED: ev.Outcome.FAILED,
-    CallState.IN_DOUBT: ev.Outcome.IN_DOUBT,
+def _step_of(event: ev.CallEvent) -> tuple[Any, ...]:
+    """What tells a step of a call's story from another one; contents may have changed their form in the state."""
+    names = ("attempt", "tool", "epoch", "aim", "action", "outcome")
+    return (event.kind, *(getattr(event, name, None) for name in names))
+
+
+_OWN_FIELDS: Mapping[type[ev.Event], tuple[str, ...]] = {
+    kind: tuple(item.name for item in fields(kind) if item.name not in ("n", "at"))
+    for kind in (ev.CallStarted, ev.CallFound, ev.CallRecovered, ev.CallRetired)
 }
+"""Fields of the events of a call's history, without those that every event has."""

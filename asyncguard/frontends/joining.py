@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMe
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt
+from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt, withdraw
 from asyncguard.engine.session import Session
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.writing import is_ours, text_of
@@ -102,7 +102,7 @@ def withdraw_announced(session: Session, handlers: HeldHandlers | None) -> None:
     """
     for record in session.ledger.in_state(CallState.QUEUED):
         if record.placeholder and not (handlers is not None and handlers.holds(record.key)):
-            session.note(ev.CallCancelled, key=record.key, reason="the process that held it ended")
+            withdraw(session, record, "the process that held it ended")
 
 
 def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
@@ -113,7 +113,7 @@ def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
     reason = "the process that held it ended"
     for record in session.ledger.in_state(CallState.QUEUED):
         if not handlers.holds(record.key):
-            session.note(ev.CallCancelled, key=record.key, reason=reason)
+            withdraw(session, record, reason)
     for state in (CallState.DEFERRED, CallState.HELD):
         for record in session.ledger.in_state(state):
             if not handlers.holds(record.key):

@@ -327,7 +327,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
         """Issue an admitted call and answer it when the model is due a turn: with the result, or with a placeholder."""
-        self._meet(request.tool)
+        self._meet(request)
         session, handlers = self._joined(request.state, get_config())
         drop_answered(session, request.state["messages"])
         call_id = str(request.tool_call["id"])
@@ -368,8 +368,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
         self._task_argument = task_argument(self.engine.specs)
 
-    def _meet(self, tool: BaseTool | None) -> None:
-        """Learn how a tool is declared where its call is run again before the model was asked in this process."""
+    def _meet(self, request: ToolCallRequest) -> None:
+        """Learn the tools where a call is run again before the model was asked in this process: siblings, too."""
+        if not self._known_tools:
+            self._learn([tool for tool in getattr(request.runtime, "tools", ()) if isinstance(tool, BaseTool)])
+        tool = request.tool
         if tool is not None and tool.name not in self.engine.specs:
             self.engine.specs[tool.name] = declared(tool)
 

@@ -98,8 +98,8 @@ class HeldHandlers:
         runtime = request.runtime  # injected state is read from here, not from the request
         if self.state is not request.state:
             runtime = replace(runtime, state=self.state)
-        sibling = self.tools.get(record.tool) if record.tool != record.call.tool else None
-        tool = sibling or request.tool
+        # Never the request's tool under another name: it would have its effect with somebody else's arguments.
+        tool = request.tool if record.tool == record.call.tool else self.tools.get(record.tool)
         called = None if tool is None else self.prepared.of(tool)
         return replace(request, tool_call=call, tool=called, state=self.state, runtime=runtime)
 

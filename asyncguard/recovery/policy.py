@@ -291,7 +291,7 @@ def _end(case: Case, config: GuardConfig) -> End:
     if case.attempted.effect.repeatable and config.ask:
         return End(outcome=Outcome.FAILED, content=case.seen.content, error=case.diagnosis.hazard.value)
     # An effect has happened, however strange its answer; and an answer that nobody explains is passed on, marked.
-    return End(outcome=Outcome.DONE, content=case.seen.content, mark=mark_of_doubt(case))
+    return End(outcome=Outcome.DONE, content=case.seen.content, mark=mark_of_doubt(case.seen.anomalies))
 
 
 def _why_given_up(case: Case) -> str:

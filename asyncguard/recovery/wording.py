@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.events import Outcome
+from asyncguard.core.hazards import Anomaly
 from asyncguard.recovery.case import Case
 from asyncguard.recovery.settling import Settlement
 
@@ -18,9 +19,9 @@ def mark_of_settlement(settlement: Settlement) -> str:
     return f"the answer was checked against others: {settlement.reason}"
 
 
-def mark_of_doubt(case: Case) -> str:
+def mark_of_doubt(anomalies: Sequence[Anomaly]) -> str:
     """For an answer that is passed on although something is wrong with it."""
-    return f"the answer is doubtful ({'; '.join(_wrong(case))}); do not rely on it unchecked"
+    return f"the answer is doubtful ({'; '.join(_wrong(anomalies))}); do not rely on it unchecked"
 
 
 def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
@@ -35,7 +36,7 @@ def _told(case: Case) -> Iterator[str]:
     if case.seen.symptom is not None:
         yield case.seen.symptom.message
         return
-    yield f"The answer cannot be used as it is: {'; '.join(_wrong(case))}."
+    yield f"The answer cannot be used as it is: {'; '.join(_wrong(case.seen.anomalies))}."
     if case.settlement is not None and not case.settlement.decided:
         said = (f"{each.source}: {canonical_json(each.value)}" for each in case.settlement.candidates)
         yield f"Sources disagree and none decides: {'; '.join(said)}."
@@ -43,8 +44,8 @@ def _told(case: Case) -> Iterator[str]:
         yield f"It was: {case.seen.content}"
 
 
-def _wrong(case: Case) -> list[str]:
-    return [anomaly.message.rstrip(". ") for anomaly in case.seen.anomalies]
+def _wrong(anomalies: Sequence[Anomaly]) -> list[str]:
+    return [anomaly.message.rstrip(". ") for anomaly in anomalies]
 
 
 def _options(case: Case, outcome: Outcome) -> Iterator[str]:
