@@ -216,6 +216,14 @@ def test_bytes_that_are_no_text_are_named(copy: Path) -> None:
     assert [str(each) for each in read(copy).problems] == [f"{TASKS}: it is not UTF-8 at byte 11"]
 
 
+def test_modules_of_other_tasks_are_not_looked_at(copy: Path) -> None:
+    """Who asks for some tasks is not held up by the rest."""
+    (copy / CLEAN).write_text("(")
+    assert len(read(copy).problems) == 1
+    found = read_download(Layout.of(copy), ["parallel/"])
+    assert ([each.task.key for each in found.instances], found.problems) == ([ROOM], ())
+
+
 def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
     """The message says which folder to name."""
     with pytest.raises(NoDownloadError, match="name the one that holds tasks/"):

@@ -137,8 +137,12 @@ class Download:
     """Task keys of catalogue and manifest that no task has."""
 
 
-def read_download(layout: Layout) -> Download:
+def read_download(layout: Layout, beginnings: Sequence[str] = ("",)) -> Download:
     """Reads everything and runs nothing.
+
+    Args:
+        layout: Where the parts lie.
+        beginnings: Of task keys; modules of other tasks are not looked at.
 
     Raises:
         NoDownloadError: there is no folder of tasks.
@@ -153,7 +157,8 @@ def read_download(layout: Layout) -> Download:
     hints = _catalogue(layout, problems)
     labels = _manifest(layout, problems)
     joined = _Joined(layout=layout, faulty=_faulty_modules(layout.faulty), hints=hints, labels=labels)
-    instances = tuple(joined.instance(task, problems) for task in tasks.found)
+    wanted = [task for task in tasks.found if task.key.startswith(tuple(beginnings))]
+    instances = tuple(joined.instance(task, problems) for task in wanted)
     known = {task.key for task in tasks.found}
     unused = tuple(sorted((set(hints) | set(labels)) - known))
     return Download(layout=layout, instances=instances, problems=tuple(problems), skipped=tasks.skipped, unused=unused)

@@ -2,23 +2,21 @@
 
 import json
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from asyncguard_benchmark.adapters.sandbox import SandboxError
 from asyncguard_benchmark.adapters.toolbench_check import checked
-from asyncguard_benchmark.adapters.toolbench_play import FaultSource, Front, Outcome, Playing, cannot_play, play
+from asyncguard_benchmark.adapters.toolbench_play import FaultSource, Front, Playing, cannot_play
+from asyncguard_benchmark.adapters.toolbench_run import Cast, Episode, outcomes, read_rows
 from asyncguard_benchmark.adapters.toolbench_scoring import KEY, name_of, row_of, summary
 from asyncguard_benchmark.adapters.toolbench_x import Download, Instance, Layout, read_download
 from asyncguard_benchmark.arms import Arm, arm_of
 from asyncguard_benchmark.commands.adapt_options import limits_of
 from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
-from asyncguard_benchmark.errors import BenchmarkError, DataError
-from asyncguard_benchmark.models.metered import InfrastructureError, MeteredModel, Record
-from asyncguard_benchmark.models.playing import MOST_FAILURES, Asking, ModelUnreachableError
+from asyncguard_benchmark.errors import BenchmarkError
+from asyncguard_benchmark.models.metered import InfrastructureError
+from asyncguard_benchmark.models.playing import MOST_FAILURES, ModelUnreachableError
 from asyncguard_benchmark.models.spec import ModelError, ModelSpec
 
 _SHOWN = 20
@@ -40,7 +38,7 @@ class NothingToPlayError(BenchmarkError):
 def execute(options: Namespace) -> int:
     """Runs the command."""
     check_model_options(options)
-    download = read_download(Layout.of(options.folder, options.manifest))
+    download = read_download(Layout.of(options.folder, options.manifest), options.tasks)
     if options.check:
         return _check(options, download)
     model = _model(options)
@@ -50,35 +48,9 @@ def execute(options: Namespace) -> int:
     asking = asking_of(options, sum(row["usage"].get("dollars") or 0.0 for row in rows))
     known = {tuple(row[name] for name in KEY) for row in rows}
     missing = [each for each in episodes if name_of(each.instance, model.label, each.playing) not in known]
-    failed = _played(options, _Cast(model=model, asking=asking), missing, rows)
+    failed = _played(options, Cast(model=model, asking=asking), missing, rows)
     _say(options, rows, failed)
     return 1 if failed else 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Episode:
-    instance: Instance
-    playing: Playing
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Cast:
-    """Who plays, and what it may cost."""
-
-    model: ModelSpec
-    asking: Asking
-
-    def play(self, episode: _Episode) -> tuple[Outcome, Mapping[str, Any]]:
-        record = Record()
-        metered = MeteredModel(
-            name=self.model.label,
-            inner=self.model.client(),
-            quota=self.asking.quota,
-            budget=self.asking.budget,
-            record=record,
-        )
-        outcome = play(episode.instance, metered, episode.playing)
-        return outcome, record.to_json(self.asking.budget.cost(record.usage))
 
 
 def _check(options: Namespace, download: Download) -> int:
@@ -124,21 +96,20 @@ def _allowed(options: Namespace, download: Download) -> None:
 
 
 def _chosen(options: Namespace, download: Download) -> list[Instance]:
-    wanted = [each for each in download.instances if each.task.key.startswith(options.tasks)]
-    reasons = {each.task.key: cannot_play(each, FaultSource(options.faults)) for each in wanted}
-    playable = [each for each in wanted if reasons[each.task.key] is None]
+    reasons = {each.task.key: cannot_play(each, FaultSource(options.faults)) for each in download.instances}
+    playable = [each for each in download.instances if reasons[each.task.key] is None]
     left = [f"{key}: {why}" for key, why in reasons.items() if why is not None]
     if left:
         notice(f"{len(left)} tasks cannot be played with faults {options.faults}, the first is {left[0]}")
     if not playable:
         raise NothingToPlayError(
-            f"none of {len(download.instances)} tasks in {options.folder} begins with {', '.join(options.tasks)!r} and "
-            f"can be played with faults {options.faults}; --check says what there is"
+            f"no task in {options.folder} begins with {', '.join(options.tasks)!r} and can be played with faults "
+            f"{options.faults}; --check says what there is"
         )
     return playable
 
 
-def _episodes(options: Namespace, instances: Sequence[Instance]) -> list[_Episode]:
+def _episodes(options: Namespace, instances: Sequence[Instance]) -> list[Episode]:
     arms = {name: _config_arm(name) for name in options.arms}
     settings = [
         Playing(
@@ -155,7 +126,7 @@ def _episodes(options: Namespace, instances: Sequence[Instance]) -> list[_Episod
         for front in options.players
         for name, arm in arms.items()
     ]
-    return [_Episode(instance=instance, playing=playing) for instance in instances for playing in settings]
+    return [Episode(instance=instance, playing=playing) for instance in instances for playing in settings]
 
 
 def _config_arm(name: str) -> Arm:
@@ -165,10 +136,10 @@ def _config_arm(name: str) -> Arm:
     return arm
 
 
-def _played(options: Namespace, cast: _Cast, missing: Sequence[_Episode], rows: list[dict[str, Any]]) -> int:
+def _played(options: Namespace, cast: Cast, missing: Sequence[Episode], rows: list[dict[str, Any]]) -> int:
     """Plays and saves; what the infrastructure ended is told, counted, and played by the next run of the command."""
     failures, in_a_row = 0, 0
-    for episode, outcome in with_progress(_outcomes(cast, missing), len(missing)):
+    for episode, outcome in with_progress(outcomes(cast, missing, options.jobs), len(missing)):
         if isinstance(outcome, Exception):
             notice(f"{episode.instance.task.key} ended by the infrastructure: {outcome}")
             failures += 1
@@ -183,36 +154,6 @@ def _played(options: Namespace, cast: _Cast, missing: Sequence[_Episode], rows: 
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
         rows.append(row)
     return failures
-
-
-def _outcomes(
-    cast: _Cast, episodes: Sequence[_Episode]
-) -> Iterator[tuple[_Episode, tuple[Outcome, Mapping[str, Any]] | Exception]]:
-    for episode in episodes:
-        try:
-            yield episode, cast.play(episode)
-        except (InfrastructureError, SandboxError) as problem:
-            yield episode, problem
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of results, none if there is no file.
-
-    Raises:
-        DataError: a line is no row.
-    """
-    rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
-        try:
-            row = json.loads(line)
-        except ValueError as problem:
-            text = f"{problem}; expected a JSON object. Take the line away to have its episode played again"
-            raise DataError(f"{path}, line {number}", text) from problem
-        lacking = [name for name in (*KEY, "usage", "ending") if not isinstance(row, dict) or name not in row]
-        if lacking:
-            raise DataError(f"{path}, line {number}", f"expected a row with {', '.join(lacking)}")
-        rows.append(row)
-    return rows
 
 
 def _say(options: Namespace, rows: Sequence[Mapping[str, Any]], failed: int) -> None:

@@ -44,6 +44,7 @@ def add_adapt_arguments(made: Any) -> None:
     made.add_argument("--max-rounds", type=_positive, default=12, metavar="N", help="messages of the model, 12")
     made.add_argument("--call-seconds", type=_seconds, default=10.0, metavar="S", help="for one call of a tool, 10")
     made.add_argument("--memory-mb", type=_positive, default=512, metavar="N", help="for the tools of an episode, 512")
+    made.add_argument("--jobs", type=_positive, default=2, metavar="N", help="episodes at once, 2 by default")
     made.add_argument("--out", type=Path, default=Path("toolbench-x.jsonl"), metavar="FILE", help="appended to")
     add_model_arguments(made)
 
