@@ -104,7 +104,7 @@ def _interval(interval: Interval) -> str:
 
 
 def _show_diagnoses(out: Console, study: HazardStudy) -> None:
-    diagnosing = [arm for arm in study.arms if any(each.detected for each in arm.detections)]
+    diagnosing = [arm for arm in study.arms if arm.arm == ALL or any(each.detected for each in arm.detections)]
     if not diagnosing:
         return
     lines = [

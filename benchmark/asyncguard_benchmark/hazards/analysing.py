@@ -33,14 +33,15 @@ SILENT = frozenset({Ending.WRONG_ANSWER, Ending.WRONG_EFFECTS})
 def studies_of(kept: Iterable[Observed]) -> tuple[HazardStudy, ...]:
     """The figures of all setups, in the order in which they first came.
 
-    Clean runs, and those with benign variation, count beside the injected runs of the same tasks and conditions.
+    Clean runs, and those with benign variation, count beside the injected runs of the same tasks and conditions. Those
+    with benign variation are a setup of their own, too.
     """
     injected: dict[Setup, dict[str, list[Observed]]] = {}
     quiet: dict[tuple[str, ...], list[Observed]] = {}
     for each in kept:
-        if each.gathering in (None, Gathering.BENIGN) or not each.score.faults:
+        if each.gathering is Gathering.BENIGN or not each.score.faults:
             quiet.setdefault(_conditions(each), []).append(each)
-        else:
+        if each.score.faults:
             injected.setdefault(_setup(each), {}).setdefault(each.arm, []).append(each)
     return tuple(HazardStudy(setup=setup, arms=_arms(setup, arms, quiet)) for setup, arms in injected.items())
 

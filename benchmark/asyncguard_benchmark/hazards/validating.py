@@ -8,6 +8,8 @@ from typing import Any
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.schedulers import OracleAgent
 from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.executors.catalogue import tools_of
+from asyncguard_benchmark.executors.declarations import Effect, Tool
 from asyncguard_benchmark.hazards.drawing import drawn_instances
 from asyncguard_benchmark.hazards.gatherings import benign
 from asyncguard_benchmark.hazards.instances import (
@@ -22,7 +24,7 @@ from asyncguard_benchmark.hazards.witness import replayed
 from asyncguard_benchmark.players.plain import play_plain
 from asyncguard_benchmark.quality import problems as task_problems
 from asyncguard_benchmark.runner import run_episode
-from asyncguard_benchmark.scenario import Domain, Regime, Workflow
+from asyncguard_benchmark.scenario import Composition, Domain, Regime, Workflow
 
 LEAST_TASKS = 120
 LEAST_DOMAINS = 8
@@ -123,6 +125,8 @@ def _task_problems(task: HazardTask) -> Iterator[str]:
     """The bar of single tasks, the ground truth as a plan, and the oracle under every regime."""
     clean = with_faults(task, ())
     yield from (f"{task.id}: {problem}" for problem in task_problems(task.sub_task))
+    if task.workflow is not _workflow(task):
+        yield f"{task.id}: its calls are {_workflow(task)}, and it says {task.workflow}"
     if matters(task, clean):
         yield f"{task.id}: the ground truth does not solve it"
     for regime in Regime:
@@ -130,7 +134,22 @@ def _task_problems(task: HazardTask) -> Iterator[str]:
             yield f"{task.id}: the oracle does not solve it under {regime}"
 
 
-def _by_oracle(clean: Any, regime: Regime) -> Episode:
+def _workflow(task: HazardTask) -> Workflow:
+    """What its dependencies say: the last call submits, and the one before it may put the others together."""
+    gold = task.sub_task.gold
+    if all(index - 1 in call.needs() for index, call in enumerate(gold) if index):
+        return Workflow.SEQUENTIAL
+    independent = gold[:-2] if _computes(tools_of(task.sub_task)[gold[-2].tool]) else gold[:-1]
+    return Workflow.MIXED if any(call.needs() for call in independent) else Workflow.PARALLEL
+
+
+def _computes(tool: Tool) -> bool:
+    """Whether a tool only puts others' results together: nobody else is asked for that."""
+    remedies = tool.remedies
+    return tool.effect is Effect.PURE and not (remedies.fallbacks or remedies.sources or remedies.verifier)
+
+
+def _by_oracle(clean: Composition, regime: Regime) -> Episode:
     return run_episode(clean, OracleAgent(name="oracle", plan=plan_of(clean)), regime, player=play_plain)
 
 
