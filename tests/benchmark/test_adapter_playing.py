@@ -149,6 +149,16 @@ def test_a_hint_comes_beside_an_answer_that_has_drifted() -> None:
     assert outcome.said == "North-2"
 
 
+def test_a_call_that_nothing_struck_carries_no_hint() -> None:
+    """The same request again, when its fault is over: the right answer comes alone."""
+    wing = calls(("read_wing", {"room": "Birch"}))
+    _, model = played(replace(NONE, faults=FaultSource.RULE, hints=True), [wing, wing, "Done."], "parallel")
+    first, second = (str(each.content) for each in model.requests[2].messages if isinstance(each, ToolMessage))
+    assert "recovery_hint" in first
+    assert "recovery_hint" not in second
+    assert '"wing": "North"' in second
+
+
 def test_a_task_is_closed_once() -> None:
     """What is submitted afterwards is refused, and the first answer stands."""
     twice = [calls((SUBMIT, {"answer": "1"})), calls((SUBMIT, {"answer": "3000"})), "Done."]
@@ -185,6 +195,14 @@ def test_faults_that_a_download_lacks_are_refused(tmp_path: Path) -> None:
     shutil.rmtree(copy / "tools_exception")
     with pytest.raises(CannotPlayError, match="no readable module with faults"):
         play(instance("sequential", copy), ScriptedChatModel(naive), replace(NONE, faults=FaultSource.OWN))
+
+
+def test_a_tool_that_is_named_as_ours_is_refused() -> None:
+    """The agent could not tell the two apart."""
+    task = instance("sequential")
+    taken = replace(task, task=replace(task.task, tools=(*task.task.tools, SUBMIT)))
+    with pytest.raises(CannotPlayError, match="a tool of its own named submit_answer"):
+        play(taken, ScriptedChatModel(naive), NONE)
 
 
 @pytest.mark.parametrize(

@@ -286,8 +286,8 @@ def test_slots_are_distinct_requests_and_attempts_their_repeats() -> None:
     control = Control(tool=None, failpoint=Failpoint.BEFORE_RETURN, probability=1, max_times=1, drift="drop_fields")
     injector = Injector(seed=0, task="t", controls=[control])
     for arguments in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 2, "b": 2}):
-        injector.through("find", arguments, lambda _: {"ok": True, "x": 1})
-    injector.through("other", {"a": 1, "b": 2}, lambda _: {"ok": True, "x": 1})
+        injector.visit("find", arguments).through(lambda _: {"ok": True, "x": 1})
+    injector.visit("other", {"a": 1, "b": 2}).through(lambda _: {"ok": True, "x": 1})
     assert [(each.tool, each.slot, each.attempt) for each in injector.fired] == [
         ("find", 0, 0),
         ("find", 1, 0),
@@ -306,7 +306,7 @@ def test_failpoints_before_the_tool_bend_arguments_and_those_after_it_the_answer
 
     def through(failpoint: Failpoint, **what: str) -> Any:
         control = Control(tool="find", failpoint=failpoint, probability=1, max_times=9, **what)
-        return Injector(seed=0, task="t", controls=[control]).through("find", {"order": "P-1"}, run)
+        return Injector(seed=0, task="t", controls=[control]).visit("find", {"order": "P-1"}).through(run)
 
     assert through(Failpoint.BEFORE_EXTERNAL_CALL, drift="rename_fields") == {"ok": True, "pack": "A4"}
     assert through(Failpoint.BEFORE_RETURN, drift="shape_drift") == {"ok": True, "pack": {"value": "A4"}}

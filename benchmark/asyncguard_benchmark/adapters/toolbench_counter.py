@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from asyncguard_benchmark.adapters.sandbox import Sandbox, SandboxError
 from asyncguard_benchmark.adapters.toolbench_hazards import Control, Hint
 from asyncguard_benchmark.adapters.toolbench_modules import ForeignModule
-from asyncguard_benchmark.adapters.toolbench_rule import Injector
+from asyncguard_benchmark.adapters.toolbench_rule import Injector, Visit
 
 
 @dataclass(kw_only=True)
@@ -46,29 +46,27 @@ class Counter:
     def _taking(self, tool: str) -> Callable[..., Any]:
         def take(**arguments: Any) -> Any:
             self.taken.append(tool)
+            visit = self.injector.visit(tool, arguments)
             try:
-                result = self.injector.through(tool, arguments, lambda sent: self.sandbox.call(tool, sent))
+                result = visit.through(lambda sent: self.sandbox.call(tool, sent))
             except SandboxError:
                 raise
             except Exception as problem:
-                hint = self._hint(tool, str(problem))
+                hint = self._hint(visit, str(problem))
                 if hint is None:
                     raise
                 raise type(problem)(f"{problem}\n{hint}") from problem
             failed = isinstance(result, dict) and result.get("ok") is False
-            hint = self._hint(tool, str(result.get("error"))) if failed else self._after_drift(tool)
+            hint = self._hint(visit, str(result.get("error") if failed else "")) if failed or visit.fired else None
             if hint is None:
                 return result
             return {**result, "recovery_hint": hint} if isinstance(result, dict) else f"{result}\n{hint}"
 
         return take
 
-    def _after_drift(self, tool: str) -> str | None:
-        last = self.injector.fired[-1] if self.injector.fired else None
-        return self._hint(tool, last.failpoint) if last is not None and last.drift and last.tool == tool else None
-
-    def _hint(self, tool: str, text: str) -> str | None:
-        """What the hints say of a failure: of the failpoint that it names, else the first of the tool."""
-        mine = [each for each in self.hints if each.tool == tool]
-        named = [each for each in mine if each.failpoint in text]
+    def _hint(self, visit: Visit, text: str) -> str | None:
+        """What the hints say of a failpoint that fired or that a failure names, else the first of the tool."""
+        mine = [each for each in self.hints if each.tool == visit.tool]
+        struck = {each.failpoint for each in visit.fired}
+        named = [each for each in mine if each.failpoint in struck or each.failpoint in text]
         return next((f"Hint: {each.text}" for each in (*named, *mine)), None)

@@ -151,6 +151,8 @@ def play(instance: Instance, model: BaseChatModel, playing: Playing) -> Outcome:
 
 def cannot_play(instance: Instance, faults: FaultSource) -> str | None:
     """Why a task cannot be played with these faults, None if it can."""
+    if taken := {SUBMIT, REPORT} & set(instance.task.tools):
+        return f"it has a tool of its own named {', '.join(sorted(taken))}"
     if faults is FaultSource.OWN:
         return None if instance.faulty else "there is no readable module with faults for it"
     if instance.clean is None:

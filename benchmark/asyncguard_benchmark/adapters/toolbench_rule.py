@@ -56,6 +56,51 @@ class Fired:
 
 
 @dataclass(kw_only=True)
+class Visit:
+    """One call on its way past the seven failpoints."""
+
+    injector: "Injector"
+    tool: str
+    arguments: Mapping[str, Any]
+    slot: int
+    attempt: int
+    fired: list[Fired] = field(default_factory=list)
+    """What struck this call."""
+
+    def through(self, run: Callable[[Mapping[str, Any]], Any]) -> Any:
+        """Takes the call to the tool and its answer back.
+
+        Args:
+            run: Calls the tool itself.
+
+        Raises:
+            Exception: what a failpoint raises, or the tool.
+        """
+        return self._passed(_AFTER, run(self._passed(_BEFORE, dict(self.arguments))))
+
+    def _passed(self, places: Sequence[Failpoint], value: Any) -> Any:
+        seed, task = self.injector.seed, self.injector.task
+        for control in self.injector.ordered(places, self.tool):
+            if not fires(control, seed=seed, task=task, tool=self.tool, slot=self.slot, attempt=self.attempt):
+                continue
+            firing = Fired(
+                tool=self.tool,
+                failpoint=control.failpoint.value,
+                slot=self.slot,
+                attempt=self.attempt,
+                exception=control.exception,
+                drift=control.drift,
+            )
+            self.fired.append(firing)
+            self.injector.fired.append(firing)
+            if control.drift is None:
+                name = control.exception or "RuntimeError"
+                raise EXCEPTIONS[name](_SAID[name])
+            value = bend(control.drift, value)
+        return value
+
+
+@dataclass(kw_only=True)
 class Injector:
     """The faults of one task in one episode; calls may come from several threads."""
 
@@ -64,52 +109,20 @@ class Injector:
     """Key of the task."""
     controls: Sequence[Control]
     fired: list[Fired] = field(default_factory=list)
+    """All that struck, in order."""
     _slots: dict[tuple[str, str], int] = field(default_factory=dict)
     _attempts: dict[int, int] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def through(self, tool: str, arguments: Mapping[str, Any], run: Callable[[Mapping[str, Any]], Any]) -> Any:
-        """Takes a call past the seven failpoints.
-
-        Args:
-            tool: Its name.
-            arguments: As the caller gave them; slot and attempt are counted by them.
-            run: Calls the tool itself.
-
-        Raises:
-            Exception: what a failpoint raises, or the tool.
-        """
-        slot, attempt = self._arrived(tool, arguments)
-        sent = self._passed(_BEFORE, tool, slot, attempt, dict(arguments))
-        return self._passed(_AFTER, tool, slot, attempt, run(sent))
-
-    def _arrived(self, tool: str, arguments: Mapping[str, Any]) -> tuple[int, int]:
+    def visit(self, tool: str, arguments: Mapping[str, Any]) -> Visit:
+        """A call that has arrived; slot and attempt are counted by tool and arguments, as the caller gave them."""
         with self._lock:
             slot = self._slots.setdefault((tool, canonical_json(arguments)), len(self._slots))
             attempt = self._attempts.get(slot, 0)
             self._attempts[slot] = attempt + 1
-        return slot, attempt
+        return Visit(injector=self, tool=tool, arguments=arguments, slot=slot, attempt=attempt)
 
-    def _passed(self, places: Sequence[Failpoint], tool: str, slot: int, attempt: int, value: Any) -> Any:
-        for control in self._ordered(places, tool):
-            if not fires(control, seed=self.seed, task=self.task, tool=tool, slot=slot, attempt=attempt):
-                continue
-            self.fired.append(
-                Fired(
-                    tool=tool,
-                    failpoint=control.failpoint.value,
-                    slot=slot,
-                    attempt=attempt,
-                    exception=control.exception,
-                    drift=control.drift,
-                )
-            )
-            if control.drift is None:
-                name = control.exception or "RuntimeError"
-                raise EXCEPTIONS[name](_SAID[name])
-            value = bend(control.drift, value)
-        return value
-
-    def _ordered(self, places: Sequence[Failpoint], tool: str) -> list[Control]:
+    def ordered(self, places: Sequence[Failpoint], tool: str) -> list[Control]:
+        """The controls of a tool at some places, in the order in which a call comes to them."""
         mine = [each for each in self.controls if each.tool in (None, tool) and each.failpoint in places]
         return sorted(mine, key=lambda control: places.index(control.failpoint))
