@@ -205,7 +205,7 @@ from pathlib import Path
 from asyncguard_benchmark.adapters.sandbox import Load, Sandbox
 with Sandbox(Load(module=Path(sys.argv[1]), names=["loop", "add"])) as sandbox:
     threading.Thread(target=sandbox.call, args=("loop", {}), daemon=True).start()
-    print(sandbox._process.pid, flush=True)
+    print(sandbox._process.pid, sandbox._folder, flush=True)
     threading.Event().wait()
 """
 
@@ -225,10 +225,12 @@ def test_a_busy_worker_ends_with_the_process_that_started_it(module: Path) -> No
     command = [sys.executable, "-c", ORPHAN, str(module)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as parent:
         assert parent.stdout is not None
-        worker = int(parent.stdout.readline())
+        process, folder = parent.stdout.readline().split()
+        worker = int(process)
         assert alive(worker)
         parent.send_signal(signal.SIGKILL)
     until = time.monotonic() + 30
     while alive(worker) and time.monotonic() < until:
         time.sleep(0.05)
     assert not alive(worker)
+    assert not Path(folder).exists()

@@ -40,8 +40,8 @@ of the same form that were made for the tests.
 
 **Other than there, on purpose**: one fresh process for each episode (there, modules and their counters are shared by
 all arms); the guided profile has the schedule of the strict one, so that a hint is the only difference; the answer is
-what the agent submits, and nothing is mined from results; a hint is given where a tool fails, says ``"ok": false`` or was
-struck from outside, and not for every text in ``error``, where the tools also tell of sources they could not reach.
+what the agent submits, and nothing is mined from results; a hint is given where a tool fails, says ``"ok": false`` or
+was struck from outside, and not for every text in ``error``, where tools also tell of sources they could not reach.
 """
 
 from collections.abc import Mapping, Sequence
