@@ -8,7 +8,7 @@ import ast
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +17,8 @@ from asyncguard import Limits, Timing, build_agent
 from asyncguard.core import events
 from asyncguard.core.lifecycle import mermaid
 from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit, describe_fields
+from asyncguard.recovery.diagnosis import RULES
+from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel
 from tests.docs.markdown import ROOT, generated_names, regenerated
 from tests.docs.story import timeline
@@ -116,6 +118,24 @@ def _lifecycles() -> list[str]:
     return [part.strip() for part in mermaid().split("\n\n")]
 
 
+def diagnosis_rules() -> str:
+    """The rules of diagnosis in the order in which they are asked."""
+    lines = ["| rule | hazard | confidence |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| `{rule.name}` | {rule.hazard} | {rule.confidence:g} |" for rule in RULES)])
+
+
+def policy_rows() -> str:
+    """The table of recovery, failed attempts beside strange answers."""
+    lines = ["| | a failed attempt | a strange answer |", "|---|---|---|"]
+    for number, pair in enumerate(zip_longest(FAILED, STRANGE), 1):
+        lines.append(f"| {number} | {' | '.join(map(_policy_cell, pair))} |")
+    return "\n".join(lines)
+
+
+def _policy_cell(row: Row | None) -> str:
+    return "" if row is None else f"`{row.action}`: {row.reason}"
+
+
 MAKERS: Mapping[str, Callable[[], str]] = {
     "five-lines": five_lines,
     "limits": limits,
@@ -125,6 +145,8 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "graph": graph,
     "call-lifecycle": call_lifecycle,
     "task-lifecycle": task_lifecycle,
+    "diagnosis-rules": diagnosis_rules,
+    "policy-rows": policy_rows,
 }
 """Name of a block to what makes it, with its fence where it needs one."""
 

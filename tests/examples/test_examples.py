@@ -118,6 +118,24 @@ def test_the_test_of_an_agent_does_not_wait(run: Run) -> None:
     assert float(re.findall(r"real time: +([\d.]+)", printed)[0]) < 60
 
 
+def test_the_log_says_how_faults_were_diagnosed_and_recovered(run: Run) -> None:
+    """Symptom, diagnosis, actions and outcome of a price that sources deny and of an outage; the model is told."""
+    printed = run("12_recover_from_faults").splitlines()
+    assert [line for line in printed if line.startswith("ask_shop#1")] == [
+        "ask_shop#1 call_diagnosed ['disagreement'] conflict contradicted",
+        "ask_shop#1 call_recovered cross_check",
+        "ask_shop#1 call_recovered cross_check",
+        "ask_shop#1 call_retired done",
+    ]
+    assert [line for line in printed if line.startswith("ask_shop#2")] == [
+        "ask_shop#2 call_diagnosed ['EOFError'] execution broken",
+        "ask_shop#2 call_recovered fallback",
+        "ask_shop#2 call_retired done",
+    ]
+    mark = next(line for line in printed if line.startswith("[asyncguard:"))
+    assert "2 of 3 agree (ask_archive, ask_wholesaler)" in mark
+
+
 def test_every_example_is_here() -> None:
     """An example that is not run by a test would rot."""
     run_here = set(re.findall(r'run\("(\w+)"\)', Path(__file__).read_text()))
