@@ -103,6 +103,8 @@ class Timing:
     """Longest back-off."""
     retry_jitter: float = 0.1
     """Upper bound of the random part of a back-off."""
+    retry_after_max: float = 300.0
+    """Longest wait that a tool may ask for (``Retry-After``); one that asks for more is not tried again."""
     breaker_cooldown: float = 30.0
     """How long an open circuit lets no call through; then one call probes the tool."""
 

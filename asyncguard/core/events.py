@@ -235,6 +235,8 @@ class CallRetired(CallEvent):
     """Class of the failure, ``None`` for a result."""
     mark: str = ""
     """What the model is told beside the content: that it was corrected, or is doubtful, and why."""
+    doubtful: bool = False
+    """Whether the content may be wrong, so that no other call may take a value from it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -164,7 +164,9 @@ class Ledger(LedgerViews):
 
     def _recover(self, event: ev.CallRecovered) -> None:
         record = self._move(event.key, Move.RECOVER) if event.follows else self.record(event.key)
-        record.recoveries = (*record.recoveries, event.action)
+        # An interrupt's tool runs anew by design, and a sibling is another tool: neither is a retry.
+        asked = event.error == "interrupt"
+        record.recoveries = record.recoveries if asked else (*record.recoveries, event.action)
         record.history.append(event)
         if not event.follows:
             return
@@ -173,8 +175,7 @@ class Ledger(LedgerViews):
         if event.aim is ev.Aim.ANSWER:
             record.bound = event.arguments
         record.tool = event.tool or record.tool
-        # An interrupt's tool runs anew by design, and a sibling is another tool: neither is a retry.
-        if event.action is ev.RecoveryAction.RETRY and event.error != "interrupt":
+        if event.action is ev.RecoveryAction.RETRY and not asked:
             self.retries += 1
             if (task := self._tasks.get(record.call.task)) is not None:
                 task.retries += 1
@@ -182,7 +183,7 @@ class Ledger(LedgerViews):
     def _retire(self, event: ev.CallRetired) -> None:
         record = self._move(event.key, _OUTCOME_MOVES[event.outcome])
         record.content, record.error, record.retired_at = event.content, event.error, event.at
-        record.mark = event.mark
+        record.mark, record.doubtful = event.mark, event.doubtful
         record.history.append(event)
 
     def _deliver(self, event: ev.CallsDelivered) -> None:

@@ -71,6 +71,8 @@ class CallRecord:
     """Class of the failure."""
     mark: str = ""
     """What the model is told beside the content."""
+    doubtful: bool = False
+    """Whether the content may be wrong."""
     placeholder: bool = False
     """The model was told that the call is pending."""
     delivered: bool = False
@@ -98,6 +100,11 @@ class CallRecord:
     def succeeded(self) -> bool:
         """Whether the result may be used."""
         return self.state in SUCCESS_STATES
+
+    @property
+    def heard(self) -> frozenset[str]:
+        """The tools whose output the result may hold: who answered, and who was asked on the way."""
+        return frozenset({self.answering or self.tool, *(found.tool for found in self.findings)})
 
     @property
     def effective_arguments(self) -> Mapping[str, Any]:

@@ -45,6 +45,10 @@ class Scoreboard:
         """The declaration of a tool, the cautious default for an unknown one."""
         return self.specs.get(tool) or ToolSpec(name=tool)
 
+    def trusts(self, record: CallRecord) -> bool:
+        """Whether all of whom a call's result may hold output are trusted."""
+        return all(self.spec(tool).trusted_output for tool in record.heard)
+
     def asks_person(self, record: CallRecord) -> bool:
         """Whether the call raises interrupts of its own."""
         return record.key in self.asking or self.spec(record.call.tool).interrupts

@@ -131,6 +131,10 @@ class ToolSpec:
             raise DeclarationError(f"Tool {self.name!r} is keyed; name the argument that takes the key (key_argument).")
         if self.effect is EffectClass.PROBED and self.probe is None:
             raise DeclarationError(f"Tool {self.name!r} is probed; name the read-only tool that checks it (probe).")
+        if self.name and self.name in (*self.asks, *(item.tool for item in self.fallbacks)):
+            raise DeclarationError(
+                f"Tool {self.name!r} names itself as fallback, source, verifier, contract or probe; name another tool."
+            )
         if not self.compared:
             raise DeclarationError(f'Tool {self.name!r} compares nothing; name pointers, or leave ("",) for the whole.')
         if self.timeout is not None and self.timeout <= 0:

@@ -10,7 +10,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import ASKED, Step, dispatchable, next_step
 from asyncguard.engine.executors.port import Completion, Job, Result
-from asyncguard.engine.recovering import give_up_lost, harmless, let_through, reconsider, settled_late, take
+from asyncguard.engine.recovering import give_up_lost, harmless, may_begin, reconsider, settled_late, take
 from asyncguard.engine.session import Session
 from asyncguard.recovery.case import siblings_left
 from asyncguard.recovery.policy import lost_outcome
@@ -53,7 +53,7 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
             run=runner(record),
             delay=delay,
             timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
-            gate=partial(let_through, session, record.tool),
+            gate=partial(may_begin, session, record.key, record.tool, record.aim),
         )
         session.engine.executor.start(job, _receiver(session, record, spec))
     return len(chosen)

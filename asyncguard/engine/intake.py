@@ -130,7 +130,7 @@ def _approval_of_operands(session: Session, proposal: Proposal, arguments: Mappi
     if arguments is None or spec is None or not spec.destructive or not config.trust or config.shadow:
         return ""
     sources = (session.ledger.labelled(proposal.call.task, item.label) for item in references(proposal.call.arguments))
-    untrusted = [item.call.label for item in sources if item and not session.board.spec(item.tool).trusted_output]
+    untrusted = [item.call.label for item in sources if item and not session.board.trusts(item)]
     return f"its arguments hold output of {', '.join(untrusted)}, which is not trusted" if untrusted else ""
 
 
@@ -149,6 +149,8 @@ def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
         source = session.ledger.labelled(call.task, reference.label)
         if source is None or not source.succeeded:
             raise OperandError(f"{reference.label} has no result to take a value from; give the value itself.")
+        if source.doubtful:
+            raise OperandError(f"The result of {reference.label} is doubtful; check it and give the value itself.")
         if source.content is None:
             raise OperandError(f"The result of {reference.label} is no longer held; give the value itself.")
         values[reference.path] = resolve(source.content, reference.pointer)
@@ -200,6 +202,12 @@ def freeze_effects(session: Session) -> None:
         for record in session.ledger.in_state(state):
             if session.board.spec(record.call.tool).effect is not EffectClass.PURE:
                 session.note(ev.CallSquashed, key=record.key, reason="the user sent a new message before it was issued")
+    for state in (CallState.QUEUED, CallState.PENDING):
+        for record in session.ledger.in_state(state):
+            called = session.board.spec(record.call.tool)
+            tools = (called, *(session.board.spec(sibling.tool) for sibling in called.fallbacks))
+            if any(spec.effect is not EffectClass.PURE for spec in tools):
+                session.stopped.add(record.key)  # what has begun goes on; no attempt follows it
 
 
 def _stop_tasks(session: Session) -> None:

@@ -22,7 +22,7 @@ from asyncguard.recovery.case import Case, Seen
 from asyncguard.recovery.comparing import Candidate, compare
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.inspection import read_answer
-from asyncguard.recovery.policy import CIRCUIT_OPEN, LOOKING, Attempt, End, Recovery, Spent, decide
+from asyncguard.recovery.policy import CIRCUIT_OPEN, LOOKING, USER_SPOKE, Attempt, End, Recovery, Spent, decide
 from asyncguard.recovery.wording import mark_of_doubt
 
 ANOMALY = "anomaly"
@@ -33,11 +33,14 @@ def take(session: Session, record: CallRecord, completion: Completion) -> None:
     """Take the end of a pending call's attempt."""
     match completion.result:
         case Success() if record.aim is not ev.Aim.ANSWER:
+            move_circuit(session, record.tool, None)
             _learn(session, record, record.aim, record.tool, completion.result.content)
             _consider(session, record)
         case Success():
             _take_answer(session, record, completion.result)
         case Failure(symptom=symptom) if record.aim is not ev.Aim.ANSWER:
+            if is_transient(symptom):
+                move_circuit(session, record.tool, symptom)
             _learn(session, record, record.aim, record.tool, None, error=symptom.error)
             _consider(session, record)
         case Failure(symptom=symptom):
@@ -141,7 +144,7 @@ def _same_question(session: Session, record: CallRecord, source: Source) -> list
     return [
         other
         for other in session.ledger.of_tool(record.call.task, source.tool)
-        if other.succeeded and other.content is not None
+        if other.succeeded and not other.doubtful and other.content is not None
         if canonical_json(other.effective_arguments) == arguments
     ]
 
@@ -163,11 +166,16 @@ def _consider(session: Session, record: CallRecord) -> None:
         _tell(session, record, case)
     if fresh and case.seen.symptom is not None:
         _tell_circuit(session, record.tool, case, case.seen.symptom)
+    session.recoveries[record.key] = decide(case, session.engine.config, _spent(session, record.call.task))
+
+
+def _spent(session: Session, name: str) -> Spent:
+    """Retries so far; decided ones count before they are carried out, for many calls may fail at once."""
     ledger = session.ledger
-    task = ledger.task(record.call.task)
-    # Decided recoveries count before they are carried out: many calls may fail at once.
-    spent = Spent(run=ledger.retries + len(session.recoveries), task=0 if task is None else task.retries)
-    session.recoveries[record.key] = decide(case, session.engine.config, spent)
+    task = ledger.task(name)
+    due = [key for key, decided in session.recoveries.items() if decided.action is ev.RecoveryAction.RETRY]
+    of_task = sum(ledger.record(key).call.task == name for key in due)
+    return Spent(run=ledger.retries + len(due), task=of_task + (0 if task is None else task.retries))
 
 
 def _case(session: Session, record: CallRecord) -> Case:
@@ -242,8 +250,9 @@ def _end(session: Session, record: CallRecord, end: End) -> None:
     session.seen.pop(record.key, None)
     session.hazards.pop(record.key, None)
     session.tokens.pop(record.key, None)
-    if end.mark:
-        content = content if isinstance(content, str | list) else canonical_json(content)
+    session.stopped.discard(record.key)
+    if end.outcome is not ev.Outcome.DONE:
+        session.raw.pop(record.key, None)  # state updates of an answer that is not used
     session.note(
         ev.CallRetired,
         key=record.key,
@@ -252,10 +261,11 @@ def _end(session: Session, record: CallRecord, end: End) -> None:
         size=content_size(content),
         error=end.error,
         mark=end.mark,
+        doubtful=end.doubtful,
     )
 
 
-_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, "cancelled", "process_lost"})
+_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, "cancelled", "process_lost"})
 """Failures that are not the tool's."""
 
 
@@ -271,7 +281,15 @@ def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> N
 # -- circuit breakers ----------------------------------------------------------------------------------------------
 
 
-def let_through(session: Session, tool: str) -> Failure | None:
+def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | None:
+    """Ask, when the back-off is over, whether an attempt may begin; the failure of one that may not."""
+    if key in session.stopped and aim is ev.Aim.ANSWER:
+        message = "The user sent a new message before it was tried again."
+        return Failure(symptom=Symptom(error=USER_SPOKE, message=message, transient=False, started=False))
+    return _let_through(session, tool)
+
+
+def _let_through(session: Session, tool: str) -> Failure | None:
     """Ask the breaker of a tool; the failure of a call that it does not let through."""
     engine = session.engine
     circuit = engine.circuits.get(tool)
@@ -329,5 +347,7 @@ def settled_late(session: Session, record: CallRecord, completion: Completion) -
     anomalies = _anomalies(session, record, completion.result.content)
     mark = mark_of_doubt(anomalies) if anomalies else ""
     session.raw[record.key] = completion.result.raw
-    _end(session, record, End(outcome=ev.Outcome.DONE, content=completion.result.content, mark=mark))
+    _end(
+        session, record, End(outcome=ev.Outcome.DONE, content=completion.result.content, mark=mark, doubtful=bool(mark))
+    )
     return True

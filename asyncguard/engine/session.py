@@ -62,6 +62,7 @@ class Session:
         self.hazards: dict[str, HazardKind] = {}
         self.recoveries: dict[str, Recovery] = {}
         self.escapes: dict[str, BaseException] = {}
+        self.stopped: set[str] = set()
         self.tokens: dict[str, str] = {}
         self._observers = engine.observers
         self._outbox: list[ev.Event] = []

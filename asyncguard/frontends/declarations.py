@@ -138,7 +138,31 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
             f"The runtime may ask {unsafe[0]!r} unbidden for the sake of {asked[unsafe[0]]!r} (probe, contract, source "
             "or verifier), so it has to be declared pure."
         )
+    _check_unbidden(specs, asked)
     return specs
+
+
+def _check_unbidden(specs: Mapping[str, ToolSpec], asked: Mapping[str, str]) -> None:
+    """Refuse helpers that a person would have to be asked about: recovery calls them without asking anybody."""
+    siblings = {item.tool: spec.name for spec in specs.values() for item in spec.fallbacks}
+    for helper, caller in (*asked.items(), *siblings.items()):
+        if specs[helper].approval:
+            raise DeclarationError(
+                f"{caller!r} names {helper!r} for recovery, which would call it without asking anybody, and every call "
+                f"of {helper!r} has to be approved by a person; drop one of the two."
+            )
+    for sibling, caller in siblings.items():
+        if specs[sibling].destructive and not specs[caller].destructive:
+            raise DeclarationError(
+                f"{caller!r} falls back to {sibling!r}, which is destructive, and is not declared destructive itself; "
+                f"declare it so, for its calls may end there, or drop the fallback."
+            )
+    for helper, caller in asked.items():
+        if specs[helper].interrupts or specs[helper].mode is Mode.EXTERNAL:
+            raise DeclarationError(
+                f"{caller!r} asks {helper!r} (probe, contract, source or verifier), which has to answer by itself and "
+                "at once; it must neither ask a person nor be external."
+            )
 
 
 def declared(tool: BaseTool) -> ToolSpec:

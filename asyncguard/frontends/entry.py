@@ -110,7 +110,7 @@ def collect_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
     for message in messages:
         if isinstance(message, ToolMessage) and (record := tasks_of.get(message.tool_call_id)) is not None:
             evidence.add(record.call.task, text_of(message.content))
-            trusted = session.board.spec(record.tool).trusted_output
+            trusted = session.board.trusts(record)
             session.board.tainted = session.board.tainted or (record.delivered and not trusted)
         elif is_ours(message):
             _collect_news(session, message)
@@ -125,7 +125,7 @@ def _collect_news(session: Session, message: AnyMessage) -> None:
         record = session.ledger.find(str(key))
         if record is not None:
             session.board.evidence.add(record.call.task, text_of(message.content))
-            session.board.tainted = session.board.tainted or not session.board.spec(record.tool).trusted_output
+            session.board.tainted = session.board.tainted or not session.board.trusts(record)
 
 
 def add_user_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:

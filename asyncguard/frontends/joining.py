@@ -56,7 +56,7 @@ def _take_answer(session: Session, record: CallRecord, answer: ToolMessage) -> N
     if not record.open:
         session.note(ev.CallsDelivered, keys=(record.key,))
         session.board.evidence.add(record.call.task, text_of(answer.content))
-        session.board.tainted = session.board.tainted or not session.board.spec(record.tool).trusted_output
+        session.board.tainted = session.board.tainted or not session.board.trusts(record)
 
 
 def squash_without_handlers(session: Session, handlers: HeldHandlers | None, messages: Sequence[AnyMessage]) -> None:

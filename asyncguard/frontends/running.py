@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
 from functools import partial
@@ -215,6 +216,7 @@ def _retry_after(response: Any) -> float | None:
     headers: Any = getattr(response, "headers", None)
     value = headers.get("retry-after") if hasattr(headers, "get") else None
     try:
-        return float(value) if value is not None else None
+        seconds = float(value) if value is not None else math.nan
     except (TypeError, ValueError):
         return None  # a date: the back-off decides
+    return seconds if math.isfinite(seconds) else None

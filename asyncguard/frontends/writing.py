@@ -8,6 +8,7 @@ Tool output is data: it stands between delimiters that carry a nonce of the thre
 everything a tool or a user says, so that neither can forge a delimiter.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,8 @@ from asyncguard.engine.session import Session
 SOURCE = "asyncguard"
 """``lc_source`` of every message that the runtime adds."""
 REMOVED = "[removed]"
+_FORGED = re.compile(r"\[\s*asyncguard\s*:", re.IGNORECASE)
+"""What a reader would take for the mark, however it is spelled."""
 MARK = "[asyncguard:"
 """How the runtime's word about a result begins; taken out of everything that a tool says."""
 
@@ -114,7 +117,7 @@ class Writer:
         board = self._session.board
         if record.content is not None:
             board.evidence.add(record.call.task, text_of(record.content))
-            board.tainted = board.tainted or not board.spec(record.tool).trusted_output
+            board.tainted = board.tainted or not board.trusts(record)
 
     # -- one call --------------------------------------------------------------------------------------------------
 
@@ -257,7 +260,7 @@ def text_of(content: Any) -> str:
 def without(nonce: str, content: Any) -> Any:
     """The content with the nonce taken out, and with what would pass for the runtime's mark."""
     if isinstance(content, str):
-        return content.replace(nonce, REMOVED).replace(MARK, REMOVED)
+        return _FORGED.sub(REMOVED, content.replace(nonce, REMOVED))
     if isinstance(content, list):
         return [without(nonce, block) for block in content]
     if isinstance(content, dict):

@@ -250,6 +250,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
             meaning="Whether the model is told that the content was corrected or is doubtful.",
             read=lambda d: bool(d.record is not None and d.record.mark),
         ),
+        _own("doubtful", Unit.FLAG, "Whether the content may be wrong, so that no other call takes a value from it."),
         _CONTENT,
         _own("mark", Unit.PAYLOAD, "What the model is told beside it."),
     ),

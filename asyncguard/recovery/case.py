@@ -13,12 +13,14 @@ from asyncguard.core.events import Aim, RecoveryAction
 from asyncguard.core.hazards import Anomaly, AnomalyKind, Contract, Diagnosis, Symptom
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.toolspec import Fallback, Source, ToolSpec
+from asyncguard.errors import DeclarationError
 from asyncguard.recovery.comparing import Candidate
 from asyncguard.recovery.diagnosis import Observation, UserRule, diagnose, may_have_started, refused
 from asyncguard.recovery.inspection import Answer, inspect, read_answer
 from asyncguard.recovery.normalising import Normalised, normalise
 from asyncguard.recovery.rebinding import Rebound, rebind, same_contract
 from asyncguard.recovery.settling import Said, Settlement, settle
+from asyncguard.recovery.shapes import check_schema
 
 UserDiagnosis = UserRule
 """A user's own rule: asked before the table; ``None`` leaves the case to the table."""
@@ -182,7 +184,7 @@ class Casebook:
             seen: What came of the latest attempt.
             known: The live contract of the attempted tool as somebody read it before, as it came, or ``None``.
         """
-        called, expected = self._spec(record.call.tool), self._expected(record)
+        called, expected = self._called(record), self._expected(record)
         contract = read_contract(known, hidden_arguments(expected))
         answer = None if seen.symptom is not None else read_answer(seen.content)
         normalised = None if answer is None else self._normalised(record, answer, seen, contract)
@@ -204,6 +206,23 @@ class Casebook:
     def _spec(self, tool: str) -> ToolSpec:
         """A tool's declaration; nothing is known of a tool that the agent does not have."""
         return self.specs.get(tool) or ToolSpec(name=tool)
+
+    def _called(self, record: CallRecord) -> ToolSpec:
+        """The declaration of the tool that was called, without helpers that the call's task may not use."""
+        called = self._spec(record.call.tool)
+        if all(self._allowed(record, name) for name in (*called.asks, *(item.tool for item in called.fallbacks))):
+            return called
+        verifier = called.verifier
+        return replace(
+            called,
+            fallbacks=tuple(item for item in called.fallbacks if self._allowed(record, item.tool)),
+            sources=tuple(item for item in called.sources if self._allowed(record, item.tool)),
+            verifier=verifier if verifier is not None and self._allowed(record, verifier.tool) else None,
+        )
+
+    def _allowed(self, record: CallRecord, tool: str) -> bool:
+        tasks = self._spec(tool).tasks
+        return tasks is None or record.call.task in tasks
 
     @staticmethod
     def asked_sources(record: CallRecord) -> frozenset[str]:
@@ -312,12 +331,21 @@ def read_contract(content: Any, hidden: frozenset[str] = frozenset()) -> Contrac
     value = None if content is None else read_answer(content).value
     if not isinstance(value, Mapping):
         return None
-    parameters, returns = value.get("parameters"), value.get("returns")
-    if not isinstance(parameters, Mapping):
-        parameters = None
-    elif hidden:
+    parameters, returns = _schema(value.get("parameters")), _schema(value.get("returns"))
+    if parameters is not None and hidden:
         parameters = _without(parameters, hidden)
-    return Contract(parameters=parameters, returns=returns if isinstance(returns, Mapping) else None)
+    return Contract(parameters=parameters, returns=returns)
+
+
+def _schema(told: Any) -> Mapping[str, Any] | None:
+    """What a contract tells, if it is a JSON Schema at all: nothing else is asked of whoever wrote it."""
+    if not isinstance(told, Mapping):
+        return None
+    try:
+        check_schema(told, "a live contract")
+    except DeclarationError:
+        return None
+    return told
 
 
 def hidden_arguments(spec: ToolSpec) -> frozenset[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from tenacity import RetryCallState, Retrying, stop_after_attempt, wait_exponential
 
 from asyncguard.config import GuardConfig
+from asyncguard.core.calls import canonical_json
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import HazardKind, Symptom
@@ -25,6 +26,10 @@ from asyncguard.recovery.wording import diagnosis_and_options, mark_of_changes, 
 
 CIRCUIT_OPEN = "circuit_open"
 """The failure of a call that a breaker did not let through."""
+
+
+USER_SPOKE = "user_spoke"
+"""The failure of a further attempt that the user's new message stopped before it began."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +58,8 @@ class End:
     """Class of the failure, ``None`` for a result."""
     mark: str = ""
     """What the model is told beside the content."""
+    doubtful: bool = False
+    """Whether the content may be wrong: the model may judge it, the runtime never uses it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,6 +141,11 @@ def _enabled(action: RecoveryAction, config: GuardConfig) -> bool:
 # -- when ----------------------------------------------------------------------------------------------------------
 
 
+def _user_spoke(case: Case, _: GuardConfig, __: Spent) -> bool:
+    symptom = case.seen.symptom
+    return symptom is not None and symptom.error == USER_SPOKE
+
+
 def _circuit_is_open(case: Case, _: GuardConfig, __: Spent) -> bool:
     symptom = case.seen.symptom
     return symptom is not None and symptom.error == CIRCUIT_OPEN and case.next_sibling is not None
@@ -147,6 +159,9 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
     garbled = case.refused and case.diagnosis.hazard is HazardKind.INVOCATION and not symptom.answered
     if not (is_transient(symptom) or garbled or case.probed is Probed.NOT_HAPPENED):
         return False
+    asked = symptom.retry_after or 0.0
+    if asked > config.timing.retry_after_max and symptom.error != CIRCUIT_OPEN:
+        return False  # to come back earlier than asked would be refused, too
     limits = config.limits
     left = spent.run < limits.max_run_retries and spent.task < limits.max_task_retries
     return left and not stop_after_attempt(limits.max_attempts)(_state(case.record))
@@ -259,18 +274,30 @@ def _ask(case: Case, aim: Aim, other: Fallback | None) -> Attempt:
 
 def _accept_normalised(case: Case, _: GuardConfig) -> End:
     assert case.normalised is not None  # the row's condition
-    return End(outcome=Outcome.DONE, content=case.normalised.value, mark=mark_of_changes(case.normalised.changes))
+    return End(
+        outcome=Outcome.DONE, content=_as_text(case.normalised.value), mark=mark_of_changes(case.normalised.changes)
+    )
 
 
 def _accept_settled(case: Case, _: GuardConfig) -> End:
     assert case.settlement is not None  # the row's condition
-    return End(outcome=Outcome.DONE, content=case.settlement.value, mark=mark_of_settlement(case.settlement))
+    return End(outcome=Outcome.DONE, content=_as_text(case.settlement.value), mark=mark_of_settlement(case.settlement))
 
 
 def _accept_probe(case: Case, _: GuardConfig) -> End:
     probe = case.attempted.probe
     mark = f"the call gave no usable answer, and {probe} says that its effect happened"
-    return End(outcome=Outcome.DONE, content=case.probe_result, mark=mark)
+    if case.probe_result is not None:
+        return End(outcome=Outcome.DONE, content=_as_text(case.probe_result), mark=mark)
+    if case.failed:
+        return End(outcome=Outcome.DONE, content="It took effect; its result is not known.", mark=mark)
+    doubt = f"{mark_of_doubt(case.seen.anomalies)}; {probe} says that its effect happened"
+    return End(outcome=Outcome.DONE, content=case.seen.content, mark=doubt, doubtful=True)
+
+
+def _as_text(value: Any) -> str:
+    """A value as a tool would have answered it: a list is data here, and would be taken for content blocks."""
+    return value if isinstance(value, str) else canonical_json(value)
 
 
 def _explain(case: Case, config: GuardConfig) -> End:
@@ -291,7 +318,7 @@ def _end(case: Case, config: GuardConfig) -> End:
     if case.attempted.effect.repeatable and config.ask:
         return End(outcome=Outcome.FAILED, content=case.seen.content, error=case.diagnosis.hazard.value)
     # An effect has happened, however strange its answer; and an answer that nobody explains is passed on, marked.
-    return End(outcome=Outcome.DONE, content=case.seen.content, mark=mark_of_doubt(case.seen.anomalies))
+    return End(outcome=Outcome.DONE, content=case.seen.content, mark=mark_of_doubt(case.seen.anomalies), doubtful=True)
 
 
 def _why_given_up(case: Case) -> str:
@@ -317,6 +344,7 @@ _A = RecoveryAction
 _TOLD = Row(action=_A.ASK, reason="nothing more can be done here", applies=_always, then=_explain)
 
 FAILED: tuple[Row, ...] = (
+    Row(action=_A.GIVE_UP, reason="the user sent a new message", applies=_user_spoke, then=_end),
     Row(action=_A.VERIFY, reason="the probe says that it happened", applies=_happened, then=_accept_probe),
     Row(action=_A.VERIFY, reason="the effect may have begun", applies=_in_doubt_with_probe, then=_ask_probe),
     Row(action=_A.REBIND, reason="the live contract differs", applies=_can_rebind, then=_rebound),

@@ -92,21 +92,36 @@ def test_a_late_effect_whose_process_died_is_never_called_not_run(at: float, age
     assert outcome.states("a") in ({"done": 1}, {"in_doubt": 1})
 
 
-@pytest.mark.parametrize("said", [None, "Go on."], ids=["resumed", "new message"])
 @pytest.mark.parametrize("at", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5], ids=str)
-def test_a_cancelled_recovery_goes_on_in_its_process(at: float, said: str | None, agent_of: AgentOf) -> None:
-    """Attempts, what the probe said and what is being asked are told again as they were."""
+def test_a_cancelled_recovery_goes_on_in_its_process(at: float, agent_of: AgentOf) -> None:
+    """Attempts, what the probe said and what is being asked are known as they were."""
     world = World(pays=[Pay.RESET, Pay.RESET])
     agent = process(agent_of, world, InMemorySaver(), EffectClass.PROBED, "p0", ALONE)
 
     async def main() -> Outcome:
         await killed(agent, agent.input("Pay x.", None), at)
-        return await agent.go(None if said is None else agent.input(said, None), "t")
+        return await agent.go(None, "t")
 
     outcome = run_virtual(main()).result
     assert (world.payments, world.attempts, world.harm) == (1, 3, [])
     assert '"happened"' not in outcome.text
     assert '{"state": "paid"}' in outcome.text
+
+
+@pytest.mark.parametrize("at", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5], ids=str)
+def test_the_user_stops_a_recovery(at: float, agent_of: AgentOf) -> None:
+    """What has begun goes on and is looked after; no attempt of the effect begins after the user's message."""
+    world = World(pays=[Pay.RESET, Pay.RESET, Pay.RESET])
+    agent = process(agent_of, world, InMemorySaver(), EffectClass.PROBED, "p0", ALONE, sibling=True)
+
+    async def main() -> tuple[int, Outcome]:
+        await killed(agent, agent.input("Pay x.", None), at)
+        return world.attempts, await agent.say("Stop, do not pay.", thread="t")
+
+    begun, outcome = run_virtual(main()).result
+    assert (world.attempts, world.payments, world.harm) == (begun, 0, [])
+    assert "The user sent a new message before it was tried again" in outcome.text
+    assert outcome.states("main") == {"failed": 1}
 
 
 @pytest.mark.parametrize("effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value)
