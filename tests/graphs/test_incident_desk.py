@@ -8,9 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_sdk.client import LangGraphClient
 
-from asyncguard import GuardConfig
+from asyncguard import GuardConfig, Timing, build_agent
 from asyncguard.config import RECOVERY_NAMES
 from asyncguard.observability.trace import read_trace
 from tests.graphs.desk import ROOT, Server, check_next_request, effects_in, load_graphs
@@ -20,6 +21,8 @@ DESK = ROOT / "graphs" / "incident_desk.py"
 HANDLED = (
     "checkout: connection pool exhausted (42 errors), p95 4200 ms: INC-1001, severity 1; ops-checkout is told (MSG-1)."
 )
+SLOW = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
+"""Every result comes late."""
 COMPARED = "The monitors of checkout say 4200 ms."
 
 # Fault to the call that it strikes and the chain that the log tells: symptom, diagnosis, actions, outcome.
@@ -200,6 +203,20 @@ async def test_two_tasks_share_the_faults_of_their_thread(stage: Stage) -> None:
     state = await agent.ainvoke({"tasks": goals})
     assert "[task-1] The p95 of search is 310 ms." in state["messages"][-1].text
     assert "[task-2] The p95 of payments is 1250 ms." in state["messages"][-1].text
+
+
+async def test_a_question_after_several_tasks_is_answered(stage: Stage) -> None:
+    """Tools of a thread with several tasks run in the background: the model waits for them, and the faults are gone."""
+    module = stage._module
+    agent = build_agent(
+        module._skills.make_model(module._simulated), stage.desk.tools(), config=SLOW, checkpointer=InMemorySaver()
+    )
+    thread: Any = {"configurable": {"thread_id": "t"}}
+    goals = ["What is the latency of search? (faults: metrics-seconds)", "Compare the monitors of payments"]
+    await agent.ainvoke({"tasks": goals}, thread)
+    state = await agent.ainvoke({"messages": [("user", "What is the latency of checkout? faults: none")]}, thread)
+    assert "[task-1] The p95 of checkout is 4200 ms." in state["messages"][-1].text
+    assert "(Of " not in state["messages"][-1].text.splitlines()[0]
 
 
 def test_every_fault_is_played_and_explained(stage: Stage) -> None:
