@@ -41,6 +41,7 @@ from asyncguard_benchmark.models.playing import Failed, play_models
 from asyncguard_benchmark.models.spec import ModelSpec
 from asyncguard_benchmark.report.chapters.hazards import hazard_document
 from asyncguard_benchmark.report.document import page_of
+from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.roster import AgentSpec
 from asyncguard_benchmark.scenario import Domain, Regime, Surface
 
@@ -108,16 +109,26 @@ def _validate(options: Namespace) -> int:
 
 def _run(options: Namespace) -> int:
     check_model_options(options)
-    cells = _experiment(options, options.arms).cells()
-    if not cells:
-        raise NothingToPlayError("no instance fits what was asked for; see `bench hazards list`")
+    asked = _asked(options, options.arms)
     if options.dry_run:
-        return estimated(options, cells)
-    _played(cells, options, options.out)
+        return estimated(options, asked)
+    _played(asked, options, options.out)
     return _tell(options, [options.out], None)
 
 
-def _played(cells: Sequence[Cell], options: Namespace, path: Path) -> None:
+def _asked(options: Namespace, arms: Sequence[str]) -> list[Cell]:
+    """The episodes that are asked for.
+
+    Raises:
+        NothingToPlayError: there is none.
+    """
+    asked = _experiment(options, arms).cells()
+    if not any(cell.composition.faults for cell in asked):
+        raise NothingToPlayError("no instance fits what was asked for; see `bench hazards list`")
+    return asked
+
+
+def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
     """Plays what a file does not hold yet.
 
     Raises:
@@ -127,9 +138,9 @@ def _played(cells: Sequence[Cell], options: Namespace, path: Path) -> None:
     with Journal(path) as journal:
         if journal.notice:
             notice(journal.notice)
-        missing = [cell for cell in cells if key_of(cell) not in journal.keys]
-        if len(missing) < len(cells):
-            notice(f"{len(cells) - len(missing)} of {len(cells)} episodes are in {path} already")
+        missing = [cell for cell in asked if key_of(cell) not in journal.keys]
+        if len(missing) < len(asked):
+            notice(f"{len(asked) - len(missing)} of {len(asked)} episodes are in {path} already")
         for outcome in with_progress(_outcomes(missing, options, journal.dollars), len(missing)):
             if isinstance(outcome, Failed):
                 failed += 1
@@ -137,9 +148,9 @@ def _played(cells: Sequence[Cell], options: Namespace, path: Path) -> None:
                 notice(f"{outcome.key.composition} ended by the infrastructure: {outcome.error}")
             else:
                 journal.add(outcome.episode)
-    if failed > MOST_FAILED * len(cells):
+    if failed > MOST_FAILED * len(asked):
         raise TooManyFailuresError(
-            f"the infrastructure ended {failed} of {len(cells)} episodes, more than {MOST_FAILED:.0%}: the figures are "
+            f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures are "
             "no fair sample; the same command again plays the rest"
         )
 
@@ -158,15 +169,20 @@ def _score(options: Namespace) -> int:
 
 
 def _tell(options: Namespace, files: Sequence[Path], failures: str | None) -> int:
-    found, kept = _found(options, files)
+    found, kept, others = _found(options, files)
     failed = [
         _failure(each) for each in kept if failures is not None and each.arm == failures and not each.score.success
     ]
     if options.json:
-        print_json({**hazard_findings_to_json(found), **({} if failures is None else {"failures": failed})})
+        told = {what: [row.to_json() for row in tally.figures()] for what, tally in others.items()}
+        print_json({**hazard_findings_to_json(found), **told, **({} if failures is None else {"failures": failed})})
         return 0
     out = console()
-    show_findings(out, found)
+    if kept:
+        show_findings(out, found)
+    for what, tally in others.items():
+        if figures := tally.figures():
+            out.print(table(COLUMNS, map(cells, figures), title=f"compositions of the twelve categories, {what}"))
     if failed:
         heads = ("composition", "agent", "regime", "ended", "struck", "diagnosed", "calls")
         out.print(table(heads, [tuple(map(str, each.values())) for each in failed], title=f"failures of {failures}"))
@@ -185,8 +201,10 @@ def _failure(each: Observed) -> dict[str, Any]:
     }
 
 
-def _found(options: Namespace, files: Iterable[Path]) -> tuple[HazardFindings, list[Observed]]:
+def _found(options: Namespace, files: Iterable[Path]) -> tuple[HazardFindings, list[Observed], Mapping[str, Tally]]:
+    """Findings, what they were made of, and figures of the compositions that hold no task of the suite."""
     kept: dict[tuple[object, ...], Observed] = {}
+    others = {"clean": Tally(), "broken": Tally()}
     tasks = all_tasks()
     for path in files:
         for line in read_lines(path):
@@ -194,10 +212,12 @@ def _found(options: Namespace, files: Iterable[Path]) -> tuple[HazardFindings, l
                 notice(f"left out: {line.problem}")
                 continue
             each = observed(line.episode, tasks)
-            if each is not None:
+            if each is None:
+                others["broken" if line.episode.composition.faults else "clean"].add(line.episode)
+            else:
                 kept[each.arm, each.score.agent, each.score.player, each.score.composition_id, each.score.run] = each
     found = list(kept.values())
-    if not found:
+    if not found and not any(tally.figures() for tally in others.values()):
         raise NothingToPlayError(f"{', '.join(map(str, files))}: no episode of the hazard suite")
     settings = HazardSettings(
         version=__version__,
@@ -206,7 +226,7 @@ def _found(options: Namespace, files: Iterable[Path]) -> tuple[HazardFindings, l
         instances=len({each.score.composition_id for each in found if each.score.faults}),
         seeds=tuple(sorted({each.score.run.seed for each in found})),
     )
-    return HazardFindings(settings=settings, studies=studies_of(found)), found
+    return HazardFindings(settings=settings, studies=studies_of(found)), found, others
 
 
 # -- ablate and report -----------------------------------------------------------------------------------------------
@@ -214,15 +234,12 @@ def _found(options: Namespace, files: Iterable[Path]) -> tuple[HazardFindings, l
 
 def _ablate(options: Namespace) -> int:
     check_model_options(options)
-    experiment = _experiment(options, ARM_NAMES)
-    cells = experiment.cells()
-    if not cells:
-        raise NothingToPlayError("no instance fits what was asked for; see `bench hazards list`")
+    asked = _asked(options, ARM_NAMES)
     if options.dry_run:
-        return estimated(options, cells)
+        return estimated(options, asked)
     path = options.out / EPISODES
-    _played(cells, options, path)
-    found, _ = _found(options, [path])
+    _played(asked, options, path)
+    found = _found(options, [path])[0]
     write_hazard_findings(found, options.out / FILE)
     if options.json:
         print_json(hazard_findings_to_json(found))

@@ -47,7 +47,7 @@ class Experiment:
             case Gathering.EFFECTS:
                 return list(broken_effects(self._tasks(), seed))
             case Gathering.BROKEN:
-                broken = list(broken_compositions(0))
+                broken = list(broken_compositions(0))[:: self.wanted.every]
                 whole = {each.id.partition("~")[0] for each in broken}
                 clean = [each for each in shipped_compositions(Suite.LITE) if each.id in whole]
                 return [*(clean if self.clean else ()), *broken]

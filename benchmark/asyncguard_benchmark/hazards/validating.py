@@ -101,7 +101,7 @@ def validated(found: Validation, domains: Sequence[Domain] | None = None) -> Ite
         found.parts[instance.part.value] += 1
         found.hazards.update(fault.hazard.value for fault in instance.faults)
         found.ways.update({way.value for way in instance.witness.values()})
-        yield from _told(found, _instance_problems(found, instance))
+        yield from _told(found, instance_problems(found, instance))
     if domains is None:
         found.problems += _whole(found, tasks)
         yield from _told(found, _drawn_anew())
@@ -160,7 +160,8 @@ def _benign_problems(found: Validation, task: HazardTask) -> Iterator[str]:
             yield f"{composition.id}: it changes what the task comes to"
 
 
-def _instance_problems(found: Validation, instance: Instance) -> Iterator[str]:
+def instance_problems(found: Validation, instance: Instance) -> Iterator[str]:
+    """What an instance is not, that it claims to be; its plan is replayed under every regime."""
     composition = instance.composition
     if not matters(instance.task, composition):
         yield f"{instance.id}: does not matter"

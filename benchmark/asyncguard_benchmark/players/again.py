@@ -23,7 +23,7 @@ from asyncguard_benchmark.scenario import Composition, Domain
 
 EARLIER = "earlier"
 """The setting of an episode that says what the run before it has cost."""
-_TOLD = (
+_STORY = (
     "You tried the same tasks before, in another world with the same tools, and ended without an answer. This is how "
     "it went:\n{earlier}\n\nNow try anew; nothing of what you did there has happened here."
 )
@@ -75,8 +75,11 @@ class SecondAttempt(BaseChatModel):
 def _with_story(messages: Sequence[BaseMessage], earlier: str) -> list[BaseMessage]:
     """The conversation with the story at the head of its first message, which is the system's."""
     first, *others = messages
-    story = _TOLD.format(earlier=earlier)
-    return [first.model_copy(update={"content": f"{story}\n\n{first.content}"}), *others]
+    return [first.model_copy(update={"content": _told(str(first.content), earlier)}), *others]
+
+
+def _told(prompt: str, earlier: str) -> str:
+    return f"{_STORY.format(earlier=earlier)}\n\n{prompt}"
 
 
 def play_again(
@@ -103,7 +106,10 @@ def play_again(
         "rounds": first.counters.rounds,
         "ticks": first.counters.ticks,
     }
-    return replace(episode, settings={**episode.settings, EARLIER: spent})
+    # What a player saves of the conversation is what it sent, which lacks what was put before it here.
+    told, *others = episode.messages
+    messages = ({**told, "content": _told(str(told["content"]), second.earlier)}, *others)
+    return replace(episode, messages=messages, settings={**episode.settings, EARLIER: spent})
 
 
 def answered(episode: Episode) -> bool:
