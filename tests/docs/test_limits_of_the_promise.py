@@ -187,3 +187,25 @@ def test_a_fork_from_before_the_message_may_make_the_call_again() -> None:
 
     run_virtual(main())
     assert bank.paid == 2
+
+
+def test_a_wrong_value_within_its_bounds_passes_and_no_source_is_asked() -> None:
+    """Nothing in the answer is strange: what nobody contradicts is believed, and asking would cost calls."""
+    asked: list[str] = []
+    price = {"type": "object", "properties": {"price": {"type": "number", "maximum": 500}}, "required": ["price"]}
+
+    @guarded(effect="pure", result_schema=price, sources=["ask_archive"])
+    async def ask_shop(item: str) -> dict[str, float]:
+        """Ask the shop for a price; it is wrong."""
+        return {"price": 9.9}
+
+    @guarded(effect="pure", result_schema=price)
+    async def ask_archive(item: str) -> dict[str, float]:
+        """Look up a price."""
+        asked.append(item)
+        return {"price": 12.4}
+
+    model = ScriptedChatModel([calls(("ask_shop", {"item": "nut"})), "9.90 euros."])
+    run = run_virtual(build_agent(model, [ask_shop, ask_archive]).ainvoke({"messages": [("user", "A nut?")]}))
+    assert said(run.result) == '{"price": 9.9}'
+    assert asked == []

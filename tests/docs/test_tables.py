@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asyncguard import Delivery, EffectClass, GuardConfig, Mode, NewsStyle, ToolSpec
-from asyncguard.config import FEATURE_NAMES, GUARD_NAMES
+from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, SWITCH_NAMES
 from asyncguard.frontends.declarations import Declaration
 from asyncguard.guards import GUARDS
 from asyncguard.guards.completion import judge_completion
@@ -49,8 +49,8 @@ def test_each_guard_gives_the_verdict_of_its_row(name: str, verdict: str) -> Non
 def test_the_features_are_named() -> None:
     """Every switch that is no guard is explained, and every switch is on by default."""
     spans = code_spans(README)
-    assert set(FEATURE_NAMES) <= set(spans)
-    assert all(getattr(GuardConfig(), name) for name in (*GUARD_NAMES, *FEATURE_NAMES))
+    assert {*FEATURE_NAMES, *RECOVERY_NAMES} <= set(spans)
+    assert all(getattr(GuardConfig(), name) for name in SWITCH_NAMES)
 
 
 def test_tool_declarations_have_these_fields_and_defaults() -> None:
