@@ -111,7 +111,9 @@ def _seen(session: Session, record: CallRecord) -> Seen:
 
 
 def _anomalies(session: Session, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
-    config = session.engine.config
+    called, config = session.board.spec(record.call.tool), session.engine.config
+    if called.result_schema is None and not (called.invariants or called.sources):
+        return ()  # most tools declare nothing of their answers; nothing is spent on them
     if not any(getattr(config, name) for name in LOOKING):
         return ()
     found = session.engine.casebook.inspect(record, content)
@@ -310,6 +312,8 @@ def _let_through(session: Session, tool: str) -> Failure | None:
 def move_circuit(session: Session, tool: str, symptom: Symptom | None) -> None:
     """Tell the breaker of a tool how an attempt ended; ``None`` for an answer."""
     engine = session.engine
+    if symptom is None and tool not in engine.circuits:
+        return  # it is closed, as that of most tools
     if not engine.config.breaker or (symptom is not None and symptom.error in _SAYS_NOTHING):
         return
     circuit = engine.circuits.get(tool, Circuit())
