@@ -14,12 +14,12 @@ from jsonschema.validators import extend
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
+from asyncguard.core.fitting import surely_fits
 from asyncguard.core.operands import as_reference, references
 from asyncguard.core.scoreboard import Scoreboard, Validator
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.errors import DeclarationError
 from asyncguard.guards.clarification import missing_names
-from asyncguard.guards.fitting import surely_fits
 from asyncguard.guards.readable import unreadable
 from asyncguard.guards.referring import bad_reference
 from asyncguard.guards.schemas import pointed

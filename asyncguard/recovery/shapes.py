@@ -9,8 +9,8 @@ from typing import Any
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError
 
+from asyncguard.core.fitting import FORMATS, Fits, is_finite, surely_fits
 from asyncguard.errors import DeclarationError
-from asyncguard.recovery.quick import FORMATS, Fits, is_finite, surely_fits
 
 _MAX_HOPS = 12
 """References followed below one another; a schema that refers to itself ends here, and its validator does not."""
@@ -39,12 +39,11 @@ class Shape:
 
     @cached_property
     def _quick(self) -> Fits | None:
-        return surely_fits(self.schema)
+        return surely_fits(_own(self.schema))
 
     @cached_property
     def _validator(self) -> Draft202012Validator:
-        own = {name: value for name, value in self.source.items() if name not in ("$schema", "$id")}
-        return Draft202012Validator(own, format_checker=_FORMATS)
+        return Draft202012Validator(_own(self.source), format_checker=_FORMATS)
 
     def fits(self, value: Any) -> bool:
         """Whether a value satisfies the schema; what its keywords cannot compute with does not."""
@@ -68,6 +67,11 @@ class Shape:
     def has_units(self) -> bool:
         """Whether the schema says of any value what it counts."""
         return _mentions(self.schema, "unit")
+
+
+def _own(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema without its name and dialect, which would make jsonschema look elsewhere."""
+    return {name: value for name, value in schema.items() if name not in ("$schema", "$id")}
 
 
 class Same:
@@ -105,7 +109,7 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
     Raises:
         DeclarationError: The schema is broken, or refers to what is not in it.
     """
-    own = {name: value for name, value in schema.items() if name not in ("$schema", "$id")}
+    own = _own(schema)
     try:
         Draft202012Validator.check_schema(own)
     except SchemaError as error:

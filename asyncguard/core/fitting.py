@@ -1,8 +1,8 @@
-"""A quick yes: results that surely fit their declared schema, which nearly all results do.
+"""A quick yes: arguments and results that surely fit their schema, which nearly all of them do.
 
 A schema becomes a few closures that say *surely fits* in a twentieth of the time that a validator needs. They never say
-no: whatever is not surely right goes to the validator, which decides and explains. They know limits, patterns and
-formats beside types and names, because results are declared with those.
+no: whatever is not surely right goes to the validator, which decides and explains. Operands need no mention here,
+because they only ever make more arguments fit.
 """
 
 import math
@@ -17,9 +17,10 @@ Fits = Callable[[Any], bool]
 
 _SILENT = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$defs"}
-    | {"definitions", "unit", "aliases", "$schema", "$id"}
+    | {"definitions", "unit", "aliases"}
 )
-"""Keywords that assert nothing."""
+"""Keywords that assert nothing. (A ``$schema`` inside may change what the others mean: that is the validator's.)"""
+_OF_OBJECTS = frozenset({"properties", "required", "additionalProperties"})
 _FULL_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -27,24 +28,31 @@ def surely_fits(schema: Any) -> Fits | None:
     """The quick check of a schema, or ``None`` where it has keywords that are not understood here.
 
     Args:
-        schema: Valid JSON Schema, draft 2020-12, without references.
+        schema: Valid JSON Schema, draft 2020-12.
     """
     if schema is True:
         return _anything
     if not isinstance(schema, Mapping):
         return None
+    asserted = {keyword: wanted for keyword, wanted in schema.items() if keyword not in _SILENT}
     checks: list[Fits] = []
-    for keyword, wanted in schema.items():
-        if keyword in _SILENT or keyword in ("properties", "required", "additionalProperties"):
+    if not _OF_OBJECTS.isdisjoint(asserted):
+        if asserted.pop("type", None) != "object":
+            return None
+        checks.append(_object(schema))
+    for keyword, wanted in asserted.items():
+        if keyword in _OF_OBJECTS:
             continue
         if (make := _MAKERS.get(keyword)) is None or (check := make(wanted)) is None:
             return None
         checks.append(check)
-    if not schema.keys().isdisjoint(("properties", "required", "additionalProperties")):
-        if schema.get("type") != "object":
-            return None
-        checks.append(_object(schema))
-    return checks[0] if len(checks) == 1 else _all_of(tuple(checks))
+    match checks:
+        case []:
+            return _anything
+        case [check]:
+            return check
+        case _:
+            return _all_of(tuple(checks))
 
 
 def is_finite(value: Any) -> bool:
@@ -120,8 +128,11 @@ def _choice(wanted: Any) -> Fits:
     return lambda value: isinstance(value, str) and value in choices
 
 
-def _pattern(wanted: str) -> Fits:
-    search = re.compile(wanted).search
+def _pattern(wanted: str) -> Fits | None:
+    try:
+        search = re.compile(wanted).search
+    except re.error:  # a pattern of another dialect, which JSON Schema allows
+        return None
     return lambda value: isinstance(value, str) and search(value) is not None
 
 
