@@ -101,7 +101,7 @@ def test_the_timeline_shows_every_task(run: Run) -> None:
         assert re.search(rf"^{dish} +━", printed, re.MULTILINE)
     assert "9 calls · 0 rejected" in printed
     serial, slowest, together = map(float, re.findall(r": +([\d.]+) s", printed))
-    assert slowest < together < serial
+    assert slowest <= together < 1.1 * slowest < serial
 
 
 def test_one_switch_makes_the_difference(run: Run) -> None:
