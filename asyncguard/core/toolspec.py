@@ -73,11 +73,13 @@ class ToolSpec:
     grace: float | None = None
     """Seconds before a placeholder is shown; ``None`` takes the configuration's."""
     fallbacks: tuple[Fallback, ...] = ()
-    """Siblings to ask when the tool fails, in order."""
+    """Siblings to ask when the tool fails, in order; none that a person has to approve, for nobody is asked."""
     probe: str | None = None
     """Name of a read-only tool which tells whether the effect happened (effect class ``probed``).
 
-    It is called with those of the call's arguments that it knows, and answers ``{"happened": bool, "result": ...}``."""
+    It is called with those of the call's arguments that it knows, and answers ``{"happened": bool, "result": ...}``.
+    Anything else but true and false means that it does not know. On false the call is made again: it may say so only
+    where the effect cannot happen any more, as after a lost connection a request may still be on its way."""
     result_schema: Mapping[str, Any] | None = None
     """JSON Schema of the result. Beside the standard keywords, a property may carry ``unit`` (text) and ``aliases``
     (other names of a field; for an enum, a mapping from other spellings to its values)."""
