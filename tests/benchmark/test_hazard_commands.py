@@ -17,7 +17,7 @@ from asyncguard_benchmark.report.chapters.hazards import hazard_chapters
 from asyncguard_benchmark.roster import HAZARD_AGENTS
 
 FEW = ("--domains", "logistics", "--hazards", "output", "--severity", "1")
-RUN = ("hazards", "run", *FEW, "--no-messages", "--out")
+RUN = ("hazards", "run", *FEW, "--quick", "--no-messages", "--out")
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
@@ -86,10 +86,14 @@ def test_a_run_is_scored_resumed_and_reported(tmp_path: Path, capsys: pytest.Cap
     assert len(scored["failures"]) == round(failed["count"] * (1 - failed["success"]["value"] / 100))
     assert answer(capsys, "hazards", "report", str(out), "--out", str(page))["bytes"] == page.stat().st_size
     assert "Success where tools let agents down" in page.read_text(encoding="utf-8")
+    beside = ("hazards", "report", str(out), "--beside", str(out), "--out", str(page))
+    assert answer(capsys, *beside)["bytes"] == page.stat().st_size
+    assert "What the guards are worth" in page.read_text(encoding="utf-8")
     assert main(["hazards", "score", str(out)]) == 0
     assert "false alarms" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_findings_are_saved_without_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An ablation of one instance under every arm writes what the report reads; a broken file says what to do."""
     folder = tmp_path / "ablation"

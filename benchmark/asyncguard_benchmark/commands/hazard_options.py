@@ -60,6 +60,7 @@ interrupted one stopped.
 _REPORT_EXAMPLES = """\
 examples:
   asyncguard bench hazards report hazards --out hazards.html
+  asyncguard bench hazards report hazards --beside ablation --out results.html
 """
 
 
@@ -132,6 +133,7 @@ def _ablate(commands: Any) -> None:
 def _report(commands: Any) -> None:
     made = _command(commands, "report", "make one page of what was found, to be read anywhere", _REPORT_EXAMPLES)
     made.add_argument("findings", type=Path, metavar="FILE_OR_DIR", help="what `ablate` wrote, or a file of episodes")
+    made.add_argument("--beside", type=Path, metavar="FINDINGS_OR_DIR", help="what `bench ablate` wrote: on one page")
     made.add_argument("--out", type=Path, default=Path("hazards.html"), metavar="FILE", help="the page")
 
 

@@ -9,7 +9,7 @@ from asyncguard_benchmark.commands.output import table
 from asyncguard_benchmark.hazards.faults import Hazard
 from asyncguard_benchmark.hazards.findings import UNDIAGNOSED, ArmFigures, FalseAlarms, HazardFindings, HazardStudy
 from asyncguard_benchmark.metrics.hazards import Facet, Gain
-from asyncguard_benchmark.report.wording import NO_DATA, number, p_value, share, signed, span
+from asyncguard_benchmark.report.wording import NO_DATA, difference, number, p_value, share, signed_span, span
 from asyncguard_benchmark.statistics.estimates import Interval
 
 _ARMS = (
@@ -25,15 +25,11 @@ _ARMS = (
     "twice",
     "calls",
     "ticks",
-    "to none",
-    "95 %  ",
-    "new",
-    "lost",
-    "p",
 )
+_GAINS = ("arm", "to none", "95 %", "new", "lost", "p", "to all", "95 % ", "clean, to none")
 _READ = """\
 kept: of what is solved clean, what is solved injected. wrong: a wrong answer or wrong effects, without a word. \
-twice: effects that happened too often. new, lost: solved by the arm alone, by none alone."""
+twice: effects that happened too often. new, lost: solved by the arm alone, by the arm none alone."""
 
 
 def show_findings(out: Console, found: HazardFindings) -> None:
@@ -47,6 +43,7 @@ def show_findings(out: Console, found: HazardFindings) -> None:
     for study in found.studies:
         out.print()
         out.print(table(_ARMS, map(_arm, study.arms), title=study.setup.label))
+        _show_gains(out, study)
         for facet in (Facet.HAZARD, Facet.WORKFLOW, Facet.SEVERITY):
             out.print()
             out.print(_by_facet(study, facet))
@@ -69,16 +66,26 @@ def _arm(arm: ArmFigures) -> tuple[str, ...]:
         str(injected.duplicated),
         number(injected.calls),
         number(injected.ticks),
-        *_gain(arm.to_none),
     )
 
 
-def _gain(gain: Gain | None) -> tuple[str, ...]:
-    if gain is None:
-        return (NO_DATA, "", NO_DATA, NO_DATA, NO_DATA)
-    points = gain.points
-    ends = f"{signed(points.low)} to {signed(points.high)}"
-    return (signed(points.value), ends, str(gain.newly_recovered), str(gain.regressions), p_value(gain.p))
+def _show_gains(out: Console, study: HazardStudy) -> None:
+    compared = [arm for arm in study.arms if arm.to_none is not None or arm.to_all is not None]
+    if compared:
+        out.print()
+        out.print(table(_GAINS, map(_gains, compared)))
+
+
+def _gains(arm: ArmFigures) -> tuple[str, ...]:
+    found = arm.to_none
+    counts = (NO_DATA,) * 3
+    if found is not None:
+        counts = (str(found.newly_recovered), str(found.regressions), p_value(found.p))
+    return (arm.arm, *_points(found), *counts, *_points(arm.to_all), _points(arm.to_none_clean)[0])
+
+
+def _points(gain: Gain | None) -> tuple[str, str]:
+    return difference(None if gain is None else gain.points), signed_span(None if gain is None else gain.points)
 
 
 def _by_facet(study: HazardStudy, facet: Facet) -> object:

@@ -12,6 +12,7 @@ from asyncguard_benchmark.commands.hazard_options import ARM_NAMES
 from asyncguard_benchmark.commands.hazard_tables import show_findings
 from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
+from asyncguard_benchmark.commands.report import side_of
 from asyncguard_benchmark.commands.run import MOST_FAILED, NothingToPlayError, TooManyFailuresError, estimated
 from asyncguard_benchmark.hazards.analysing import studies_of
 from asyncguard_benchmark.hazards.campaigning import Experiment
@@ -39,6 +40,7 @@ from asyncguard_benchmark.hazards.validating import Validation, validated
 from asyncguard_benchmark.journal import Journal, read_lines
 from asyncguard_benchmark.models.playing import Failed, play_models
 from asyncguard_benchmark.models.spec import ModelSpec
+from asyncguard_benchmark.report.assembly import document_of
 from asyncguard_benchmark.report.chapters.hazards import hazard_document
 from asyncguard_benchmark.report.document import page_of
 from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
@@ -253,7 +255,11 @@ def _report(options: Namespace) -> int:
     given: Path = options.findings
     path = given / FILE if given.is_dir() else given
     found = _found(options, [path])[0] if path.suffix == ".jsonl" else read_hazard_findings(path)
-    page = page_of(hazard_document(found, closing=f"Made by asyncguard bench hazards report from {given.name}."))
+    closing = f"Made by asyncguard bench hazards report from {given.name}. The page needs nothing from anywhere else."
+    document = hazard_document(found, closing=closing)
+    if options.beside is not None:
+        document = document_of(side_of(options.beside, ()), closing=closing, further=document.chapters)
+    page = page_of(document)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(page.text, encoding="utf-8")
     if options.json:
