@@ -20,9 +20,10 @@ from asyncguard.engine.session import Session
 from asyncguard.recovery.breaker import Circuit, admits, after_failure, after_success, remaining
 from asyncguard.recovery.case import Case, Seen
 from asyncguard.recovery.comparing import Candidate, compare
+from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.inspection import read_answer
-from asyncguard.recovery.policy import CIRCUIT_OPEN, LOOKING, USER_SPOKE, Attempt, End, Recovery, Spent, decide
+from asyncguard.recovery.policy import CIRCUIT_OPEN, LOOKING, USER_SPOKE, decide
 from asyncguard.recovery.wording import mark_of_doubt
 
 ANOMALY = "anomaly"

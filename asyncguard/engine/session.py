@@ -26,7 +26,7 @@ from asyncguard.engine.executors.port import Completion
 from asyncguard.errors import CallerError
 from asyncguard.observability.details import Details
 from asyncguard.recovery.case import Seen
-from asyncguard.recovery.policy import Recovery
+from asyncguard.recovery.decisions import Recovery
 
 
 class _Inside:

@@ -166,9 +166,8 @@ class Writer:
             case CallState.FAILED:
                 return f"{label} failed: {self._clean(text_of(record.content))}"
             case CallState.IN_DOUBT:
-                what = self._clean(text_of(record.content)).rstrip(". ")
                 advice = "Do not repeat it; check its effect first or ask the user."
-                return f"It is not known whether {label} took effect ({what}). {advice}"
+                return f"It is not known whether {label} took effect. {advice}\n{self._clean(text_of(record.content))}"
             case CallState.REJECTED:
                 return f"{label} was not run. {record.reason}"
             case _:

@@ -58,7 +58,7 @@ def settle(answers: Sequence[Said], called: ToolSpec) -> Settlement:
 def _of(verdict: Verdict, reason: str, candidates: tuple[Candidate, ...]) -> Settlement:
     return Settlement(
         decided=verdict.how is not Comparison.TIE,
-        firm=verdict.how in (Comparison.AGREE, Comparison.MAJORITY),
+        firm=verdict.how in (Comparison.AGREE, Comparison.MAJORITY) and len(verdict.agreeing) > 1,
         value=verdict.value,
         reason=reason,
         candidates=candidates,

@@ -8,6 +8,9 @@ from asyncguard.core.hazards import Anomaly
 from asyncguard.recovery.case import Case
 from asyncguard.recovery.settling import Settlement
 
+_WORTH_TELLING = 0.5
+"""A diagnosis that is less sure than this only repeats what the failure says itself."""
+
 
 def mark_of_changes(changes: Sequence[str]) -> str:
     """For an answer that was brought into the declared form."""
@@ -27,9 +30,11 @@ def mark_of_doubt(anomalies: Sequence[Anomaly]) -> str:
 def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
     """For a call that ends without a usable result: what was seen, what it is taken to mean, what can be done."""
     told = list(_told(case))
-    options = list(_options(case, outcome))
-    diagnosis = f"Diagnosis: {case.diagnosis.hazard.value} fault ({'; '.join(case.diagnosis.evidence)})."
-    return "\n".join([*told, diagnosis, "Options: " + " | ".join(options) + "."])
+    if case.diagnosis.confidence >= _WORTH_TELLING:
+        told.append(f"Diagnosis: {case.diagnosis.hazard.value} fault ({'; '.join(case.diagnosis.evidence)}).")
+    if options := list(_options(case, outcome)):
+        told.append(f"Options: {' | '.join([*options, 'ask the user'])}.")
+    return "\n".join(told)
 
 
 def _told(case: Case) -> Iterator[str]:
@@ -52,13 +57,12 @@ def _options(case: Case, outcome: Outcome) -> Iterator[str]:
     if outcome is Outcome.IN_DOUBT:
         if case.attempted.probe is not None:
             yield f"look with {case.attempted.probe} whether it took effect"
-        yield "ask the user"
         return
     if case.refused and case.contract is not None:
         yield "call it again with the arguments that its live contract names"
     others = [each.tool for each in (*case.called.fallbacks, *case.called.sources)]
-    for tool in dict.fromkeys(name for name in others if name != case.attempted.name):
+    tried = {found.tool for found in case.record.findings}
+    for tool in dict.fromkeys(name for name in others if name not in tried):
         yield f"use {tool}"
-    if case.called.verifier is not None:
+    if case.called.verifier is not None and case.called.verifier.tool not in tried:
         yield f"derive it with {case.called.verifier.tool}"
-    yield "tell the user that it cannot be done at present"

@@ -271,15 +271,20 @@ def test_a_call_that_was_garbled_on_its_way_is_sent_again(agent_of: AgentOf) -> 
 
 
 def test_the_model_is_told_what_nobody_can_mend(agent_of: AgentOf) -> None:
-    """Diagnosis and options in words, once."""
-    tool = shop(ValueError("closed for good"))
-    spec = quoting(sources=(Source(tool="b"),))
-    outcome, log = ask(agent_of, [tool, shop(ValueError("closed, too"), name="b")], spec, quoting("b"))
+    """Diagnosis and options in words; what was tried already is no option."""
+    tools = [shop(*[ConnectionError("down")] * 5), shop(ValueError("closed"), name="b"), shop(name="c")]
+    spec = quoting(sources=(Source(tool="c"),), fallbacks=(Fallback(tool="b"),))
+    outcome, log = ask(agent_of, tools, spec, quoting("b"), quoting("c"), cross_check=False)
     told = outcome.answer("call_1_1")
-    assert "ValueError: closed for good" in told
-    assert "Diagnosis: " in told
-    assert "use b" in told
-    assert log.actions == ["cross_check", "ask"]
+    assert "ValueError: closed" in told
+    assert told.endswith("Options: use c | ask the user.")
+    assert log.actions == [*["retry"] * 4, "fallback", "ask"]
+
+
+def test_a_diagnosis_that_knows_no_more_than_the_failure_is_not_told(agent_of: AgentOf) -> None:
+    """The failure in its own words, as without recovery."""
+    outcome, _ = ask(agent_of, [shop(ValueError("closed for good"))], quoting())
+    assert outcome.answer("call_1_1") == "quote#1 failed: ValueError: closed for good"
 
 
 # -- effects in doubt ----------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from asyncguard.core.hazards import HazardKind, Symptom
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.toolspec import Fallback, Source, ToolSpec
 from asyncguard.recovery.case import Case, Casebook, Probed, Seen, hidden_arguments, read_contract, siblings_left
-from asyncguard.recovery.policy import Spent, decide
+from asyncguard.recovery.decisions import Spent
+from asyncguard.recovery.policy import decide
 
 ITEM = {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}
 PRICE = {

@@ -18,17 +18,14 @@ from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.toolspec import Fallback, Source, ToolSpec
 from asyncguard.recovery.case import Case, Probed, Seen
 from asyncguard.recovery.comparing import Candidate
+from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.normalising import Normalised
 from asyncguard.recovery.policy import (
     CIRCUIT_OPEN,
     FAILED,
     STRANGE,
     USER_SPOKE,
-    Attempt,
-    End,
-    Recovery,
     Row,
-    Spent,
     back_off,
     decide,
     lost_outcome,
