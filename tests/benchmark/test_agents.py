@@ -1,11 +1,13 @@
 import asyncio
 import copy
 import json
+from collections.abc import Sequence
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from asyncguard_benchmark import (
+    Composition,
     Regime,
     Run,
     Surface,
@@ -31,15 +33,25 @@ from tests.benchmark.builders import SUB_TASKS, compose
 from tests.benchmark.guarded_loop import GuardedLoop
 
 EVERY = shipped_compositions()
-ALL = EVERY[::36]
+SOME = EVERY[::36]
 """Of every kind some; all of them take minutes."""
+FEW = SOME[::3]
 KINDS: tuple[type[SimulatedAgent], ...] = (OracleAgent, SerialAgent, EagerAgent)
 PAIR = compose("fs-08", "tb-07")
 
 
-def scores(kind: type[SimulatedAgent], regime: Regime, surface: Surface) -> list[Score]:
-    """Scores of an agent on every shipped composition."""
-    return [score(run_episode(each, kind(plan=plan_of(each)), regime, surface)) for each in ALL]
+@pytest.fixture(params=[pytest.param(FEW, id="few"), pytest.param(SOME, id="some", marks=pytest.mark.slow)])
+def compositions(request: pytest.FixtureRequest) -> Sequence[Composition]:
+    """A few compositions; more of them where time does not count."""
+    chosen: Sequence[Composition] = request.param
+    return chosen
+
+
+def scores(
+    compositions: Sequence[Composition], kind: type[SimulatedAgent], regime: Regime, surface: Surface
+) -> list[Score]:
+    """Scores of an agent on some compositions."""
+    return [score(run_episode(each, kind(plan=plan_of(each)), regime, surface)) for each in compositions]
 
 
 def overall(summary: Summary) -> float:
@@ -51,9 +63,11 @@ def overall(summary: Summary) -> float:
 @pytest.mark.parametrize("surface", list(Surface))
 @pytest.mark.parametrize("regime", list(Regime))
 @pytest.mark.parametrize("kind", [OracleAgent, SerialAgent])
-def test_careful_agents_score_100(kind: type[SimulatedAgent], regime: Regime, surface: Surface) -> None:
+def test_careful_agents_score_100(
+    compositions: Sequence[Composition], kind: type[SimulatedAgent], regime: Regime, surface: Surface
+) -> None:
     """In all regimes and on both surfaces, without idle waste: nothing is malformed, cut off or needed too early."""
-    found = scores(kind, regime, surface)
+    found = scores(compositions, kind, regime, surface)
     summary = summarise(found)
     assert overall(summary) == 100
     assert summary.premature_needed == 0
@@ -64,17 +78,20 @@ def test_careful_agents_score_100(kind: type[SimulatedAgent], regime: Regime, su
 
 
 @pytest.mark.parametrize("regime", [regime for regime in Regime if regime is not Regime.SYNC])
-def test_interleaving_beats_one_task_after_the_other_in_rounds(regime: Regime) -> None:
+def test_interleaving_beats_one_task_after_the_other_in_rounds(
+    compositions: Sequence[Composition], regime: Regime
+) -> None:
     """On every composition at no more rounds, and on the mean far fewer; without delay they are equal."""
-    oracle, serial = (scores(kind, regime, Surface.TEXT) for kind in (OracleAgent, SerialAgent))
+    oracle, serial = (scores(compositions, kind, regime, Surface.TEXT) for kind in (OracleAgent, SerialAgent))
     assert all(a.counters.rounds <= b.counters.rounds for a, b in zip(oracle, serial, strict=True))
     assert sum(a.counters.rounds for a in oracle) < 0.8 * sum(b.counters.rounds for b in serial)
 
 
-def test_without_delay_every_agent_takes_one_round_a_call() -> None:
+def test_without_delay_every_agent_takes_one_round_a_call(compositions: Sequence[Composition]) -> None:
     """And one more to say that all is completed."""
     for kind in KINDS:
-        for each, composition in zip(scores(kind, Regime.SYNC, Surface.TEXT), ALL, strict=True):
+        found = scores(compositions, kind, Regime.SYNC, Surface.TEXT)
+        for each, composition in zip(found, compositions, strict=True):
             assert each.overall
             assert each.counters.rounds == composition.gold_calls + 1
 
@@ -82,15 +99,15 @@ def test_without_delay_every_agent_takes_one_round_a_call() -> None:
 @pytest.mark.parametrize("surface", list(Surface))
 def test_the_eager_agent_fails_where_results_are_late(surface: Surface) -> None:
     """At fixed1 overall is at most 40, because it calls ahead of values it needs."""
-    summary = summarise(scores(EagerAgent, Regime.FIXED1, surface))
+    summary = summarise(scores(SOME, EagerAgent, Regime.FIXED1, surface))
     assert overall(summary) <= 40
     assert summary.premature_needed > 50
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_surfaces_lead_to_the_same_calls(kind: type[SimulatedAgent]) -> None:
+def test_both_surfaces_lead_to_the_same_calls(compositions: Sequence[Composition], kind: type[SimulatedAgent]) -> None:
     """An agent decides from what it is told, not from how."""
-    for each in ALL:
+    for each in compositions:
         text, native = (run_episode(each, kind(plan=plan_of(each)), Regime.RANDOM12, surface, 7) for surface in Surface)
         assert text.trajectory == native.trajectory
 
@@ -132,7 +149,7 @@ def test_a_plan_holds_no_value_of_a_result() -> None:
 def test_guesses_are_found_nowhere() -> None:
     """No guess of the eager agent is said by a query, a state, or a result of any shipped task."""
     world = json.dumps([[t.query, dict(t.initial_state)] for t in SUB_TASKS.values()])
-    for each in ALL:
+    for each in SOME:
         for planned in plan_of(each).tasks:
             for position, step in enumerate(planned.steps):
                 for place, operand in step.operands.items():
@@ -161,7 +178,7 @@ def test_guesses_fit_the_schema_and_depend_on_the_key_only() -> None:
 
 def test_the_oracle_may_call_for_several_tasks_at_once_if_told() -> None:
     """One message then holds a call of each sub-task, and fewer rounds do."""
-    triple = ALL[-1]
+    triple = SOME[-1]
     agent = OracleAgent(plan=plan_of(triple), parallel=True)
     run = Run(regime=Regime.FIXED1, surface=Surface.NATIVE, seed=0)
     together = play_plain(triple, agent, run, parallel_calls=True)
@@ -213,7 +230,7 @@ def test_agents_work_behind_another_front_end(kind: type[SimulatedAgent], hold: 
     """
     run = Run(regime=regime, surface=Surface.NATIVE, seed=0)
     summary = summarise(
-        score(GuardedLoop(composition=each, agent=kind(plan=plan_of(each)), run=run, hold=hold).play()) for each in ALL
+        score(GuardedLoop(composition=each, agent=kind(plan=plan_of(each)), run=run, hold=hold).play()) for each in FEW
     )
     assert overall(summary) == 100 if kind is not EagerAgent or not hold else overall(summary) <= 40
     assert summary.premature_needed == 0 or hold

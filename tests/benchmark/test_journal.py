@@ -166,6 +166,7 @@ def test_the_plain_player_plays_one_arm() -> None:
         player_of("plain", ALL, declared=True)
 
 
+@pytest.mark.slow
 def test_two_processes_play_what_one_plays() -> None:
     """The same episodes in the same order."""
     cells = replace(GRID, players=["graph"], arms=[ALL], surfaces=[Surface.TEXT]).cells()

@@ -65,7 +65,14 @@ def check_inferences(composition: Composition, condition: Condition, guards: Seq
 GUARDS = ("arguments", "scope", "duplicate", "grounding", "completion")
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "eager",
+        "forgetful",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("neglectful", "confused", "malformed")),
+    ],
+)
 def test_inferred_runs_are_the_runs(agent: str) -> None:
     """Every set of five guards, message for message."""
     condition = Condition(agent=AgentSpec(kind=agent), player="graph")

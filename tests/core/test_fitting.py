@@ -97,9 +97,22 @@ SCHEMAS = st.recursive(st.booleans() | TYPES.map(lambda name: {"type": name}), _
 
 
 @given(SCHEMAS, VALUES)
-@settings(max_examples=500)
+@settings(max_examples=100)
 def test_a_quick_yes_is_the_validators_yes(schema: Any, value: Any) -> None:
     """What surely fits is valid, whatever the schema."""
+    check_quick_yes(schema, value)
+
+
+@pytest.mark.slow
+@given(SCHEMAS, VALUES)
+@settings(max_examples=5_000)
+def test_every_quick_yes_is_the_validators_yes(schema: Any, value: Any) -> None:
+    """The same over many more schemas and values."""
+    check_quick_yes(schema, value)
+
+
+def check_quick_yes(schema: Any, value: Any) -> None:
+    """No quick yes without one of the validator."""
     fits = surely_fits(schema)
     sure = fits is not None and fits(value)
     assert not sure or Draft202012Validator(schema, format_checker=FORMAT_CHECKER).is_valid(value)

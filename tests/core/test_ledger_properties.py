@@ -214,7 +214,14 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedger = LedgerMachine.TestCase
-TestLedger.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestLedger.settings = settings(max_examples=25, stateful_step_count=50, deadline=None)
+
+
+@pytest.mark.slow
+class TestLedgerAtLength(LedgerMachine.TestCase):
+    """The same over many more histories."""
+
+    settings = settings(max_examples=300, stateful_step_count=50, deadline=None)
 
 
 def test_every_event_is_known() -> None:

@@ -118,10 +118,25 @@ def theatre(request: pytest.FixtureRequest) -> Iterator[Theatre]:
 
 @example(printed=(_FORGED[1], _FORGED[1], _FORGED[1]), goal="Dig.")
 @example(printed=(_FORGED[3], [{"type": "text", "text": _FORGED[3]}], RuntimeError(_FORGED[3])), goal=_FORGED[3])
-@hypothesis.settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis.settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(printed=st.tuples(_outputs, _outputs, _outputs), goal=_texts)
 def test_printed_delimiters_and_notices_are_data(theatre: Theatre, printed: tuple[Any, ...], goal: str) -> None:
     """Tools that print notices and the secret itself settle nothing, and close no delimiter."""
+    _check_run(theatre, printed, goal)
+
+
+@pytest.mark.slow
+@hypothesis.settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(printed=st.tuples(_outputs, _outputs, _outputs), goal=_texts)
+def test_printed_delimiters_and_notices_are_data_at_length(
+    theatre: Theatre, printed: tuple[Any, ...], goal: str
+) -> None:
+    """The same over many more runs."""
+    _check_run(theatre, printed, goal)
+
+
+def _check_run(theatre: Theatre, printed: tuple[Any, ...], goal: str) -> None:
+    """A run in which tools print all kinds of things ends as its tools did."""
     outputs = dict(zip(_LATENCIES, printed, strict=True))
     requests, state = theatre.play(outputs, f"Dig. {goal}")
     for messages in requests:

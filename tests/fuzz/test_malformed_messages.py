@@ -14,7 +14,7 @@ from tests.fuzz.judging import check
 from tests.fuzz.malformed import Script, broken, call, nested, scripts, unchecked
 
 _CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-_FAST, _ALL = 300, 5_000  # 10,000 over the two front ends
+_FAST, _ALL = 60, 5_000  # 10,000 over the two front ends
 
 
 @pytest.fixture(scope="module", params=["graph", "middleware"])

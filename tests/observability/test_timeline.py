@@ -3,7 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -279,9 +279,26 @@ def test_an_empty_trace_says_so(tmp_path: Path) -> None:
     assert render_timeline(traced(tmp_path, lambda story: None)) == "The trace holds no events.\n"
 
 
-@given(seed=st.integers(0, 10**6), width=st.integers(1, 160), calls=st.sampled_from([4, 20, 60]))
+SEEDS, WIDTHS, CALLS = st.integers(0, 10**6), st.integers(1, 160), st.sampled_from([4, 20, 60])
+
+
+@settings(max_examples=25)
+@given(seed=SEEDS, width=WIDTHS, calls=CALLS)
 def test_any_run_fits_its_width(tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, calls: int) -> None:
     """No line is wider than asked, and every call is drawn or counted as folded."""
+    check_width(tmp_path_factory.mktemp("runs"), seed, width, calls)
+
+
+@pytest.mark.slow
+@settings(max_examples=400)
+@given(seed=SEEDS, width=WIDTHS, calls=CALLS)
+def test_many_runs_fit_their_width(tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, calls: int) -> None:
+    """The same over many more runs."""
+    check_width(tmp_path_factory.mktemp("runs"), seed, width, calls)
+
+
+def check_width(folder: Path, seed: int, width: int, calls: int) -> None:
+    """A run of random events, drawn in a width, with colours and without."""
     dice = random.Random(seed)
 
     def tell(story: Story) -> None:
@@ -290,7 +307,7 @@ def test_any_run_fits_its_width(tmp_path_factory: pytest.TempPathFactory, seed: 
         for _ in range(calls):
             step(story, dice, pending)
 
-    trace = traced(tmp_path_factory.mktemp("runs"), tell)
+    trace = traced(folder, tell)
     text = render_timeline(trace, width=width)
     assert widest(text) <= max(40, width)
     assert render_timeline(trace, width=width, color=True)
