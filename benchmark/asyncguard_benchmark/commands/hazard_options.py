@@ -11,7 +11,7 @@ from asyncguard_benchmark.names import AGENT_NAMES, HAZARD_AGENT_NAMES, PLAYER_N
 from asyncguard_benchmark.scenario import Domain, Regime, Surface
 
 HAZARDS = ("specification", "invocation", "execution", "output", "conflict")
-GATHERINGS = ("single", "pairs", "benign", "effects", "company", "broken")
+GATHERINGS = ("single", "pairs", "anywhere", "benign", "effects", "company", "broken")
 PARTS = ("development", "held-out-domains", "held-out-modes", "held-out-both")
 ARM_NAMES = tuple(name.removeprefix(RECOVER) for name in RECOVERY_ARMS)
 DOMAIN_NAMES = tuple(each.name.lower() for each in Domain)
@@ -39,6 +39,7 @@ _RUN_EXAMPLES = """\
 examples:
   asyncguard bench hazards run --agents naive,competent --players plain,graph --arms none,all
   asyncguard bench hazards run --held-out --profiles strict,guided --regimes sync,random12 --out held-out.jsonl
+  asyncguard bench hazards run --gathering anywhere --seeds 0-4 --out anywhere.jsonl
   asyncguard bench hazards run --agents retry-happy --gathering effects --seeds 0-9 --out effects.jsonl
   asyncguard bench hazards run --model openai:gpt-4.1-mini --surfaces native --quick --arms none,hint-only,scaling,all
 
@@ -124,7 +125,7 @@ def _score(commands: Any) -> None:
 
 def _ablate(commands: Any) -> None:
     made = _command(commands, "ablate", "measure what each recovery is worth, under every arm", _ABLATE_EXAMPLES)
-    _which(made, GATHERINGS[:2])
+    _which(made, GATHERINGS[:3])
     _how(made)
     made.add_argument("--out", type=Path, default=Path("hazards"), metavar="DIR", help="where episodes and findings go")
     add_model_arguments(made)
@@ -164,7 +165,7 @@ def _how(made: Any) -> None:
     group.add_argument(
         "--surfaces", type=_several(surfaces), default=("text",), metavar="A,B", help=", ".join(surfaces)
     )
-    group.add_argument("--seeds", type=_numbers, default=(0,), metavar="N,M", help="of delays, and of broken effects")
+    group.add_argument("--seeds", type=_numbers, default=(0,), metavar="N,M", help="of delays, and of what is drawn")
     _jobs(group)
 
 

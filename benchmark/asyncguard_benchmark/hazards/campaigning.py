@@ -5,14 +5,18 @@ from dataclasses import dataclass, replace
 
 from asyncguard_benchmark.arms import NONE, RECOVER
 from asyncguard_benchmark.campaign import Cell, Contestant, Grid
-from asyncguard_benchmark.hazards.gatherings import benign, broken_compositions, broken_effects, in_company
+from asyncguard_benchmark.hazards.drawing import modes_of
+from asyncguard_benchmark.hazards.faults import Profile
+from asyncguard_benchmark.hazards.gatherings import anywhere, benign, broken_compositions, broken_effects, in_company
 from asyncguard_benchmark.hazards.instances import (
     Gathering,
     Instance,
+    Part,
     Wanted,
     clean_compositions,
     shipped_instances,
 )
+from asyncguard_benchmark.hazards.placing import with_faults
 from asyncguard_benchmark.hazards.tasks import HazardTask, load_hazard_tasks
 from asyncguard_benchmark.loading import shipped_compositions
 from asyncguard_benchmark.scenario import Composition, Domain, Regime, Suite, Surface
@@ -34,7 +38,7 @@ class Experiment:
     """Whether every task is played clean, too."""
 
     def compositions(self, seed: int) -> list[Composition]:
-        """What is played with a seed; broken effects are others with every seed."""
+        """What is played with a seed; what is drawn is other with every seed."""
         wanted = self.wanted
         match wanted.gathering:
             case Gathering.SINGLE | Gathering.PAIRS:
@@ -42,6 +46,8 @@ class Experiment:
                 return [*self._clean(found), *(each.composition for each in found)]
             case Gathering.COMPANY:
                 return list(in_company(self.instances(), 0))
+            case Gathering.ANYWHERE:
+                return self._anywhere(seed)
             case Gathering.BENIGN:
                 return list(benign(self._tasks(), 0))
             case Gathering.EFFECTS:
@@ -76,7 +82,27 @@ class Experiment:
     def _clean(self, found: Sequence[Instance]) -> list[Composition]:
         return clean_compositions(found) if self.clean else []
 
-    def _tasks(self) -> list[HazardTask]:
-        domains = dict.fromkeys(domain for part in self.wanted.parts for domain in part.domains)
+    def _anywhere(self, seed: int) -> list[Composition]:
+        wanted = self.wanted
+        drawn = [
+            each
+            for part in wanted.parts
+            for each in anywhere(self._tasks((part,)), modes_of(part), seed)
+            if (wanted.hazards is None or each.faults[0].hazard in wanted.hazards)
+            and (wanted.severities is None or each.faults[0].severity in wanted.severities)
+        ]
+        clean = [with_faults(task, ()) for task in self._tasks(wanted.parts)] if self.clean else []
+        return [*clean, *(_with_profile(each, profile) for profile in wanted.profiles for each in drawn)]
+
+    def _tasks(self, parts: Sequence[Part] | None = None) -> list[HazardTask]:
+        """The tasks of the domains that are asked for, of all parts by default."""
+        domains = dict.fromkeys(domain for part in parts or self.wanted.parts for domain in part.domains)
         kept = [each for each in Domain if each in domains and each in (self.wanted.domains or Domain)]
         return [task for domain in kept for task in load_hazard_tasks(domain)][:: self.wanted.every]
+
+
+def _with_profile(composition: Composition, profile: Profile) -> Composition:
+    """The same, strict or guided; ids differ as those of instances do."""
+    guided = "" if profile is Profile.STRICT else f"~{profile.value}"
+    faults = tuple(replace(fault, profile=profile) for fault in composition.faults)
+    return replace(composition, id=f"{composition.id}{guided}", faults=faults)

@@ -33,13 +33,14 @@ def drawn_instances(seed: int = SHIPPED_SEED) -> Iterator[Instance]:
         yield from _pairs(single, seed)
 
 
-def _modes_of(part: Part) -> tuple[Mode, ...]:
+def modes_of(part: Part) -> tuple[Mode, ...]:
+    """The modes of a part."""
     return HELD_OUT_MODES if part in (Part.MODES, Part.BOTH) else DEVELOPMENT_MODES
 
 
 def _single(part: Part, seed: int) -> list[Instance]:
     tasks = [task for domain in part.domains for task in load_hazard_tasks(domain)]
-    modes, taken = _modes_of(part), _Taken()
+    modes, taken = modes_of(part), _Taken()
     found: dict[tuple[str, Hazard], Instance] = {}
     for hazard in Hazard:
         for task in sorted(tasks, key=lambda task: draw(seed, "order", task.id, hazard)):

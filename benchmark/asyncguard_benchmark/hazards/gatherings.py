@@ -1,7 +1,8 @@
-"""Sets of compositions that are made when they are asked for: benign variation, broken effects, several tasks at once.
+"""Sets of compositions that are made when they are asked for.
 
 None of them needs a plan of its own: in benign variation nothing is wrong; of broken effects only duplicates are
-counted, and a run that honestly fails has none; tasks in company are those of instances that have a plan.
+counted, and a run that honestly fails has none; tasks in company are those of instances that have a plan. Faults put
+anywhere are there to say what the choice of the places that ship is worth: of them nothing was asked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,16 @@ from asyncguard_benchmark.hazards.faults import Fault, Hazard, draw
 from asyncguard_benchmark.hazards.instances import Instance
 from asyncguard_benchmark.hazards.mode_table import DEVELOPMENT_MODES
 from asyncguard_benchmark.hazards.modes import Mode
-from asyncguard_benchmark.hazards.placing import Place, Sign, fault_at, places, sign_of, taken_from, with_faults
+from asyncguard_benchmark.hazards.placing import (
+    Place,
+    Sign,
+    all_places,
+    fault_at,
+    places,
+    sign_of,
+    taken_from,
+    with_faults,
+)
 from asyncguard_benchmark.hazards.tasks import HazardTask
 from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
 from asyncguard_benchmark.pointers import covers
@@ -24,6 +34,8 @@ from asyncguard_benchmark.scenario import Composition, Kind, SubTask, Suite
 
 BENIGN = "~benign."
 """In the ids of compositions with benign variation."""
+ANYWHERE = "~anywhere"
+"""In the ids of compositions with faults put anywhere, before the number of the draw."""
 DRAWN = "~drawn"
 """In the ids of compositions with broken effects, before the number of the draw."""
 
@@ -68,9 +80,33 @@ def _one(found: Sequence[Place], seed: int, what: str) -> Fault:
     return found[int(chance * len(found))].fault
 
 
+def anywhere(tasks: Sequence[HazardTask], modes: Sequence[Mode], seed: int) -> Iterator[Composition]:
+    """Each task with one fault of each hazard that fits it, wherever a fault can be put.
+
+    The mode is drawn first and then its place, all with the same chance, so that modes are about as level as in what
+    ships.
+
+    Args:
+        tasks: Of the suite.
+        modes: To draw from.
+        seed: Of the draws.
+    """
+    for task, hazard in product(tasks, Hazard):
+        found: dict[str, list[Place]] = {}
+        for place in all_places(task, [mode for mode in modes if mode.hazard is hazard], seed):
+            found.setdefault(place.fault.mode, []).append(place)
+        if found:
+            of_mode = list(found.values())[int(draw(seed, "anywhere", task.id, hazard) * len(found))]
+            fault = _one(of_mode, seed, f"place of {hazard}")
+            yield with_faults(task, (fault,), f"{task.id}{_named_by((fault,))}{ANYWHERE}{seed}")
+
+
 def _named(task: HazardTask, faults: tuple[Fault, ...], seed: int) -> Composition:
-    named = "".join(f"~{fault.hazard.value}.{fault.mode}~s{fault.severity}" for fault in faults)
-    return with_faults(task, faults, f"{task.id}{named}{DRAWN}{seed}")
+    return with_faults(task, faults, f"{task.id}{_named_by(faults)}{DRAWN}{seed}")
+
+
+def _named_by(faults: Sequence[Fault]) -> str:
+    return "".join(f"~{fault.hazard.value}.{fault.mode}~s{fault.severity}" for fault in faults)
 
 
 def in_company(found: Sequence[Instance], seed: int) -> Iterator[Composition]:

@@ -49,6 +49,8 @@ class Gathering(StrEnum):
     """One fault on a task: every task meets every hazard once, as far as a fitting place is there."""
     PAIRS = "pairs"
     """Two faults of different hazards on a task."""
+    ANYWHERE = "anywhere"
+    """One fault on a task wherever one can be put: whether it matters, shows itself or can be survived is not asked."""
     BENIGN = "benign"
     """Answers that vary within their declarations: nothing is wrong."""
     EFFECTS = "effects"

@@ -81,6 +81,11 @@ def with_faults(task: HazardTask, faults: Sequence[Fault], name: str = "") -> Co
 
 
 def places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place]:
+    """The places at which a fault may matter: those of `all_places` but where the plan takes nothing from."""
+    return (place for place in all_places(task, modes, seed) if _may_matter(task.sub_task, place.fault))
+
+
+def all_places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place]:
     """Everywhere that modes fit the gold calls of a task, in every severity; common tools are left alone."""
     tools = tools_of(task.sub_task)
     called = dict.fromkeys(call.tool for call in task.sub_task.gold if call.tool not in COMMON_NAMES)
@@ -89,8 +94,7 @@ def places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place
             tool = tools[name]
             for site in mode.sites(tool):
                 for fault in _faults(task, mode, tool, site, seed):
-                    if _may_matter(task.sub_task, fault):
-                        yield Place(task=task, fault=fault, acts=bool(tool.writes))
+                    yield Place(task=task, fault=fault, acts=bool(tool.writes))
 
 
 def _faults(task: HazardTask, mode: Mode, tool: Tool, site: str, seed: int) -> Iterator[Fault]:

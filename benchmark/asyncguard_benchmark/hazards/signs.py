@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.hazards.faults import Profile
-from asyncguard_benchmark.hazards.gatherings import BENIGN, DRAWN
+from asyncguard_benchmark.hazards.gatherings import ANYWHERE, BENIGN, DRAWN
 from asyncguard_benchmark.hazards.held_out_modes import HELD_OUT_MODES
 from asyncguard_benchmark.hazards.instances import Gathering, Part
 from asyncguard_benchmark.hazards.placing import Sign, sign_of
@@ -21,6 +21,8 @@ def gathering_of(composition: Composition) -> Gathering:
         return Gathering.COMPANY
     if BENIGN in composition.id:
         return Gathering.BENIGN
+    if ANYWHERE in composition.id:
+        return Gathering.ANYWHERE
     if DRAWN in composition.id:
         return Gathering.EFFECTS
     return Gathering.SINGLE if len(composition.faults) == 1 else Gathering.PAIRS
