@@ -43,7 +43,7 @@ from asyncguard_benchmark.journal import Journal, read_lines
 from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
 from asyncguard_benchmark.names import PERSONA_NAMES
 from asyncguard_benchmark.roster import AgentSpec
-from asyncguard_benchmark.scenario import Regime, Split
+from asyncguard_benchmark.scenario import Composition, Regime, Split
 from asyncguard_benchmark.scorers.scoring import score
 from tests.benchmark.builders_findings import effect, setup, study
 
@@ -58,23 +58,28 @@ CAUGHT_BY = {
 }
 
 
-def solved(agent: str, arm: str) -> int:
+def solved(compositions: Sequence[Composition], agent: str, arm: str) -> int:
     """How many of some compositions an agent solves under an arm."""
     condition = Condition(agent=AgentSpec(kind=agent), player="graph", arm=arm)
-    return sum(score(play(Cell(composition=each, condition=condition)).episode).overall for each in SOME)
+    return sum(score(play(Cell(composition=each, condition=condition)).episode).overall for each in compositions)
 
 
+@pytest.mark.parametrize(
+    "compositions",
+    [pytest.param((SOME[1], *SOME[4:7]), id="few"), pytest.param(SOME, id="some", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("agent", CAUGHT_BY)
-def test_every_failing_agent_is_caught_by_its_guard(agent: str) -> None:
+def test_every_failing_agent_is_caught_by_its_guard(agent: str, compositions: Sequence[Composition]) -> None:
     """All guards solve more than none; that one guard alone brings most of the gain, or most is gone without it.
 
     Both need not hold: the task view may remind an agent of what the completion guard would, and a guard may need it.
     """
     guard = CAUGHT_BY[agent]
-    none, everything = solved(agent, NONE), solved(agent, ALL)
+    none, everything = (solved(compositions, agent, arm) for arm in (NONE, ALL))
     gain = everything - none
     assert gain >= 2
-    alone, lost = solved(agent, f"only-{guard}") - none, everything - solved(agent, f"without-{guard}")
+    alone = solved(compositions, agent, f"only-{guard}") - none
+    lost = everything - solved(compositions, agent, f"without-{guard}")
     assert max(alone, lost) >= 0.75 * gain
 
 
@@ -149,21 +154,28 @@ def test_an_interrupted_ablation_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     assert carried(tmp_path / "parts", plan) == whole
 
 
-def test_every_condition_is_played(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        pytest.param({"seeds": (0, 1)}, id="seeds"),
+        pytest.param({"declared": (True, False)}, id="declared", marks=pytest.mark.slow),
+        pytest.param({"declared": (True, False), "seeds": (0, 1)}, id="both", marks=pytest.mark.slow),
+    ],
+)
+def test_every_condition_is_played(tmp_path: Path, conditions: dict[str, tuple[Any, ...]]) -> None:
     """Declared and undeclared tools, several regimes and seeds: each has all its arms."""
     plan = design(
         compositions=FEW[:1],
-        declared=(True, False),
         regimes=(Regime.SYNC, Regime.FIXED2),
-        seeds=(0, 1),
         shadow=False,
         agents=[AgentSpec(kind="serial")],
+        **conditions,
     )
     found = carried(tmp_path, plan)
-    assert len({each.setup for each in found.studies}) == 4
+    assert len({each.setup for each in found.studies}) == 2 * len(plan.declared)
     for each in found.studies:
         wanted = EVERY_ARM if each.setup.regime == "fixed2" else FAMILY_ARMS
-        assert {arm.arm: arm.episodes for arm in each.arms} == dict.fromkeys(wanted, 2)
+        assert {arm.arm: arm.episodes for arm in each.arms} == dict.fromkeys(wanted, len(plan.seeds))
     assert carried(tmp_path, plan) == found
 
 

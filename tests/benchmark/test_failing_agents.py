@@ -24,6 +24,8 @@ from tests.benchmark.builders import compose
 EVERY = shipped_compositions()
 SOME = EVERY[::60]
 CROSS = [each for each in EVERY if each.kind.cross][::30]
+SIZES = [pytest.param(3, id="few"), pytest.param(1, id="some", marks=pytest.mark.slow)]
+"""A third of the compositions; all of them where time does not count."""
 
 
 def scores(kind: str, arm: str, compositions: Sequence[Composition], regime: Regime = Regime.FIXED1) -> list[Score]:
@@ -39,6 +41,7 @@ def solved(kind: str, arm: str, compositions: Sequence[Composition], regime: Reg
     return sum(each.overall for each in found) / len(found)
 
 
+@pytest.mark.parametrize("step", SIZES)
 @pytest.mark.parametrize(
     ("kind", "guard", "compositions"),
     [
@@ -49,22 +52,24 @@ def solved(kind: str, arm: str, compositions: Sequence[Composition], regime: Reg
     ],
 )
 def test_each_failing_agent_is_the_case_of_one_guard(
-    kind: str, guard: str, compositions: Sequence[Composition]
+    kind: str, guard: str, compositions: Sequence[Composition], step: int
 ) -> None:
     """Lost without guards, saved by all, and lost again without that one."""
-    assert solved(kind, "none", compositions) <= 0.1
-    assert solved(kind, "all", compositions) >= 0.9
-    assert solved(kind, f"without-{guard}", compositions) <= 0.1
+    chosen = compositions[::step]
+    assert solved(kind, "none", chosen) <= 0.1
+    assert solved(kind, "all", chosen) >= 0.9
+    assert solved(kind, f"without-{guard}", chosen) <= 0.1
 
 
-def test_the_forgetful_agent_is_the_case_of_the_duplicate_guard() -> None:
+@pytest.mark.parametrize("step", SIZES)
+def test_the_forgetful_agent_is_the_case_of_the_duplicate_guard(step: int) -> None:
     """What a call said twice spoils, the guard saves; where the repetition is harmless, it saves rounds."""
-    chosen = EVERY[::24]
+    chosen = EVERY[:: 24 * step]
     alone = scores("forgetful", "without-duplicate", chosen)
     harmed = [each for each, verdict in zip(chosen, alone, strict=True) if not verdict.overall]
     assert harmed
     assert solved("forgetful", "all", harmed) == 1
-    others = [each for each in chosen if each not in harmed][:6]
+    others = [each for each in chosen if each not in harmed][:3]
     guarded = scores("forgetful", "all", others)
     unguarded = [verdict for each, verdict in zip(chosen, alone, strict=True) if each in others]
     assert sum(each.counters.rounds for each in guarded) < sum(each.counters.rounds for each in unguarded)
@@ -76,16 +81,18 @@ def test_without_delay_they_mend_what_they_do(kind: str) -> None:
     assert solved(kind, "none", SOME[:6], Regime.SYNC) == 1
 
 
-def test_a_confusion_of_like_tasks_cannot_be_seen() -> None:
+@pytest.mark.parametrize("step", SIZES)
+def test_a_confusion_of_like_tasks_cannot_be_seen(step: int) -> None:
     """In compositions of one category the scope guard sees only tools that the sub-task must not use."""
-    similar = [each for each in EVERY if not each.kind.cross][::40]
+    similar = [each for each in EVERY if not each.kind.cross][:: 40 * step]
     assert solved("confused", "none", similar) < solved("confused", "all", similar) < 1
 
 
+@pytest.mark.parametrize("step", SIZES)
 @pytest.mark.parametrize("surface", list(Surface))
-def test_copying_by_keywords_solves_next_to_nothing(surface: Surface) -> None:
+def test_copying_by_keywords_solves_next_to_nothing(surface: Surface, step: int) -> None:
     """Well below ten per cent of compositions and of sub-tasks, on either surface, even without delays."""
-    verdicts = [score(run_episode(each, KeywordAgent(name="k"), Regime.SYNC, surface)) for each in EVERY[::36]]
+    verdicts = [score(run_episode(each, KeywordAgent(name="k"), Regime.SYNC, surface)) for each in EVERY[:: 36 * step]]
     singles = [task.accurate for each in verdicts for task in each.sub_tasks]
     assert sum(each.overall for each in verdicts) / len(verdicts) < 0.1
     assert sum(singles) / len(singles) < 0.1

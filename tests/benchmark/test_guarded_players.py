@@ -1,7 +1,7 @@
 """The players that put an agent behind the library: what guards change, and that without them nothing changes."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -27,7 +27,6 @@ from asyncguard_benchmark.players.guarded import UNGUARDED, Setting, play_graph,
 from asyncguard_benchmark.players.plain import play_plain
 from tests.benchmark.builders import LITE, SAMPLE, compose
 
-FEW = SAMPLE[::2]
 SOME = SAMPLE[::6]
 """One of each kind."""
 KINDS: tuple[type[SimulatedAgent], ...] = (OracleAgent, SerialAgent, EagerAgent)
@@ -61,7 +60,7 @@ def assert_all_off_is_plain(
         assert_same(plain, play(composition, kind(plan=plan_of(composition)), run, setting))
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=6)
 @given(st.sampled_from(LITE), AGENTS, RUNS, st.booleans())
 def test_without_guards_nothing_changes(
     composition: Composition, kind: type[SimulatedAgent], run: Run, declared: bool
@@ -80,18 +79,33 @@ def test_without_guards_nothing_changes_anywhere(kind: type[SimulatedAgent], reg
         assert_all_off_is_plain(composition, kind, run_of(regime, surface))
 
 
-def played(play: Callable[..., Episode], kind: type[SimulatedAgent], run: Run, setting: Setting | None) -> Summary:
-    """Figures of an agent over all compositions."""
+@pytest.fixture(params=[pytest.param(4, id="few"), pytest.param(1, id="sample", marks=pytest.mark.slow)])
+def compositions(request: pytest.FixtureRequest) -> Sequence[Composition]:
+    """Every fourth of the sample; all of it where time does not count."""
+    return SAMPLE[:: request.param]
+
+
+def played(
+    compositions: Sequence[Composition],
+    play: Callable[..., Episode],
+    kind: type[SimulatedAgent],
+    run: Run,
+    setting: Setting | None,
+) -> Summary:
+    """Figures of an agent over some compositions."""
     more = {} if setting is None else {"setting": setting}
-    return summarise(score(play(each, kind(plan=plan_of(each)), run, **more)) for each in FEW)
+    return summarise(score(play(each, kind(plan=plan_of(each)), run, **more)) for each in compositions)
 
 
 @pytest.mark.parametrize("surface", list(Surface))
 @pytest.mark.parametrize("play", PLAYERS)
-def test_guards_save_the_agent_that_guesses(play: Callable[..., Episode], surface: Surface) -> None:
+def test_guards_save_the_agent_that_guesses(
+    compositions: Sequence[Composition], play: Callable[..., Episode], surface: Surface
+) -> None:
     """At fixed1 the eager agent goes from at most 40 to at least 95, and no call needs a value that is not there."""
     run = run_of(Regime.FIXED1, surface)
-    bare, safe = played(play_plain, EagerAgent, run, None), played(play, EagerAgent, run, Setting())
+    bare = played(compositions, play_plain, EagerAgent, run, None)
+    safe = played(compositions, play, EagerAgent, run, Setting())
     assert bare.overall is not None
     assert safe.overall is not None
     assert bare.overall.value <= 40
@@ -100,9 +114,11 @@ def test_guards_save_the_agent_that_guesses(play: Callable[..., Episode], surfac
 
 
 @pytest.mark.parametrize("play", PLAYERS)
-def test_guards_that_know_nothing_of_the_tools_save_it_too(play: Callable[..., Episode]) -> None:
+def test_guards_that_know_nothing_of_the_tools_save_it_too(
+    compositions: Sequence[Composition], play: Callable[..., Episode]
+) -> None:
     """Without footprints and scope, at the cautious defaults."""
-    safe = played(play, EagerAgent, run_of(Regime.FIXED1, Surface.TEXT), Setting(declared=False))
+    safe = played(compositions, play, EagerAgent, run_of(Regime.FIXED1, Surface.TEXT), Setting(declared=False))
     assert safe.overall is not None
     assert safe.overall.value >= 95
 
@@ -127,7 +143,7 @@ def assert_harmless(composition: Composition, run: Run, play: Callable[..., Epis
     return more
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(
     st.sampled_from(LITE),
     st.sampled_from(Regime),
@@ -170,10 +186,10 @@ def test_all_guards_together_harm_nobody_in_any_composition(regime: Regime) -> N
 
 
 @pytest.mark.parametrize("regime", list(Regime))
-def test_without_waiting_a_held_call_costs_a_turn_at_most(regime: Regime) -> None:
+def test_without_waiting_a_held_call_costs_a_turn_at_most(compositions: Sequence[Composition], regime: Regime) -> None:
     """The score stays, and the rounds are those of the ticks that the held call lost."""
     run, setting = run_of(regime, Surface.TEXT), Setting(config=ARMS["without-waiting"].config)
-    for composition in SAMPLE:
+    for composition in compositions:
         plain = play_plain(composition, OracleAgent(plan=plan_of(composition)), run)
         episode = play_graph(composition, OracleAgent(plan=plan_of(composition)), run, setting)
         assert score(episode).overall
@@ -181,10 +197,13 @@ def test_without_waiting_a_held_call_costs_a_turn_at_most(regime: Regime) -> Non
 
 
 @pytest.mark.parametrize("play", PLAYERS)
-def test_waiting_spares_the_serial_agent_its_idle_turns(play: Callable[..., Episode]) -> None:
+def test_waiting_spares_the_serial_agent_its_idle_turns(
+    compositions: Sequence[Composition], play: Callable[..., Episode]
+) -> None:
     """The runtime waits instead: fewer rounds at the same ticks."""
     run = run_of(Regime.FIXED1, Surface.TEXT)
-    bare, safe = played(play_plain, SerialAgent, run, None), played(play, SerialAgent, run, Setting())
+    bare = played(compositions, play_plain, SerialAgent, run, None)
+    safe = played(compositions, play, SerialAgent, run, Setting())
     assert bare.rounds is not None
     assert safe.rounds is not None
     assert safe.rounds < 0.8 * bare.rounds
@@ -216,9 +235,15 @@ class Watcher(EagerAgent):
         return super()._generate(messages, stop)
 
 
-@pytest.mark.parametrize("config", [UNGUARDED, GuardConfig(), GuardConfig(grounding=False)], ids=str)
+CONFIGS = {"none": UNGUARDED, "all": GuardConfig(), "without-grounding": GuardConfig(grounding=False)}
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize("play", PLAYERS)
-@pytest.mark.parametrize("regime", [Regime.FIXED2, Regime.RANDOM12, Regime.RANDOM01])
+@pytest.mark.parametrize(
+    "regime",
+    [Regime.RANDOM12, *(pytest.param(each, marks=pytest.mark.slow) for each in (Regime.FIXED2, Regime.RANDOM01))],
+)
 def test_no_result_is_seen_early(
     monkeypatch: pytest.MonkeyPatch, regime: Regime, play: Callable[..., Episode], config: GuardConfig
 ) -> None:
@@ -260,10 +285,23 @@ TEXTS = st.one_of(
 DONE = '{"content": "ALL COMPLETED"}'
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=8)
 @given(st.lists(TEXTS, max_size=6), st.sampled_from(Regime))
 def test_what_a_model_does_wrong_is_answered_as_in_the_plain_loop(texts: list[str], regime: Regime) -> None:
     """On the text surface, up to the end with results pending."""
+    assert_answered_alike(texts, regime)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=150)
+@given(st.lists(TEXTS, max_size=6), st.sampled_from(Regime))
+def test_much_that_a_model_does_wrong_is_answered_as_in_the_plain_loop(texts: list[str], regime: Regime) -> None:
+    """The same over many more conversations."""
+    assert_answered_alike(texts, regime)
+
+
+def assert_answered_alike(texts: list[str], regime: Regime) -> None:
+    """Without guards a model that says these lines is told what the plain loop tells it."""
     lines = [AIMessage(text) for text in [*texts, DONE]]
     plain = play_plain(PAIR, Reciter(lines=lines), run_of(regime, Surface.TEXT))
     for play in PLAYERS:
@@ -296,12 +334,27 @@ def native(number: int, calls: list[tuple[str, dict[str, Any]]], broken: bool) -
     return AIMessage("" if made or broken else "hm", tool_calls=made, invalid_tool_calls=invalid if broken else [])
 
 
-@settings(deadline=None, max_examples=25)
-@given(st.lists(st.tuples(CALLS, st.booleans()), max_size=5), st.sampled_from(Regime))
-def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(
-    turns: list[tuple[list[tuple[str, dict[str, Any]]], bool]], regime: Regime
-) -> None:
+Turns = list[tuple[list[tuple[str, dict[str, Any]]], bool]]
+TURNS = st.lists(st.tuples(CALLS, st.booleans()), max_size=5)
+
+
+@settings(deadline=None, max_examples=8)
+@given(TURNS, st.sampled_from(Regime))
+def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(turns: Turns, regime: Regime) -> None:
     """Several calls at once, arguments that are no JSON, tools and tasks that do not exist."""
+    assert_native_calls_answered_alike(turns, regime)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=150)
+@given(TURNS, st.sampled_from(Regime))
+def test_much_that_a_model_does_wrong_with_native_calls_is_answered_alike(turns: Turns, regime: Regime) -> None:
+    """The same over many more conversations."""
+    assert_native_calls_answered_alike(turns, regime)
+
+
+def assert_native_calls_answered_alike(turns: Turns, regime: Regime) -> None:
+    """Without guards a model that makes these calls is told what the plain loop tells it."""
     lines = [*(native(n, calls, broken) for n, (calls, broken) in enumerate(turns)), AIMessage("ALL COMPLETED")]
     run = run_of(regime, Surface.NATIVE)
     plain = play_plain(PAIR, Reciter(lines=lines), run)
@@ -309,10 +362,23 @@ def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(
         assert_same(plain, play(PAIR, Reciter(lines=lines), run, Setting(config=UNGUARDED)))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=12)
 @given(st.lists(TEXTS, max_size=8), st.sampled_from(PLAYERS))
 def test_a_guarded_run_ends_whatever_a_model_says(texts: list[str], play: Callable[..., Episode]) -> None:
     """Within the cap on rounds; nothing but calls of the composition's own tasks is made."""
+    assert_it_ends(texts, play)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=250)
+@given(st.lists(TEXTS, max_size=8), st.sampled_from(PLAYERS))
+def test_many_guarded_runs_end(texts: list[str], play: Callable[..., Episode]) -> None:
+    """The same over many more conversations."""
+    assert_it_ends(texts, play)
+
+
+def assert_it_ends(texts: list[str], play: Callable[..., Episode]) -> None:
+    """A guarded run of a model that says these lines comes to its end and makes no call that it should not."""
     lines = [AIMessage(text) for text in [*texts, DONE]]
     episode = play(PAIR, Reciter(lines=lines), run_of(Regime.FIXED1, Surface.TEXT), Setting())
     assert episode.counters.rounds <= 30

@@ -1,5 +1,6 @@
 """The sham refuses as often as guards do, in their words, and at random."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -27,9 +28,11 @@ def episode(composition: Composition, arm: str, condition: Condition = EAGER) ->
     return play(Cell(composition=composition, condition=replace(condition, arm=arm))).episode
 
 
-def outcome(composition: Composition, arm: str) -> Outcome:
-    """One episode, judged."""
-    return outcome_of(episode(composition, arm))
+@pytest.fixture(scope="module", params=[pytest.param(2, id="few"), pytest.param(1, id="some", marks=pytest.mark.slow)])
+def outcomes(request: pytest.FixtureRequest) -> Mapping[str, Sequence[Outcome]]:
+    """The same episodes under four arms, judged."""
+    chosen = SOME[:: request.param]
+    return {arm: [outcome_of(episode(each, arm)) for each in chosen] for arm in (NONE, FEATURES, SHAM, ALL)}
 
 
 refusals = st.lists(st.builds(Refusal, call=st.sampled_from(["", "cat#1", "mv#2"]), reason=st.text()), max_size=12)
@@ -76,19 +79,18 @@ def test_a_refused_call_is_not_made_and_its_agent_is_told(surface: Surface) -> N
     assert told > 0
 
 
-def test_frequency_is_matched() -> None:
+def test_frequency_is_matched(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
     """Nearly all refusals of the paired runs are imitated; runs that end early leave some over."""
-    shams = [outcome(composition, SHAM) for composition in SOME]
-    paired = [outcome(composition, ALL) for composition in SOME]
+    shams, paired = outcomes[SHAM], outcomes[ALL]
     assert [each.refusals_wanted for each in shams] == [each.rejections for each in paired]
     wanted, made = sum(each.refusals_wanted for each in shams), sum(each.refused for each in shams)
     assert 0.7 * wanted <= made <= wanted
 
 
-def test_the_sham_shows_no_gain() -> None:
+def test_the_sham_shows_no_gain(outcomes: Mapping[str, Sequence[Outcome]]) -> None:
     """Refusals at random solve at most a tenth of what the guards solve."""
-    solved = {arm: sum(outcome(each, arm).overall for each in SOME) for arm in (NONE, FEATURES, SHAM, ALL)}
-    assert solved[ALL] >= 0.9 * len(SOME)
+    solved = {arm: sum(each.overall for each in judged) for arm, judged in outcomes.items()}
+    assert solved[ALL] >= 0.9 * len(outcomes[ALL])
     assert solved[SHAM] - solved[NONE] <= 0.1 * solved[ALL]
     assert solved[SHAM] - solved[FEATURES] <= 0.1 * solved[ALL]
 
