@@ -7,7 +7,7 @@ way of their own.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from asyncguard.core import events as ev
@@ -164,6 +164,12 @@ def _learn(
 def _consider(session: Session, record: CallRecord) -> None:
     """Ask the policy; its decision is carried out by :func:`recover`."""
     case = _case(session, record)
+    if case.normalised is not None and not case.disputed and session.engine.config.cross_check:
+        # Brought into its form the answer can be held against what other calls of the task have brought.
+        differing = _disagreements(session, record, case.normalised.value)
+        if differing:
+            session.seen[record.key] = replace(case.seen, anomalies=(*case.seen.anomalies, *differing))
+            case = _case(session, record)
     fresh = record.aim is ev.Aim.ANSWER
     if fresh or case.diagnosis.hazard is not session.hazards.get(record.key):
         _tell(session, record, case)

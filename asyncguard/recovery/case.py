@@ -97,12 +97,19 @@ class Case:
     @property
     def well_formed(self) -> bool:
         """Whether a strange answer has the declared form, so that only its content is doubted."""
-        return not self.failed and _only(self.seen.anomalies, _DOUBTFUL)
+        return not self.failed and (self.normalised is not None or _only(self.seen.anomalies, _DOUBTFUL))
 
     @property
     def unreadable(self) -> bool:
         """Whether a strange answer cannot be read at all."""
-        return any(anomaly.kind is AnomalyKind.UNREADABLE for anomaly in self.seen.anomalies)
+        return self.normalised is None and any(
+            anomaly.kind is AnomalyKind.UNREADABLE for anomaly in self.seen.anomalies
+        )
+
+    @property
+    def disputed(self) -> bool:
+        """Whether other calls of the task have brought another answer to the same question."""
+        return any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in self.seen.anomalies)
 
     @property
     def safe(self) -> bool:
@@ -187,20 +194,22 @@ class Casebook:
         called, expected = self._called(record), self._expected(record)
         contract = read_contract(known, hidden_arguments(expected))
         answer = None if seen.symptom is not None else read_answer(seen.content)
-        normalised = None if answer is None else self._normalised(record, answer, seen, contract)
+        normalised = None if answer is None else self._normalised(record, answer, contract)
         probed, result = self._probe(record)
+        settlement = self._settlement(record, called, seen, normalised, answer)
+        against = settlement.against(record.answering) if settlement is not None else ()
         return Case(
             seen=seen,
             called=called,
             attempted=expected,
             record=record,
-            diagnosis=self._diagnosis(record, expected, seen, contract),
+            diagnosis=self._diagnosis(record, expected, seen, contract, against),
             contract=contract,
             normalised=normalised,
             rebound=self._rebound(record, expected, contract) if seen.symptom is not None else None,
             probed=probed,
             probe_result=result,
-            settlement=self._settlement(record, called, seen, normalised, answer),
+            settlement=settlement,
         )
 
     def _spec(self, tool: str) -> ToolSpec:
@@ -224,11 +233,6 @@ class Casebook:
         tasks = self._spec(tool).tasks
         return tasks is None or record.call.task in tasks
 
-    @staticmethod
-    def asked_sources(record: CallRecord) -> frozenset[str]:
-        """Sources of which it is known what they say."""
-        return frozenset(found.tool for found in record.findings if found.aim is Aim.SOURCE)
-
     def _expected(self, record: CallRecord) -> ToolSpec:
         """The tool that was tried, answering in the form that the called one declares."""
         called = self._spec(record.call.tool)
@@ -238,10 +242,15 @@ class Casebook:
             return attempted
         return replace(attempted, result_schema=called.result_schema, invariants=called.invariants)
 
-    def _diagnosis(self, record: CallRecord, attempted: ToolSpec, seen: Seen, contract: Contract | None) -> Diagnosis:
+    def _diagnosis(
+        self,
+        record: CallRecord,
+        attempted: ToolSpec,
+        seen: Seen,
+        contract: Contract | None,
+        disagreeing: tuple[str, ...],
+    ) -> Diagnosis:
         arguments = record.effective_arguments if record.bound is None else record.bound
-        disagrees = any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in seen.anomalies)
-        disagreeing = sorted(self.asked_sources(record)) if disagrees else ()
         observation = Observation(
             called=self._spec(record.call.tool),
             tool=attempted.name,
@@ -251,15 +260,13 @@ class Casebook:
             arguments_fit=self.fits(record.call.tool, record.effective_arguments),
             contract=contract,
             contract_differs=_differs(attempted, contract),
-            disagreeing=tuple(disagreeing),
+            disagreeing=disagreeing,
         )
         return diagnose(observation, self.diagnose)
 
-    def _normalised(
-        self, record: CallRecord, answer: Answer, seen: Seen, contract: Contract | None
-    ) -> Normalised | None:
+    def _normalised(self, record: CallRecord, answer: Answer, contract: Contract | None) -> Normalised | None:
         schema = self._expected(record).result_schema
-        if schema is None or any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in seen.anomalies):
+        if schema is None:
             return None
         found = normalise(answer, schema, None if contract is None else contract.returns)
         if found is None or not found.changes:
@@ -300,7 +307,7 @@ class Casebook:
         if not readable:
             return settle(others, called)
         own = Candidate(source=record.answering, value=value, trusted=False, date=None)
-        holds = _only(seen.anomalies, frozenset({AnomalyKind.DISAGREEMENT}))
+        holds = normalised is not None or _only(seen.anomalies, frozenset({AnomalyKind.DISAGREEMENT}))
         return settle([Said(candidate=own, holds=holds), *others], called)
 
     def _said(self, called: ToolSpec, record: CallRecord, found: Finding) -> Said | None:

@@ -158,7 +158,7 @@ def _settled_by_sources(case: Case, config: GuardConfig, spent: Spent) -> bool:
 
 
 def _normalised(case: Case, _: GuardConfig, __: Spent) -> bool:
-    return case.normalised is not None
+    return case.normalised is not None and not case.disputed
 
 
 def _once_more(case: Case, config: GuardConfig, spent: Spent) -> bool:
@@ -228,7 +228,10 @@ def _accept_normalised(case: Case, _: GuardConfig) -> End:
 
 def _accept_settled(case: Case, _: GuardConfig) -> End:
     assert case.settlement is not None  # the row's condition
-    return End(outcome=Outcome.DONE, content=_as_text(case.settlement.value), mark=mark_of_settlement(case.settlement))
+    mark = mark_of_settlement(case.settlement)
+    if case.normalised is not None and case.record.answering in case.settlement.agreeing:
+        mark = f"{mark_of_changes(case.normalised.changes)}; {mark}"
+    return End(outcome=Outcome.DONE, content=_as_text(case.settlement.value), mark=mark)
 
 
 def _accept_probe(case: Case, _: GuardConfig) -> End:

@@ -22,6 +22,15 @@ class Settlement:
     """Who agrees and who does not, without values."""
     candidates: tuple[Candidate, ...]
     """All that were compared, the call's own answer first."""
+    agreeing: tuple[str, ...]
+    """Sources that say what the accepted answer says; empty if there is none."""
+
+    def against(self, source: str) -> tuple[str, ...]:
+        """The sources that say something else than this one, sorted; none if it was not compared."""
+        others = {candidate.source for candidate in self.candidates} - {source}
+        if all(candidate.source != source for candidate in self.candidates):
+            return ()
+        return tuple(sorted(others - set(self.agreeing) if source in self.agreeing else others))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,4 +71,5 @@ def _of(verdict: Verdict, reason: str, candidates: tuple[Candidate, ...]) -> Set
         value=verdict.value,
         reason=reason,
         candidates=candidates,
+        agreeing=verdict.agreeing,
     )

@@ -149,9 +149,10 @@ def test_a_strange_value_that_others_confirm_is_believed(agent_of: AgentOf) -> N
 NAMES = ("quote", "b", "c")
 
 
-def ask_two(agent_of: AgentOf, *prices: float) -> tuple[Outcome, Log, list[ScriptedTool]]:
-    """A model that asks two of three sources of one question itself."""
-    log, tools = Log(), [shop(price(value), name=name) for name, value in zip(NAMES, prices, strict=True)]
+def ask_two(agent_of: AgentOf, *answers: float | str) -> tuple[Outcome, Log, list[ScriptedTool]]:
+    """A model that asks two of three sources of one question itself; answers are prices, or texts as they are."""
+    said = [answer if isinstance(answer, str) else price(answer) for answer in answers]
+    log, tools = Log(), [shop(text, name=name) for name, text in zip(NAMES, said, strict=True)]
     specs = [quoting(name, sources=tuple(Source(tool=other) for other in NAMES if other != name)) for name in NAMES]
     model = ScriptedChatModel([calls(("quote", {"item": "nut"})), calls(("b", {"item": "nut"})), "done"])
     config, ports = GuardConfig(timing=EXACT), Ports(observers=[log])
@@ -165,6 +166,20 @@ def test_two_calls_of_a_task_that_should_agree_are_compared(agent_of: AgentOf) -
     assert json.loads(outcome.answer("call_2_1").partition("\n")[0]) == {"price": 90}
     assert log.hazards == ["conflict"]
     assert [len(tool.calls) for tool in tools] == [1, 1, 1]
+
+
+def test_an_answer_that_was_put_in_order_is_compared_as_well(agent_of: AgentOf) -> None:
+    """Another name for its field, and another value than the two others."""
+    outcome, log, _ = ask_two(agent_of, 90, price(80, name="cost"), 90)
+    assert json.loads(outcome.answer("call_2_1").partition("\n")[0]) == {"price": 90}
+    assert log.actions == ["cross_check", "cross_check"]
+
+
+def test_an_answer_that_was_put_in_order_and_agrees_asks_nobody(agent_of: AgentOf) -> None:
+    """Another name for its field, the same value."""
+    outcome, log, _ = ask_two(agent_of, 90, price(90, name="cost"), 10)
+    assert json.loads(outcome.answer("call_2_1").partition("\n")[0]) == {"price": 90}
+    assert log.actions == ["normalise"]
 
 
 def test_two_calls_that_agree_ask_nobody(agent_of: AgentOf) -> None:

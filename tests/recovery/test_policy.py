@@ -52,7 +52,7 @@ LIVE = Contract(parameters={"type": "object"}, returns=None)
 def bound(*, firm: bool = True, decided: bool = True) -> Settlement:
     """What sources came to."""
     own = Candidate(source="t", value=1, trusted=False, date=None)
-    return Settlement(decided=decided, firm=firm, value=1, reason="s agrees", candidates=(own,))
+    return Settlement(decided=decided, firm=firm, value=1, reason="s agrees", candidates=(own,), agreeing=("s",))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,8 @@ class Observed:
     diagnosed: tuple[str, ...]
     """Hazards that the runtime diagnosed in the task, in order."""
     at_fault: str | None
-    """The first one that was diagnosed of a tool on which a fault was put; else the first; None without any."""
+    """The last one that was diagnosed of a tool on which a fault was put, when all that was asked for had answered;
+    else the last; None without any."""
 
 
 def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | None:
@@ -75,7 +76,7 @@ def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | No
         sign=sign_of_episode(episode) if alone and composition.faults else Sign.NONE,
         struck=bool(episode.firings),
         diagnosed=tuple(each["hazard"] for each in said),
-        at_fault=next(iter(known), None),
+        at_fault=known[-1] if known else None,
     )
 
 
