@@ -191,3 +191,33 @@ def test_what_is_wrong_is_left_to_the_validator(given_values: Any) -> None:
 def test_what_is_not_understood_has_no_quick_check(schema: Any) -> None:
     """Patterns of other dialects, references, other drafts and objects that need not be some: nothing is raised."""
     assert surely_fits(schema) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "right", "wrong"),
+    [
+        ({"type": "number"}, 1, True),
+        ({"type": "integer"}, 1, True),
+        ({"type": "number"}, 1.5, float("nan")),
+        ({"minimum": 1}, 1, 0.5),
+        ({"maximum": 1}, 1, 1.5),
+        ({"exclusiveMinimum": 1}, 1.5, 1),
+        ({"exclusiveMaximum": 1}, 0.5, 1),
+        ({"minLength": 1}, "x", ""),
+        ({"maxLength": 1}, "x", "xx"),
+        ({"minItems": 1}, [0], []),
+        ({"maxItems": 1}, [0], [0, 0]),
+        ({"pattern": "^x"}, "xy", "yx"),
+        ({"const": "x"}, "x", "y"),
+        ({"type": ["string", "null"]}, None, 0),
+        ({"format": "date"}, "2026-04-03", "20260403"),
+        ({"format": "date"}, "2028-02-29", "2026-02-29"),
+        ({"format": "date-time"}, "2026-04-03T09:30:00Z", "2026-04-03"),
+    ],
+)
+def test_limits_are_exact(schema: Any, right: Any, wrong: Any) -> None:
+    """What lies on a limit fits, what lies beyond is left to the validator."""
+    fits = surely_fits(schema)
+    assert fits is not None
+    assert fits(right)
+    assert not fits(wrong)
