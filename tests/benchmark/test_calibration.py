@@ -197,18 +197,23 @@ def test_what_nobody_published_is_an_extrapolation() -> None:
     assert not extrapolated.published
 
 
-def test_a_fit_comes_near_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "plan",
+    [Plan(spread=6, rounds=2), pytest.param(Plan(spread=12, rounds=4), marks=pytest.mark.slow)],
+    ids=["short", "long"],
+)
+def test_a_fit_comes_near_and_goes_on_where_it_stopped(tmp_path: Path, plan: Plan) -> None:
     """On three compositions: the search halves the error of chance, and what was played is not played again."""
     target = Troupe(stages_of(PAIRS)).figures(RATES, Regime.FIXED1, 0)
     models = [PublishedModel(key="made-up", name="Made up", by_regime={Regime.FIXED1: target})]
-    effort = Effort(plan=Plan(spread=12, rounds=4), widening=1, extrapolated=1)
+    effort = Effort(plan=plan, widening=1, extrapolated=1)
     file = tmp_path / "work.jsonl"
     told: list[tuple[str, int, int]] = []
     with Pool(PAIRS, file, 1) as pool:
         first = calibrate(models, pool, effort, lambda *each: told.append(each))
-    assert told[0] == ("search", 1, 20)
+    assert told[0] == ("search", 1, plan.spread + 2 * plan.rounds)
     lines = file.read_text().splitlines()
-    spread_best = min(fit(json.loads(line)["figures"], target).error for line in lines[:12])
+    spread_best = min(fit(json.loads(line)["figures"], target).error for line in lines[: plan.spread])
     best = fit(first.ensembles["made-up"].members[0].figures["fixed1"], target).error
     assert best <= spread_best
     assert "sync" in first.ensembles["made-up"].members[0].figures

@@ -93,11 +93,11 @@ def paired(random: Random, own: Sequence[frozenset[str]], gain: float, loss: flo
     return found
 
 
-def test_coverage_of_rare_differences() -> None:
+@pytest.mark.parametrize("rounds", [100, pytest.param(300, marks=pytest.mark.slow)])
+def test_coverage_of_rare_differences(rounds: int) -> None:
     """Also where one pair in a hundred differs, the interval holds the truth."""
     random = Random(5)
     held = 0
-    rounds = 300
     for _ in range(rounds):
         found = paired_difference(paired(random, compositions(random, 150, 300), 0.012, 0.004)).interval
         held += found.low <= 0.008 <= found.high

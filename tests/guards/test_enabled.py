@@ -116,12 +116,30 @@ class Runner:
         return bool(pending)
 
 
-@settings(max_examples=300)
-@given(st.lists(tools, min_size=4, max_size=4), programs, st.lists(st.integers(0, 5), min_size=10, max_size=10))
+four_tools = st.lists(tools, min_size=4, max_size=4)
+ten_choices = st.lists(st.integers(0, 5), min_size=10, max_size=10)
+Program = list[tuple[int, str, bool, int]]
+
+
+@settings(max_examples=80)
+@given(four_tools, programs, ten_choices)
 def test_order_is_kept_and_nothing_waits_for_ever(
-    declared: list[tuple[Any, Any]], program: list[tuple[int, str, bool, int]], choices: list[int]
+    declared: list[tuple[Any, Any]], program: Program, choices: list[int]
 ) -> None:
     """Calls that collide run in program order and never together; every deferred call is issued in the end."""
+    check_order(declared, program, choices)
+
+
+@pytest.mark.slow
+@settings(max_examples=2_000)
+@given(four_tools, programs, ten_choices)
+def test_order_is_kept_in_many_programs(declared: list[tuple[Any, Any]], program: Program, choices: list[int]) -> None:
+    """The same over many more programs."""
+    check_order(declared, program, choices)
+
+
+def check_order(declared: list[tuple[Any, Any]], program: Program, choices: list[int]) -> None:
+    """Plays a program and looks at what ran when."""
     specs = [ToolSpec(name=f"x{n}", reads=reads, writes=writes) for n, (reads, writes) in enumerate(declared)]
     runner = Runner(specs)
     message = 0

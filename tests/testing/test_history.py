@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import (
     AIMessage,
@@ -35,9 +35,24 @@ def test_valid_histories_pass_everywhere(history: History) -> None:
 
 
 @pytest.mark.parametrize("breaker", BREAKERS)
+@settings(max_examples=25)
 @given(valid_histories(), st.integers(min_value=0, max_value=99))
 def test_every_broken_pairing_is_caught_everywhere(breaker: Breaker, history: History, pick: int) -> None:
     """Each way to part calls and answers is a violation for each provider."""
+    check_it_is_caught(breaker, history, pick)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("breaker", BREAKERS)
+@settings(max_examples=400)
+@given(valid_histories(), st.integers(min_value=0, max_value=99))
+def test_many_broken_pairings_are_caught_everywhere(breaker: Breaker, history: History, pick: int) -> None:
+    """The same over many more histories."""
+    check_it_is_caught(breaker, history, pick)
+
+
+def check_it_is_caught(breaker: Breaker, history: History, pick: int) -> None:
+    """A valid history that was broken in one way is refused for every provider."""
     mutant = breaker(history, pick)
     for provider in Provider:
         with pytest.raises(HistoryError):
