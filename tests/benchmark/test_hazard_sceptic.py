@@ -1,5 +1,7 @@
 """What a sceptic would suspect of the suite: chosen places, leaks, arms that differ in more, effects miscounted."""
 
+import json
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,6 +13,7 @@ from asyncguard_benchmark import Regime, Surface
 from asyncguard_benchmark.agents.hazards.simple import NaiveAgent
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.episode import Run
+from asyncguard_benchmark.executors.catalogue import fresh_executor, tools_of
 from asyncguard_benchmark.hazards.campaigning import Experiment
 from asyncguard_benchmark.hazards.drawing import modes_of
 from asyncguard_benchmark.hazards.faults import Hazard, Profile
@@ -150,3 +153,33 @@ def test_an_effect_on_the_wrong_operand_is_no_success() -> None:
     made = _effects(_entry(id="P1", to="a", sum=100))
     found = compare_effects({}, meant, made)
     assert (found.missing, found.extra, found.exact) == (1, 1, False)
+
+
+# -- false alarms ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", list(Domain))
+def test_no_rule_sounds_at_what_binary_arithmetic_leaves_in_the_last_digit(domain: Domain) -> None:
+    """A float one unit in the last place higher is the number that was meant, for every rule of every domain."""
+    judged = 0
+    for task in load_hazard_tasks(domain):
+        tools, executor = tools_of(task.sub_task), fresh_executor(task.sub_task)
+        for call in task.sub_task.gold[:-1]:
+            result = json.loads(executor.call(call.tool, call.arguments))
+            for rule in tools[call.tool].remedies.invariants:
+                judged += 1
+                assert rule(call.arguments, result) is None
+                assert rule(call.arguments, _noisy(result)) is None, (call.tool, result)
+    assert judged
+
+
+def _noisy(value: Any) -> Any:
+    match value:
+        case float():
+            return math.nextafter(value, math.inf)
+        case dict():
+            return {name: _noisy(each) for name, each in value.items()}
+        case list():
+            return [_noisy(each) for each in value]
+        case _:
+            return value

@@ -3,6 +3,7 @@
 A rule judges only what it can read: where a field is missing or of another type, the schema has already said so.
 """
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,8 @@ from asyncguard_benchmark.executors.declarations import Invariant
 
 CLOSE = Fraction(1, 100)
 """Numbers that were rounded to two decimals may differ by so much."""
+_DIGITS = 14
+"""Decimal digits that binary arithmetic keeps over a few steps; a float holds between 15 and 17."""
 
 
 def echoes(argument: str, field: str) -> Invariant:
@@ -18,7 +21,7 @@ def echoes(argument: str, field: str) -> Invariant:
 
     def rule(arguments: Mapping[str, Any], result: Any) -> str | None:
         said = _field(result, field)
-        if argument not in arguments or said is None or said == arguments[argument]:
+        if argument not in arguments or said is None or _same(said, arguments[argument]):
             return None
         return f"{field} is not the {argument} that was asked for"
 
@@ -76,13 +79,26 @@ def not_above(lower: str, upper: str) -> Invariant:
 
 
 def number(result: Any, name: str) -> Fraction | None:
-    """The number that a field of a result holds, exactly as written; None if there is none."""
+    """The number that a field of a result holds, as `as_number` reads it; None if there is none."""
     return as_number(_field(result, name))
 
 
 def as_number(value: Any) -> Fraction | None:
-    """A JSON number as the decimal that was written; None for anything else."""
-    return Fraction(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A JSON number as the decimal that was meant; None for anything else.
+
+    What binary arithmetic leaves in the last digits is no other number: 0.30000000000000004 is 0.3.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return Fraction(value) if isinstance(value, int) else Fraction(f"{value:.{_DIGITS}g}")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal, numbers and those in a list as `as_number` reads them."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    first, second = as_number(one), as_number(other)
+    return bool(one == other) if first is None or second is None else first == second
 
 
 def _field(result: Any, name: str) -> Any:
