@@ -259,6 +259,8 @@ class CallDiagnosed(CallEvent):
     """A failed attempt or a strange answer was taken to mean one of the hazards."""
 
     kind: ClassVar[str] = "call_diagnosed"
+    tool: str
+    """The tool that it is about: the one that was tried last for the call's own result."""
     attempt: int
     """The attempt that failed, or that brought the answer."""
     symptom: tuple[str, ...]

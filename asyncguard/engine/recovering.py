@@ -197,6 +197,7 @@ def _tell(session: Session, record: CallRecord, case: Case) -> None:
     session.note(
         ev.CallDiagnosed,
         key=record.key,
+        tool=record.answering,
         attempt=record.attempts,
         symptom=case.seen.kinds,
         hazard=case.diagnosis.hazard,

@@ -262,6 +262,7 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
     ),
     ev.CallDiagnosed: (
         _ATTEMPT,
+        _own("suspect", Unit.NAME, "The tool that the diagnosis is about.", attribute="tool"),
         _own("symptom", Unit.NAMES, "Class of the failure, or the kinds of what is wrong with the answer."),
         _own("hazard", Unit.CODE, "specification, invocation, execution, output or conflict."),
         _own("rule", Unit.CODE, "The rule that said so."),

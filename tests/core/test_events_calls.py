@@ -32,6 +32,7 @@ EXAMPLES: tuple[ev.Event, ...] = (
     ev.CallDiagnosed(
         **BASE,
         key="k",
+        tool="t",
         attempt=1,
         symptom=("missing",),
         hazard=HazardKind.OUTPUT,

@@ -150,10 +150,11 @@ def test_the_log_tells_symptom_diagnosis_action_and_outcome(fault: str, played: 
 
 
 def test_an_impossible_value_is_checked_against_the_sources(played: Mapping[str, Played]) -> None:
-    """The contract is read first and is as declared; what other sources say replaces the value, and that is marked."""
+    """The contract is read first and is as declared; a source differs, another one agrees with it: they are believed."""
     told = chain(played["metrics-stuck"].rows, "query_metrics#1")
-    assert told[:3] == ("bounds", "output", "refresh")
-    assert set(told[3:-1]) == {"cross_check"}
+    assert told[:4] == ("bounds", "output", "refresh", "cross_check")
+    assert told[4:6] == ("bounds", "conflict")
+    assert set(told[6:-1]) == {"cross_check"}
     assert told[-1] == "done, marked"
     assert played["metrics-stuck"].said.startswith(HANDLED)
     assert "987654" not in played["metrics-stuck"].said

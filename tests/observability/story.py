@@ -172,6 +172,7 @@ def every_kind(story: Story) -> Story:
     story.tell(
         ev.CallDiagnosed,
         key=slow,
+        tool="mail",
         attempt=1,
         symptom=("E",),
         hazard=HazardKind.EXECUTION,

@@ -25,6 +25,7 @@ from tests.observability.story import Story, every_kind
 RENAMED = {
     ("task_ended", "state"): "task_state",
     ("call_retired", "size"): "content_bytes",
+    ("call_diagnosed", "tool"): "suspect",
     ("call_found", "tool"): "source",
     ("call_recovered", "tool"): "next_tool",
     ("call_recovered", "arguments"): "sent",

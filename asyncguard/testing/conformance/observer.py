@@ -90,6 +90,7 @@ def _ways(tell: Callable[..., Details], keys: list[str]) -> Iterator[Details]:
     yield tell(
         ev.CallDiagnosed,
         key=done,
+        tool="look",
         attempt=1,
         symptom=("E",),
         hazard=HazardKind.EXECUTION,

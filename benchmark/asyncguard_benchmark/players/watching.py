@@ -164,7 +164,7 @@ def _diagnosis(details: Details, event: ev.CallDiagnosed) -> dict[str, Any]:
         "tick": int(event.at),
         "task": details.task,
         "call": details.label,
-        "tool": details.tool,
+        "tool": event.tool,
         "hazard": event.hazard.value,
         "rule": event.rule,
         "symptom": list(event.symptom),
