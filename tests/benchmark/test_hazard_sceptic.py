@@ -19,6 +19,7 @@ from asyncguard_benchmark.hazards.drawing import modes_of
 from asyncguard_benchmark.hazards.faults import Hazard, Profile
 from asyncguard_benchmark.hazards.gatherings import anywhere
 from asyncguard_benchmark.hazards.instances import Gathering, Part, Wanted, all_tasks, shipped_instances
+from asyncguard_benchmark.hazards.observing import observed
 from asyncguard_benchmark.hazards.placing import Sign, matters, sign_of, witness_of
 from asyncguard_benchmark.hazards.signs import gathering_of, part_of
 from asyncguard_benchmark.hazards.tasks import load_hazard_tasks
@@ -127,6 +128,18 @@ def test_without_recovery_the_naive_agent_fares_as_in_the_plain_loop(instance: A
         (each.tool, each.arguments) for each in none.trajectory
     ]
     assert score_hazards(bare, tasks)[0].ending is score_hazards(none, tasks)[0].ending
+
+
+@pytest.mark.parametrize(("tool", "detected"), [("hit", True), ("else", False)])
+def test_a_fault_is_detected_where_it_struck_and_nowhere_else(tool: str, *, detected: bool) -> None:
+    """A diagnosis of a tool that neither was struck nor asks the one that was is no detection."""
+    instance = next(each for each in SINGLE if each.faults[0].hazard is Hazard.OUTPUT)
+    episode = _naive(instance.composition)
+    named = instance.faults[0].tool if tool == "hit" else "submit_answer"
+    said = [{"task": instance.task.id, "tool": named, "hazard": "output"}]
+    found = observed(replace(episode, settings={**episode.settings, "diagnoses": said}), all_tasks())
+    assert found is not None
+    assert (found.detected, found.diagnosed) == (detected, ("output",))
 
 
 # -- effects -----------------------------------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def _detections(runs: Sequence[Observed]) -> tuple[Detection, ...]:
     for sign in Sign:
         struck = [each for each in runs if each.struck and each.sign is sign]
         if struck:
-            verdicts = [bool(each.diagnosed) for each in struck]
+            verdicts = [each.detected for each in struck]
             share = _share(verdicts, _scores(struck))
             found.append(Detection(sign=sign, struck=len(struck), detected=sum(verdicts), share=share))
     return tuple(found)

@@ -1,11 +1,13 @@
 """What is kept of an episode of the suite: the verdict on its task, what struck it, what was diagnosed of it."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
 from asyncguard_benchmark.arms import RECOVER
 from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.executors.catalogue import tools_of
 from asyncguard_benchmark.hazards.faults import Profile
 from asyncguard_benchmark.hazards.instances import Gathering, Part
 from asyncguard_benchmark.hazards.placing import Sign
@@ -39,6 +41,8 @@ class Observed:
     """Whether a fault struck."""
     diagnosed: tuple[str, ...]
     """Hazards that the runtime diagnosed in the task, in order."""
+    detected: bool
+    """Whether one was diagnosed of a tool on which a fault was put, or of one that has it as a source."""
     at_fault: str | None
     """The last one that was diagnosed of a tool on which a fault was put, when all that was asked for had answered;
     else the last; None without any."""
@@ -76,8 +80,15 @@ def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | No
         sign=sign_of_episode(episode) if alone and composition.faults else Sign.NONE,
         struck=bool(episode.firings),
         diagnosed=tuple(each["hazard"] for each in said),
+        detected=any(each["tool"] in hit | _asking(tasks[score.task_id], hit) for each in said),
         at_fault=known[-1] if known else None,
     )
+
+
+def _asking(task: HazardTask, hit: AbstractSet[str]) -> frozenset[str]:
+    """The tools that have one of some tools as a source."""
+    tools = tools_of(task.sub_task).values()
+    return frozenset(tool.name for tool in tools if any(other.tool in hit for other in tool.remedies.sources))
 
 
 def _with_earlier(score: HazardScore, episode: Episode) -> HazardScore:

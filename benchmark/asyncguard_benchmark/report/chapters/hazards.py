@@ -77,7 +77,9 @@ def hazard_chapters(found: HazardFindings) -> list[Chapter]:
             text=(
                 "Mean calls that reached a tool, those of the runtime among them, and success where more calls than a "
                 "budget count as failure. The arm `scaling` has no recovery and a second attempt, which is told how "
-                "the first one went; its calls are those of both."
+                "the first one went; its calls are those of both. Simulated agents learn nothing from what they are "
+                "told of it or from a diagnosis in words, but for the competent one, which reads diagnoses: of them "
+                "the arms `scaling` and `hint-only` say little, of models much."
             ),
             blocks=_panels(found, _costs),
         ),
@@ -85,9 +87,10 @@ def hazard_chapters(found: HazardFindings) -> list[Chapter]:
             id="hazard-diagnosis",
             title="Diagnosis",
             text=(
-                "A fault counts as detected if the runtime diagnosed anything in the task that it struck. Faults are "
-                "told apart by how they show themselves to whoever takes every answer at its word. False alarms are "
-                "diagnoses on clean runs, and on answers that vary within their declarations."
+                "A fault counts as detected if the runtime diagnosed something of the tool that it struck, or of one "
+                "that has this tool as a source. Faults are told apart by how they show themselves to whoever takes "
+                "every answer at its word. False alarms are diagnoses on clean runs, and on answers that vary within "
+                "their declarations."
             ),
             blocks=_panels(found, _diagnosis),
         ),
