@@ -88,10 +88,20 @@ def _ordered(keyword: str, value: Any) -> Any:
             return sorted(map(_text, value))
         case "anyOf" | "oneOf" | "allOf":
             return sorted((_canonical(branch) for branch in value), key=_text)
-        case "default" | "const":
-            return value
-        case _:
+        case (
+            "additionalProperties"
+            | "items"
+            | "prefixItems"
+            | "contains"
+            | "propertyNames"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+        ):
             return _canonical(value)
+        case _:
+            return value  # limits, defaults and annotations are data, whatever they look like
 
 
 def _text(node: Any) -> str:
