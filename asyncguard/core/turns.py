@@ -148,4 +148,6 @@ def _foreground_pending(board: Scoreboard) -> bool:
 
 
 def _internal_pending(board: Scoreboard) -> bool:
+    if board.starting:
+        return True
     return any(board.spec(tool).mode is not Mode.EXTERNAL for tool in board.ledger.running_tools())

@@ -55,6 +55,8 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
             timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
             gate=partial(may_begin, session, record.key, record.tool, record.aim),
         )
+        if spec.mode is Mode.EXTERNAL:
+            session.board.starting.add(record.key)
         session.engine.executor.start(job, _receiver(session, record, spec))
     return len(chosen)
 
@@ -92,6 +94,8 @@ def attempt_arguments(session: Session, record: CallRecord) -> dict[str, Any]:
 def collect(session: Session) -> None:
     """Take the completions that have arrived: results retire their calls, failures are put before the policy."""
     session.engine.executor.poll()
+    if session.board.starting:
+        session.board.starting.intersection_update(session.engine.executor.pending())
     for completion in session.take_completions():
         record = session.ledger.find(completion.key)
         if record is None:

@@ -137,8 +137,9 @@ class Session:
         if mark == self._stored:
             return False
         self.claim()
-        old = self.ledger
+        old, starting = self.ledger, self.board.starting
         self.board = self._new_board()
+        self.board.starting = starting
         self.board.evidence = EvidenceBook()
         self._outbox.clear()
         for data in stored:

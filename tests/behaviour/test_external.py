@@ -21,10 +21,11 @@ CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
 class Setup:
     """An agent with an external tool, its inbox, and the tokens that the tool was given."""
 
-    def __init__(self, agent_of: AgentOf, *steps: Any, thread: bool = True) -> None:
+    def __init__(self, agent_of: AgentOf, *steps: Any, thread: bool = True, latency: float = 0.0) -> None:
         self.inbox = Inbox()
         self.tokens: list[str] = []
         self.bank = scripted_tool("bank", self._start, args={"q": str, "token": str})
+        self.latency = latency
         self.look = scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str}, latency=2.0)
         self.model = ScriptedChatModel(script(*steps))
         options: dict[str, Any] = {"checkpointer": InMemorySaver()} if thread else {}
@@ -37,9 +38,10 @@ class Setup:
             **options,
         )
 
-    def _start(self, arguments: Any) -> str:
+    def _start(self, arguments: Any) -> Any:
         self.tokens.append(arguments["token"])
-        return "accepted for review"
+        accepted = "accepted for review"
+        return asyncio.sleep(self.latency, accepted) if self.latency else accepted
 
 
 ONE = calls(("bank", {"q": "x"}))
@@ -61,6 +63,40 @@ def test_a_run_with_nothing_but_external_calls_parks_and_is_woken(agent_of: Agen
 
     run_virtual(main())
     assert len(it.bank.calls) == 1
+
+
+def test_a_run_does_not_park_before_the_work_was_started(agent_of: AgentOf) -> None:
+    """A process that ends when its run parks must not take the start with it."""
+    it = Setup(agent_of, ONE, latency=3.0)
+
+    async def main() -> None:
+        parked = await it.agent.say("Have x approved.", thread="t")
+        assert parked.elapsed == pytest.approx(3.0)
+        assert [item["type"] for item in parked.interrupts] == ["parked"]
+        assert len(it.tokens) == 1
+        it.inbox.deliver(it.tokens[0], "approved")
+        assert "approved" in (await it.agent.resume("", "t")).text
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("early", [0.5, 2.9])
+def test_a_result_may_come_while_the_work_is_started(early: float, agent_of: AgentOf) -> None:
+    """The answer of a quick other side is taken at once; the start that still runs holds nobody up."""
+    it = Setup(agent_of, ONE, latency=3.0)
+
+    async def main() -> None:
+        async def deliver() -> None:
+            await asyncio.sleep(early)
+            it.inbox.deliver(it.tokens[0], "approved by Kim")
+
+        other = asyncio.create_task(deliver())
+        outcome = await it.agent.say("Have x approved.", thread="t")
+        await other
+        assert "approved by Kim" in outcome.text
+        assert outcome.elapsed == pytest.approx(early)
+
+    run_virtual(main())
 
 
 def test_the_model_never_sees_the_token(agent_of: AgentOf) -> None:

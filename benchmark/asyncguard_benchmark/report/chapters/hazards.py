@@ -76,10 +76,10 @@ def hazard_chapters(found: HazardFindings) -> list[Chapter]:
             title="Calls spent",
             text=(
                 "Mean calls that reached a tool, those of the runtime among them, and success where more calls than a "
-                "budget count as failure. The arm `scaling` has no recovery and a second attempt, which is told how "
+                "budget count as failure. The arm scaling has no recovery and a second attempt, which is told how "
                 "the first one went; its calls are those of both. Simulated agents learn nothing from what they are "
                 "told of it or from a diagnosis in words, but for the competent one, which reads diagnoses: of them "
-                "the arms `scaling` and `hint-only` say little, of models much."
+                "the arms scaling and hint-only say little, of models much."
             ),
             blocks=_panels(found, _costs),
         ),
@@ -267,7 +267,7 @@ def _diagnosis(study: HazardStudy) -> list[Block]:
         for hazard, found in arm.confusion.items()
     ]
     confusion = HeatMap(
-        title="Injected hazard, by what was diagnosed first",
+        title="Injected hazard, by what was diagnosed of it",
         corner="injected",
         columns=columns,
         rows=rows,
