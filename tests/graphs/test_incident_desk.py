@@ -150,7 +150,7 @@ def test_the_log_tells_symptom_diagnosis_action_and_outcome(fault: str, played: 
 
 
 def test_an_impossible_value_is_checked_against_the_sources(played: Mapping[str, Played]) -> None:
-    """The contract is read first and is as declared; a source differs, another one agrees with it: they are believed."""
+    """The contract is as declared; a source differs, another one agrees with it, and these two are believed."""
     told = chain(played["metrics-stuck"].rows, "query_metrics#1")
     assert told[:4] == ("bounds", "output", "refresh", "cross_check")
     assert told[4:6] == ("bounds", "conflict")

@@ -12,7 +12,7 @@ from asyncguard_benchmark.episode import Episode
 from asyncguard_benchmark.report.lanes import packed_episode
 from asyncguard_benchmark.report.mistakes import Mistake, mistakes_of
 from asyncguard_benchmark.report.standing import arm_name, arms_told
-from asyncguard_benchmark.scenario import Category, Domain, Composition, SourceKind
+from asyncguard_benchmark.scenario import Category, Composition, Domain, SourceKind
 from asyncguard_benchmark.scorers.scoring import Score, score
 
 TOLD = (NONE, ALL)
