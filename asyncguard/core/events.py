@@ -1,23 +1,20 @@
 """Everything that happens in a run, as frozen values.
 
 Events are the single source of truth: the ledger is folded from them, the graph state stores them, the structured log
-prints them and the timeline is drawn from them. Each has a stable ``kind``, turns into plain JSON with
-:func:`to_json` and back with :func:`from_json`.
+prints them and the timeline is drawn from them. Each has a stable ``kind`` and turns into plain JSON and back
+(:mod:`asyncguard.core.event_json`).
 
 ``at`` is the engine's clock in seconds (monotonic within a process), ``n`` the logical counter that breaks ties.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from operator import attrgetter
 from typing import Any, ClassVar
 
 from asyncguard.core.calls import Call
-from asyncguard.core.footprints import Footprint
 from asyncguard.core.hazards import CircuitState, HazardKind
 from asyncguard.core.tasks import TaskState
-from asyncguard.errors import CallerError
 
 
 class Outcome(StrEnum):
@@ -214,7 +211,6 @@ class CallStarted(CallEvent):
 
     kind: ClassVar[str] = "call_started"
     attempt: int
-    """From 1."""
     tool: str
     """The tool of this attempt; another than the call's after a fallback."""
     epoch: str
@@ -245,9 +241,7 @@ class CallFound(CallEvent):
 
     kind: ClassVar[str] = "call_found"
     aim: Aim
-    """What was asked for."""
     tool: str
-    """Who answered."""
     content: Any
     """The answer; ``None`` if there was none."""
     error: str | None = None
@@ -267,9 +261,7 @@ class CallDiagnosed(CallEvent):
     """Class of the failure, or the kinds of what is wrong with the answer."""
     hazard: HazardKind
     rule: str
-    """The rule that said so."""
     confidence: float
-    """Between 0 and 1."""
     evidence: tuple[str, ...]
     """What it rests on; no values of arguments or answers."""
 
@@ -285,7 +277,6 @@ class CallRecovered(CallEvent):
     error: str
     """Class of the failure, or ``anomaly`` for a strange answer."""
     reason: str
-    """Why this action."""
     follows: bool = True
     """Whether another attempt follows; if not, the call is retired with what is known."""
     aim: Aim = Aim.ANSWER
@@ -308,7 +299,6 @@ class CircuitMoved(Event):
     tool: str
     state: CircuitState
     failures: int
-    """Failures in a row."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -348,7 +338,6 @@ class TurnTaken(Event):
     """Number in the run, from 1."""
     message_id: str
     calls: int
-    """Calls in it."""
     passed_over: tuple[str, ...] = ()
     """Open tasks that the message could have acted on and did not."""
 
@@ -361,7 +350,6 @@ class CompletionJudged(Event):
     verdict: CompletionVerdict
     reason: str
     tasks: tuple[str, ...] = ()
-    """The tasks that are unfinished."""
     enforced: bool = True
     """Whether the verdict counted; in shadow mode the run ended all the same."""
 
@@ -409,91 +397,3 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     RunEnded,
 )
 """Every event, in the order in which a run usually meets them."""
-
-_BY_KIND = {event.kind: event for event in EVENT_TYPES}
-_ENUMS: Mapping[tuple[str, str], type[StrEnum]] = {
-    ("task_ended", "state"): TaskState,
-    ("call_retired", "outcome"): Outcome,
-    ("call_recovered", "action"): RecoveryAction,
-    ("call_recovered", "aim"): Aim,
-    ("call_found", "aim"): Aim,
-    ("call_diagnosed", "hazard"): HazardKind,
-    ("circuit_moved", "state"): CircuitState,
-    ("call_objected", "objection"): Objection,
-    ("completion_judged", "verdict"): CompletionVerdict,
-}
-_TUPLES = frozenset({"on", "also", "keys", "placeholders", "passed_over", "tasks", "symptom", "evidence", "changes"})
-_NAMES = {event: tuple(item.name for item in fields(event)) for event in EVENT_TYPES}
-_CALL_NAMES = tuple(item.name for item in fields(Call))
-_values_of_call = attrgetter(*_CALL_NAMES)
-
-
-def _call_to_json(call: Call) -> dict[str, Any]:
-    data = dict(zip(_CALL_NAMES, _values_of_call(call), strict=True))
-    data["arguments"] = dict(call.arguments)
-    reads, writes = call.footprint.reads, call.footprint.writes
-    data["footprint"] = [None if side is None else sorted(side) for side in (reads, writes)]
-    return data
-
-
-def _optional_dict(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if value is None else dict(value)
-
-
-def _converter(kind: str, name: str) -> Callable[[Any], Any] | None:
-    """How a field becomes JSON, ``None`` if it is JSON already."""
-    if (kind, name) in _ENUMS:
-        return str
-    if name in _TUPLES:
-        return list
-    special: dict[str, Callable[[Any], Any]] = {"call": _call_to_json, "arguments": _optional_dict}
-    return special.get(name)
-
-
-# Looked up once: an event is written for every move of every call.
-_VALUES: Mapping[type[Event], Callable[[Event], tuple[Any, ...]]] = {
-    event: attrgetter("kind", *names) for event, names in _NAMES.items()
-}
-_CONVERTED = {
-    event: tuple((name, convert) for name in names if (convert := _converter(event.kind, name)) is not None)
-    for event, names in _NAMES.items()
-}
-
-
-def to_json(event: Event) -> dict[str, Any]:
-    """The event as plain JSON values (str, int, float, bool, None, list, dict)."""
-    cls = type(event)
-    data = dict(zip(("kind", *_NAMES[cls]), _VALUES[cls](event), strict=True))
-    for name, convert in _CONVERTED[cls]:
-        data[name] = convert(data[name])
-    return data
-
-
-def from_json(data: Mapping[str, Any]) -> Event:
-    """The event that :func:`to_json` wrote.
-
-    Raises:
-        CallerError: The kind is unknown or a field is missing.
-    """
-    kind = str(data.get("kind"))
-    cls = _BY_KIND.get(kind)
-    if cls is None:
-        raise CallerError(f"Unknown event kind {kind!r}; the file may come from a newer version.")
-    values = {name: _value(kind, name, data[name]) for name in _NAMES[cls] if name in data}
-    try:
-        return cls(**values)
-    except TypeError as error:
-        raise CallerError(f"Event {kind!r} is incomplete: {error}.") from error
-
-
-def _value(kind: str, name: str, value: Any) -> Any:
-    if (kind, name) in _ENUMS:
-        return _ENUMS[kind, name](value)
-    if name in _TUPLES:
-        return tuple(value)
-    return _call_from_json(value) if name == "call" else value
-
-
-def _call_from_json(data: Mapping[str, Any]) -> Call:
-    reads, writes = (None if side is None else frozenset(side) for side in data["footprint"])
-    return Call(**{**data, "footprint": Footprint(reads=reads, writes=writes)})

@@ -16,6 +16,7 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.hazards import HazardKind
 from asyncguard.core.ledger import Ledger
@@ -113,7 +114,7 @@ class Session:
         """The events since the last call as plain JSON, for the state; contents that stand in messages are left out."""
         if not self._outbox:
             return []
-        taken = [ev.to_json(event) for event in self._outbox]
+        taken = [to_json(event) for event in self._outbox]
         for event, data in zip(self._outbox, taken, strict=True):
             if type(event) is ev.CallRetired and self.ledger.record(event.key).delivered:
                 data["content"] = None
@@ -143,7 +144,7 @@ class Session:
         self.board.evidence = EvidenceBook()
         self._outbox.clear()
         for data in stored:
-            self.ledger.apply(ev.from_json(data))
+            self.ledger.apply(from_json(data))
         self._stored = mark
         self._adopt(old)
         return True

@@ -135,8 +135,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
         session, handlers = self._joined({**state, "asyncguard": identity}, get_config())
         session.claim()
-        messages = state["messages"]
-        turns = session.ledger.turns
+        messages, turns = state["messages"], session.ledger.turns
         drop_answered(session, messages)
         doubt_held(session, handlers)
         tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
@@ -390,8 +389,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     def _joined(self, state: Any, config: RunnableConfig) -> tuple[Session, HeldHandlers]:
         session = self._session(state, config)
         name = (session.thread, session.namespace)
-        handlers = self._handlers.get(name)
-        if handlers is None:
+        if (handlers := self._handlers.get(name)) is None:
             fresh = HeldHandlers(tools=self._known_tools, prepared=self._prepared_tools)
             handlers = self._handlers.setdefault(name, fresh)
         handlers.state = state

@@ -94,7 +94,7 @@ class GuardedState(TypedDict, total=False):
     asyncguard: Thread
     """Identity of the thread."""
     ledger: Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY)]
-    """Events of the thread, as :func:`asyncguard.core.events.to_json` writes them."""
+    """Events of the thread, as :func:`asyncguard.core.event_json.to_json` writes them."""
     report: dict[str, Any]
     """How the run ended."""
 

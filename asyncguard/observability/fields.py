@@ -13,7 +13,7 @@ Rules:
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -135,7 +135,8 @@ ENVELOPE: tuple[Field, ...] = (
 )
 """Fields of every record."""
 
-_TASK = Field(name="task", unit=Unit.NAME, meaning="Id of the task.", read=lambda d: d.task)
+TASK = Field(name="task", unit=Unit.NAME, meaning="Id of the task.", read=lambda d: d.task)
+"""Shared by the events about a task and those about a call."""
 _REASON = _own("reason", Unit.PAYLOAD, "Why; may quote argument values.")
 _GUARD = _own("guard", Unit.CODE, "The guard that decided.")
 _ARGUMENTS = Field(
@@ -155,7 +156,7 @@ _ERROR = _own("error", Unit.CODE, "Class of the failure; null for a result.")
 
 CALL: tuple[Field, ...] = (
     Field(name="key", unit=Unit.NAME, meaning="Idempotency key of the call.", read=lambda d: _call(d).key),
-    _TASK,
+    TASK,
     Field(name="label", unit=Unit.NAME, meaning="The call as tool#ordinal within its task.", read=lambda d: d.label),
     Field(name="tool", unit=Unit.NAME, meaning="Tool of the current attempt.", read=lambda d: d.tool),
     Field(name="call_state", unit=Unit.CODE, meaning="State of the call after the event.", read=_state),
@@ -202,12 +203,12 @@ def _resources(names: frozenset[str] | None) -> list[str] | None:
 _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
     ev.RunStarted: (_EPOCH,),
     ev.TaskOpened: (
-        _TASK,
+        TASK,
         Field(name="goal_bytes", unit=Unit.BYTES, meaning="Size of the goal.", read=lambda d: _goal_bytes(d.event)),
         _own("goal", Unit.PAYLOAD, "What the user wants."),
     ),
     ev.TaskEnded: (
-        _TASK,
+        TASK,
         _own("task_state", Unit.CODE, "State of the task after the event.", attribute="state"),
         _REASON,
     ),
@@ -388,20 +389,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
     return str(value)
-
-
-def describe_fields() -> str:
-    """The table as Markdown: first what is common, then one table per kind."""
-    parts = [_markdown("Every event", ENVELOPE), _markdown("Every event about one call", CALL)]
-    shared = {id(field) for field in (*ENVELOPE, *CALL)}
-    for kind, listed in FIELDS.items():
-        own = [field for field in listed if id(field) not in shared or (field is _TASK and CALL[0] not in listed)]
-        parts.append(_markdown(f"`{kind}`", own))
-    return "\n".join(parts)
-
-
-def _markdown(title: str, listed: Iterable[Field]) -> str:
-    rows = [f"| `{field.name}` | {field.unit.value} | {field.meaning} |" for field in listed]
-    if not rows:
-        return f"### {title}\n\nNothing more.\n"
-    return "\n".join([f"### {title}", "", "| field | unit | meaning |", "| --- | --- | --- |", *rows, ""])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import call_key, canonical_json, fingerprint
+from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.hazards import CircuitState, HazardKind
 from asyncguard.core.tasks import TaskState
 from asyncguard.errors import CallerError
@@ -72,11 +73,11 @@ def test_there_is_an_example_of_every_event() -> None:
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: event.kind)
 def test_events_survive_json(event: ev.Event) -> None:
     """To plain values, to text and back, all fields and types kept."""
-    data = json.loads(json.dumps(ev.to_json(event), allow_nan=False))
+    data = json.loads(json.dumps(to_json(event), allow_nan=False))
     assert set(data) == {"kind", *(item.name for item in fields(event))}
-    again = ev.from_json(data)
+    again = from_json(data)
     assert again == event
-    assert ev.to_json(again) == data
+    assert to_json(again) == data
     for item in fields(event):
         assert type(getattr(again, item.name)) is type(getattr(event, item.name))
 
@@ -84,11 +85,11 @@ def test_events_survive_json(event: ev.Event) -> None:
 def test_events_that_nobody_knows() -> None:
     """An unknown kind and a missing field are told apart from a bug; an unknown field is let pass."""
     with pytest.raises(CallerError, match="Unknown event kind"):
-        ev.from_json({"kind": "sneezed"})
+        from_json({"kind": "sneezed"})
     with pytest.raises(CallerError, match="incomplete"):
-        ev.from_json({"kind": "run_ended", "n": 1, "at": 0.0})
-    data = ev.to_json(EXAMPLES[-1])
-    assert ev.from_json({**data, "colour": "red"}) == EXAMPLES[-1]
+        from_json({"kind": "run_ended", "n": 1, "at": 0.0})
+    data = to_json(EXAMPLES[-1])
+    assert from_json({**data, "colour": "red"}) == EXAMPLES[-1]
 
 
 def test_the_key_says_which_call_it_is() -> None:

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, CallState, fingerprint
+from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import CALL_TRANSITIONS, Move
 from asyncguard.core.tasks import TaskState
@@ -204,9 +205,9 @@ class LedgerMachine(RuleBasedStateMachine):
         events = getattr(self, "events", [])
         again = Ledger()
         for event in events:
-            data = json.loads(json.dumps(ev.to_json(event)))
-            assert ev.from_json(data) == event
-            again.apply(ev.from_json(data))
+            data = json.loads(json.dumps(to_json(event)))
+            assert from_json(data) == event
+            again.apply(from_json(data))
         if events:
             assert contents(again) == contents(self.ledger)
             assert keys(again.news()) == keys(self.ledger.news())

@@ -16,7 +16,8 @@ import asyncguard.config
 from asyncguard import Limits, Timing, build_agent
 from asyncguard.core import events
 from asyncguard.core.lifecycle import mermaid
-from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit, describe_fields
+from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
+from asyncguard.observability.fieldtable import describe_fields
 from asyncguard.recovery.diagnosis import RULES
 from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel

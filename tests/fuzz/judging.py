@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage, ToolMessage
 from pydantic import BaseModel, ValidationError
 
-from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.ledger import Ledger
 from asyncguard.testing import Provider, history_violations
 from tests.fuzz.agents import LIMITS, SCHEMAS, Outcome
@@ -37,9 +37,9 @@ def refolded(stored: Sequence[Mapping[str, Any]]) -> Ledger:
     assert again == stored
     ledger = Ledger()
     for data in again:
-        event = ev.from_json(data)
+        event = from_json(data)
         ledger.apply(event)
-        assert ev.to_json(event) == data
+        assert to_json(event) == data
     return ledger
 
 

@@ -14,11 +14,11 @@ from asyncguard.observability.fields import (
     NAME_LENGTH,
     VALUE_TYPES,
     Unit,
-    describe_fields,
     fields,
     plain,
     printable,
 )
+from asyncguard.observability.fieldtable import describe_fields
 from tests.observability.story import Story, every_kind
 
 # Where an attribute of an event goes by another name in its record.
