@@ -15,7 +15,7 @@ from asyncguard.guards import (
     scope,
     trust,
 )
-from asyncguard.guards.arguments import compile_schema
+from asyncguard.guards.compiling import compile_schema
 from asyncguard.guards.completion import Completion, judge_completion
 
 __all__ = ["GUARDS", "Completion", "compile_schema", "enabled", "judge_completion", "watching"]

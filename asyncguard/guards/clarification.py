@@ -17,6 +17,7 @@ from asyncguard.core.operands import Path
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.toolspec import ToolSpec
+from asyncguard.guards.live import fits_live
 from asyncguard.guards.proposed import as_proposed
 from asyncguard.guards.schemas import is_fixed, own_leaves
 from asyncguard.guards.wording import clipped, keys, labels, listed
@@ -45,6 +46,8 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     call = as_proposed(proposal, board)
     missing = missing_names(spec, call)
     stand_ins = {} if missing else _stand_ins(call, spec, board)
+    if missing and fits_live(call, spec, board):
+        return ADMIT
     if not missing and not stand_ins:
         return ADMIT  # before open calls are looked at: there may be thousands
     # With the ledger switched off no guard may know of open calls.

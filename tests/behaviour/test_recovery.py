@@ -276,6 +276,28 @@ def test_the_contract_is_read_once_a_thread(agent_of: AgentOf) -> None:
     assert len(tool.calls) == 4
 
 
+LATER = {
+    "the contract that it read": (RENAMED, True),
+    "a contract that says otherwise": (ARGUMENTS, False),
+    "no contract at all": ({"type": 7}, False),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_model_may_follow_the_contract_that_it_has_read(name: str, agent_of: AgentOf) -> None:
+    """Guards without recovery: the call is judged by what the tool says of itself now, not by what it was declared."""
+    parameters, passes = LATER[name]
+    tool, told = refusing("article"), contract(parameters)
+    wanted, described = calls(("quote", {"article": "nut"})), calls(("describe", {"tool": "quote"}))
+    model = ScriptedChatModel([wanted, described, wanted, "done"])
+    config = GuardConfig(timing=EXACT, refresh=False, normalise=False)
+    specs = [quoting(contract="describe"), pure("describe")]
+    outcome = agent_of(model, [tool, told], specs=specs, config=config).run("Go.")
+    assert "was not run" in outcome.answer("call_1_1")
+    assert (outcome.answer("call_3_1") == price(12.5)) is passes
+    assert len(tool.calls) == passes
+
+
 def test_a_call_that_was_garbled_on_its_way_is_sent_again(agent_of: AgentOf) -> None:
     """The contract is what it was and the arguments fit it: the same call may pass."""
     tool = shop(ToolFault("unprocessable", status=422, started=False), price(12.5))
