@@ -33,7 +33,7 @@ def _only_what_is_new() -> Iterator[None]:
 
 
 def _let_go(graph: weakref.ref[Any]) -> bool:
-    """Whether the graph goes; the thread that ran it may be about to leave its last frame when the caller has it all."""
+    """Whether the graph goes; the thread that ran it may be leaving its last frame when the caller has the result."""
     patience = threading.Event()
     for _ in range(500):
         gc.collect()
