@@ -67,3 +67,11 @@ class IllegalTransitionError(AsyncguardError):
 
 class UnknownCallError(AsyncguardError):
     """An event names a call that the ledger does not know; nothing was changed."""
+
+
+class JournalError(AsyncguardError):
+    """The journal cannot be read or written (a full disk, a missing server, a newer version's file); nothing began."""
+
+
+class ThreadBusyError(CallerError):
+    """Another process is at work on the thread; wait until its run ends, or stop it."""

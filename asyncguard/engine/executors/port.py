@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from asyncguard.core.hazards import Symptom
+from asyncguard.engine.intent import Intent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +20,8 @@ class Success:
     """What the model is shown: text or content blocks."""
     raw: Any = None
     """What the front end needs to hand the result on, as it came from the tool."""
+    update: Any = None
+    """What of ``raw`` is plain JSON and outlives the process: state updates that came with the content."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +76,8 @@ class Job:
     """Seconds before it is given up."""
     gate: Callable[[], Failure | None] = _open_gate
     """Asked where the executor lives when the job is about to begin, after its delay: a failure ends it unstarted."""
+    intent: Intent | None = None
+    """What the journal is asked before the job begins; ``None`` for what may be repeated without asking anybody."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

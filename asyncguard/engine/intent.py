@@ -1,0 +1,39 @@
+"""What is written down of an attempt before it begins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard.core.footprints import EffectClass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Intent:
+    """One attempt of one call, as it is written down before it begins."""
+
+    session: str
+    """Id of the thread, as it stands in its state."""
+    namespace: str
+    """Path of the agent among agents."""
+    task: str
+    """Task of the call."""
+    label: str
+    """How people and models name the call."""
+    key: str
+    """Key of the call."""
+    attempt: int
+    """Number of the attempt, from 1."""
+    tool: str
+    """Tool of the attempt; another than the call's after a fallback."""
+    effect: EffectClass
+    """What may be repeated."""
+    arguments: Mapping[str, Any]
+    """Arguments of the attempt, without injected ones; plain JSON."""
+    fingerprint: str
+    """Hash of tool and canonical arguments of the attempt."""
+    timeout: float | None = None
+    """Seconds that the attempt has."""
+    token: str | None = None
+    """Delivery token of an external call; only its hash is kept."""
+    remote: bool = False
+    """Whether a worker asks, which runs calls of threads that it does not hold."""
