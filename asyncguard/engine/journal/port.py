@@ -228,6 +228,10 @@ class Journal(Protocol):
         """
         ...
 
+    def conclude(self, key: str, attempt: int, result: Result) -> None:
+        """What :meth:`end` does, written soon and not waited for: for an attempt whose task was cancelled."""
+        ...
+
     def settle(self, key: str, state: CallState, error: str = "") -> None:
         """Note what the thread made of a call (done, failed, in doubt, resolved); written soon, and not waited for."""
         ...
