@@ -224,11 +224,21 @@ class Ledger(LedgerViews):
             for blocker in record.on:  # deferred again, the call must not count the ends of what it waited for before
                 self._dependents.drop(blocker, key)
         if before is CallState.IN_DOUBT:
-            self._forget_fingerprint(record.call)
-            self._news[key] = None
+            self._leave_doubt(record)
         elif after not in OPEN_STATES:
             self._leave_open(record)
         return record
+
+    def _leave_doubt(self, record: CallRecord) -> None:
+        """The call ended after all, which is news; or it is made again, and the model, if told, was told too early."""
+        self._forget_fingerprint(record.call)
+        if not record.open:
+            self._news[record.key] = None
+            return
+        self._news.pop(record.key, None)
+        self._enter_open(record)
+        record.placeholder = record.placeholder or record.delivered
+        record.delivered = False
 
     def _enter_open(self, record: CallRecord) -> None:
         call = record.call

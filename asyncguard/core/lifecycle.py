@@ -62,6 +62,7 @@ CALL_TRANSITIONS: Mapping[tuple[CallState, Move], CallState] = {
     (_R, Move.DOUBT): CallState.IN_DOUBT,
     (CallState.IN_DOUBT, Move.SUCCEED): CallState.RESOLVED,
     (CallState.IN_DOUBT, Move.FAIL): CallState.FAILED,
+    (CallState.IN_DOUBT, Move.RECOVER): CallState.QUEUED,
 }
 """Call state and move to call state; a pair that is missing is illegal."""
 

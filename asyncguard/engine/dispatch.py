@@ -9,6 +9,7 @@ from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import ASKED, Step, dispatchable, next_step
+from asyncguard.engine.durable import hand_out_again, intent_of, journaled, take_mail, was_begun
 from asyncguard.engine.executors.port import Completion, Job, Result
 from asyncguard.engine.recovering import give_up_lost, harmless, may_begin, reconsider, settled_late, take
 from asyncguard.engine.session import Session
@@ -34,7 +35,6 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
     for record in chosen:
         if _taken_over(session, record):
             continue
-        spec = session.board.spec(record.tool)
         delay = record.delay
         session.note(
             ev.CallStarted,
@@ -43,22 +43,47 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
             tool=record.tool,
             epoch=session.engine.epoch,
         )
-        job = Job(
-            key=record.key,
-            attempt=record.attempts,
-            tool=record.tool,
-            task=record.call.task,
-            call_id=record.call.call_id,
-            arguments=attempt_arguments(session, record),
-            run=runner(record),
-            delay=delay,
-            timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
-            gate=partial(may_begin, session, record.key, record.tool, record.aim),
-        )
-        if spec.mode is Mode.EXTERNAL:
-            session.board.starting.add(record.key)
-        session.engine.executor.start(job, _receiver(session, record, spec))
+        _start(session, record, runner, delay=delay)
     return len(chosen)
+
+
+def issue_again(session: Session, runner: Runner) -> int:
+    """Hand the calls of a lost process to the executor again, under the numbers of their attempts.
+
+    Args:
+        session: The thread.
+        runner: Runs the tools.
+
+    Returns:
+        How many were handed out.
+    """
+    keys, session.again = session.again, set()
+    for key in keys:
+        _start(session, session.ledger.record(key), runner, delay=0.0)
+    return len(keys)
+
+
+def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float) -> None:
+    spec = session.board.spec(record.tool)
+    arguments = attempt_arguments(session, record)
+    run = runner(record)  # first: it makes the delivery token of an external call, which the intent holds
+    journaled = session.engine.journal is not None and record.aim is ev.Aim.ANSWER
+    job = Job(
+        key=record.key,
+        attempt=record.attempts,
+        tool=record.tool,
+        task=record.call.task,
+        call_id=record.call.call_id,
+        arguments=arguments,
+        run=run,
+        delay=delay,
+        timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
+        gate=partial(may_begin, session, record.key, record.tool, record.aim),
+        intent=intent_of(session, record, arguments) if journaled else None,
+    )
+    if spec.mode is Mode.EXTERNAL:
+        session.board.starting.add(record.key)
+    session.engine.executor.start(job, _receiver(session, record, spec))
 
 
 def _receiver(session: Session, record: CallRecord, spec: ToolSpec) -> Callable[[Completion], None]:
@@ -94,6 +119,7 @@ def attempt_arguments(session: Session, record: CallRecord) -> dict[str, Any]:
 def collect(session: Session) -> None:
     """Take the completions that have arrived: results retire their calls, failures are put before the policy."""
     session.engine.executor.poll()
+    take_mail(session)
     if session.board.starting:
         session.board.starting.intersection_update(session.engine.executor.pending())
     for completion in session.take_completions():
@@ -133,6 +159,10 @@ def settle_lost(session: Session, *, queued: bool, siblings: bool = False) -> No
         siblings: Whether siblings may have been tried of which the state does not tell.
     """
     for record in session.lost(queued=queued):
+        if journaled(session, record):
+            if record.state is CallState.PENDING and not _resumed(session, record):
+                hand_out_again(session, record)
+            continue  # an admitted call is issued, and the journal asked
         outcome = _lost_outcome(session, record, siblings=siblings)
         if record.state is CallState.PENDING and (_resumed(session, record) or reconsider(session, record)):
             continue
@@ -200,8 +230,10 @@ def withdraw(session: Session, record: CallRecord, reason: str) -> None:
 
 
 def may_be_repeated(session: Session, record: CallRecord) -> bool:
-    """Whether making the call does no harm if another process has begun it."""
-    return session.board.spec(record.tool).effect.repeatable or session.engine.begun.knows(record.key)
+    """Whether making the call does no harm: it may be repeated, or nobody has begun it."""
+    if session.board.spec(record.tool).effect.repeatable or session.engine.begun.knows(record.key):
+        return True
+    return journaled(session, record) and not was_begun(session, record)
 
 
 def _assume_started(session: Session, record: CallRecord) -> None:

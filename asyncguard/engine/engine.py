@@ -15,6 +15,7 @@ from asyncguard.engine.clock import Clock, LoopClock
 from asyncguard.engine.executors.local import LocalExecutor
 from asyncguard.engine.executors.port import Executor
 from asyncguard.engine.inbox import Inbox
+from asyncguard.engine.journal.port import Journal
 from asyncguard.guards import compile_schema, enabled, watching
 from asyncguard.observability.details import Observer, ObserverSet
 from asyncguard.recovery.breaker import Circuit
@@ -36,6 +37,8 @@ class Ports:
     """Who runs the calls; the embedded executor by default."""
     inbox: Inbox = field(default_factory=Inbox)
     """Where external results arrive."""
+    journal: Journal | None = None
+    """Where calls with effects are written down before they begin; see ``asyncguard.open_journal``."""
     observers: Sequence[Observer] = ()
     """Who is told of every event."""
     new_id: Callable[[], str] = _new_id
@@ -68,17 +71,33 @@ class Engine:
         self.clock = ports.clock
         self.executor: Executor = ports.executor or LocalExecutor(ports.clock)
         self.inbox = ports.inbox
+        self.journal: Journal | None = None
         self.begun = Begun()
         self.circuits: dict[str, Circuit] = {}
         self.guards: tuple[Guard, ...] = enabled(config)
         self.watching: tuple[Guard, ...] = watching(config)
         self.epoch = ports.new_id()
+        if ports.journal is not None:
+            self.use_journal(ports.journal)
         self.observers = ObserverSet(ports.observers)
         self.observers.introduce(config.to_json(), version=version("asyncguard"))
         self.specs: dict[str, ToolSpec] = {}
         self.validators: dict[str, Validator] = {}
         self.casebook = Casebook(specs=self.specs, fits=self._arguments_fit, diagnose=diagnose)
         self.add_tools(specs)
+
+    def use_journal(self, journal: Journal) -> None:
+        """Write calls with effects down from now on; the embedded executor asks the journal, others have their own.
+
+        Args:
+            journal: Also takes the deliveries of external results.
+        """
+        self.journal = journal
+        self.inbox.forward_to(journal)
+        # The journal stands in the name of the process: another journal knows nothing of the calls begun under it.
+        self.epoch = f"{journal.id}/{self.epoch.rpartition('/')[2]}"
+        if isinstance(self.executor, LocalExecutor):
+            self.executor.journal = journal
 
     def _arguments_fit(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         validator = self.validators.get(tool)

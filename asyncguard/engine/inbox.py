@@ -4,6 +4,7 @@ A delivery names a token that only the external tool was given. Nothing else set
 tool prints nor the value with which a parked run is resumed.
 """
 
+import contextlib
 import json
 import secrets
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asyncguard.engine.executors.port import Success
+from asyncguard.engine.journal.port import Journal
 from asyncguard.errors import CallerError, UnknownTokenError
 
 
@@ -24,16 +26,23 @@ class Inbox:
         """Make an empty inbox."""
         self._lock = threading.Lock()
         self._waiting: dict[str, Callable[[Success], None]] = {}
+        self._journals: list[Journal] = []
 
-    def issue(self, receive: Callable[[Success], None]) -> str:
+    def forward_to(self, journal: Journal) -> None:
+        """Hand deliveries on to a journal, which keeps them until their thread comes for them, in any process."""
+        if journal not in self._journals:
+            self._journals.append(journal)
+
+    def issue(self, receive: Callable[[Success], None] | None) -> str:
         """Make a token for one call.
 
         Args:
-            receive: Called once with the result, from the delivering thread.
+            receive: Called once with the result, from the delivering thread; ``None`` where a journal takes it.
         """
         token = secrets.token_urlsafe(24)
-        with self._lock:
-            self._waiting[token] = receive
+        if receive is not None:
+            with self._lock:
+                self._waiting[token] = receive
         return token
 
     def revoke(self, token: str) -> None:
@@ -42,7 +51,7 @@ class Inbox:
             self._waiting.pop(token, None)
 
     def deliver(self, token: str, content: Any) -> None:
-        """Deliver the result of an external call.
+        """Deliver the result of an external call; with a journal it is on disk when this returns.
 
         Args:
             token: The token that the tool received.
@@ -51,16 +60,25 @@ class Inbox:
         Raises:
             UnknownTokenError: The token was never issued, or was used before.
             CallerError: The content is no JSON; nothing was delivered.
+            JournalError: The journal cannot be written; nothing was delivered.
         """
-        told = _as_content(content)
+        told = as_content(content)
         with self._lock:
             receive = self._waiting.pop(token, None)
-        if receive is None:
-            raise UnknownTokenError
-        receive(Success(content=told))
+        if receive is not None:
+            receive(Success(content=told))
+        else:
+            self._forward(token, told)
+
+    def _forward(self, token: str, content: Any) -> None:
+        for journal in self._journals:
+            with contextlib.suppress(UnknownTokenError):
+                journal.deliver(token, content)
+                return
+        raise UnknownTokenError
 
 
-def _as_content(content: Any) -> str | list[Any]:
+def as_content(content: Any) -> str | list[Any]:
     """What a message may hold, made of what was delivered: one bad delivery must not end a run."""
     if isinstance(content, str) or (isinstance(content, list) and content and all(map(_is_block, content))):
         return content

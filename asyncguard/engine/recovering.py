@@ -15,7 +15,8 @@ from asyncguard.core.calls import CallState, canonical_json, content_size
 from asyncguard.core.hazards import Anomaly, AnomalyKind, CircuitState, HazardKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Source
-from asyncguard.engine.executors.port import Completion, Escape, Failure, Success
+from asyncguard.engine.executors.journaled import PROCESS_LOST, REFUSED, UNAVAILABLE
+from asyncguard.engine.executors.port import Completion, Escape, Failure, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.recovery.breaker import Circuit, admits, after_failure, after_success, remaining
 from asyncguard.recovery.case import Case, Seen
@@ -44,10 +45,14 @@ def take(session: Session, record: CallRecord, completion: Completion) -> None:
                 move_circuit(session, record.tool, symptom)
             _learn(session, record, record.aim, record.tool, None, error=symptom.error)
             _consider(session, record)
+        case Failure(symptom=symptom) if symptom.error == PROCESS_LOST:
+            give_up_lost(session, record, ev.Outcome.IN_DOUBT)
         case Failure(symptom=symptom):
             take_failure(session, record, symptom)
         case Escape(error=error):
             session.escapes[record.key] = error
+        case Started():
+            session.tokens.setdefault(record.key, "")  # it was started in a process that is gone
 
 
 def take_failure(session: Session, record: CallRecord, symptom: Symptom) -> None:
@@ -275,7 +280,7 @@ def _end(session: Session, record: CallRecord, end: End) -> None:
     )
 
 
-_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, "cancelled", "process_lost"})
+_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, "cancelled", "not_happened", PROCESS_LOST, REFUSED, UNAVAILABLE})
 """Failures that are not the tool's."""
 
 
@@ -283,9 +288,9 @@ def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> N
     """Retire a call whose process died, or ask the probe of its effect first."""
     text = "The process that ran the call ended before it answered."
     if session.board.spec(record.tool).probe is not None and session.engine.config.verify:
-        take_failure(session, record, Symptom(error="process_lost", message=text, transient=True))
+        take_failure(session, record, Symptom(error=PROCESS_LOST, message=text, transient=True))
         return
-    _end(session, record, End(outcome=outcome, content=text, error="process_lost"))
+    _end(session, record, End(outcome=outcome, content=text, error=PROCESS_LOST))
 
 
 # -- circuit breakers ----------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ the session contributes what it knows about calls that the state believes open.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from typing import Any
 
@@ -18,12 +18,14 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.evidence import EvidenceBook
+from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import HazardKind
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Completion
+from asyncguard.engine.journal.port import Attempt, Journal, Mail
 from asyncguard.errors import CallerError
 from asyncguard.observability.details import Details
 from asyncguard.recovery.case import Seen
@@ -33,14 +35,19 @@ from asyncguard.recovery.decisions import Recovery
 class _Inside:
     """Counts who is inside a ``with`` block; one for all of them, as a turn enters several."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: "Session") -> None:
         self.count = 0
+        self._session = session
 
     def __enter__(self) -> None:
         self.count += 1
+        if self.count == 1 and self._session.entered:
+            self._session.journal.hold(self._session.thread)
 
     def __exit__(self, *_: object) -> None:
         self.count -= 1
+        if not self.count and self._session.entered:
+            self._session.journal.unhold(self._session.thread)
 
 
 class Session:
@@ -65,19 +72,49 @@ class Session:
         self.escapes: dict[str, BaseException] = {}
         self.stopped: set[str] = set()
         self.tokens: dict[str, str] = {}
+        self.again: set[str] = set()
+        self.entered = False
+        self.begun_before: Mapping[str, Attempt] = {}
         self._observers = engine.observers
         self._outbox: list[ev.Event] = []
         self._stored: tuple[int, str] = (0, "")
         self._completions: deque[Completion] = deque()
+        self._mail: deque[Mail] = deque()
         self._unissued: set[str] = set()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
-        self._inside = _Inside()
+        self._inside = _Inside(self)
+        self._bodies = 0
 
     @property
     def ledger(self) -> Ledger:
         """The ledger of the thread."""
         return self.board.ledger
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of a thread that was entered."""
+        assert self.engine.journal is not None  # only with one is a thread entered
+        return self.engine.journal
+
+    def leave(self) -> None:
+        """Give the thread free for other processes: its run ended, or rests until somebody resumes it."""
+        if self.entered:
+            self.entered = False
+            self.journal.leave(self.thread)
+
+    @contextmanager
+    def leaving_on_error(self) -> Iterator[None]:
+        """Give the thread free if the block raises and no other such block is being run: the run ends here."""
+        self._bodies += 1
+        try:
+            yield
+        except BaseException:
+            if self._bodies == 1:
+                self.leave()
+            raise
+        finally:
+            self._bodies -= 1
 
     def inside(self) -> AbstractContextManager[None]:
         """Mark that a run of the thread waits inside; whoever else enters the thread meanwhile is refused."""
@@ -106,9 +143,15 @@ class Session:
         event = kind(n=ledger.n + 1, at=self.engine.clock.now(), **data)
         ledger.apply(event)
         self._outbox.append(event)
+        if kind is ev.CallRetired and self.entered:
+            self._tell_journal(ledger.record(data["key"]))
         if self._observers:
             details = Details.of(event, ledger, thread=self.thread, agent=self.namespace)
             self._observers.notify(details)
+
+    def _tell_journal(self, record: CallRecord) -> None:
+        if record.tries and self.board.spec(record.answering).effect is not EffectClass.PURE:
+            self.journal.settle(record.key, record.state, record.error or "")
 
     def take_events(self) -> list[dict[str, Any]]:
         """The events since the last call as plain JSON, for the state; contents that stand in messages are left out."""
@@ -152,6 +195,7 @@ class Session:
     def _adopt(self, old: Ledger) -> None:
         """Tell the new ledger what the old one knows about calls that the state believes open."""
         self._unissued.clear()
+        self.again.clear()
         self.seen.clear()
         self.hazards.clear()
         current: set[str] = set()
@@ -190,6 +234,7 @@ class Session:
             for state in states
             for record in self.ledger.in_state(state)
             if record.key not in running and record.key not in self.recoveries and record.key not in self.tokens
+            if record.key not in self.again
             if (record.key, record.attempts) not in ended and record.key not in self._unissued
         ]
 
@@ -200,6 +245,18 @@ class Session:
         self._completions.append(completion)
         self.wake()
 
+    def receive(self, mail: Mail) -> None:
+        """Take mail from outside; called by the journal, from any thread."""
+        self._mail.append(mail)
+        self.wake()
+
+    def take_mail(self) -> list[Mail]:
+        """Mail since the last call, in order."""
+        taken: list[Mail] = []
+        while self._mail:
+            taken.append(self._mail.popleft())
+        return taken
+
     def take_completions(self) -> list[Completion]:
         """Completions since the last call, in order of arrival."""
         taken: list[Completion] = []
@@ -209,8 +266,8 @@ class Session:
 
     @property
     def has_completions(self) -> bool:
-        """Whether a completion waits to be taken."""
-        return bool(self._completions)
+        """Whether a completion or mail waits to be taken."""
+        return bool(self._completions or self._mail)
 
     def wake(self) -> None:
         """Wake everybody who waits for a change."""
@@ -232,7 +289,7 @@ class Session:
         with self._lock:
             self._waiters.append(entry)
         try:
-            if self._completions:
+            if self.has_completions:
                 return True
             return await self.engine.clock.wait(event, timeout)
         finally:
@@ -243,7 +300,7 @@ class Session:
     @property
     def idle(self) -> bool:
         """Whether nothing of this session is alive, so that it can be folded anew from the state at any time."""
-        return not (self.ledger.any_open() or self._outbox or self._completions or self._waiters)
+        return not (self.ledger.any_open() or self._outbox or self.has_completions or self._waiters)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

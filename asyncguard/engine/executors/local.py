@@ -5,7 +5,9 @@ from collections.abc import Callable, Collection
 
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import Clock
+from asyncguard.engine.executors.journaled import begin_in, note_end
 from asyncguard.engine.executors.port import Completion, Failure, Job, Result
+from asyncguard.engine.journal.port import Journal
 
 _NOT_BEGUN = "The call was cancelled before it began."
 
@@ -13,13 +15,15 @@ _NOT_BEGUN = "The call was cancelled before it began."
 class LocalExecutor:
     """Runs each job as an asyncio task; back-off and timeout are kept here, so that no graph node ever sleeps."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, journal: Journal | None = None) -> None:
         """Make an executor.
 
         Args:
             clock: Times the back-offs.
+            journal: Asked before a job with an intent begins; without one, jobs begin unasked.
         """
         self._clock = clock
+        self.journal = journal
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, job: Job, done: Callable[[Completion], None]) -> None:
@@ -52,13 +56,23 @@ class LocalExecutor:
     async def _run(self, job: Job, box: list[Result]) -> None:
         if job.delay > 0:
             await self._clock.sleep(job.delay)
+        journal = self.journal if job.intent is not None else None
+        # The journal first: the gate may refuse only what has not begun, and that is known there alone.
+        if journal is not None and (answer := await begin_in(journal, job, self._clock)) is not None:
+            box.append(answer)
+            return
         try:
-            box.append(job.gate() or await self._timed(job))
+            result = job.gate() or await self._timed(job)
         except asyncio.CancelledError:
             box.append(Failure(symptom=_symptom("cancelled", "The call was cancelled while it ran.")))
+            if journal is not None:
+                journal.conclude(job.key, job.attempt, box[0])
             raise
         except Exception as error:  # noqa: BLE001 - a job that breaks its promise not to raise is a failure like any
-            box.append(Failure(symptom=_symptom(type(error).__name__, f"{type(error).__name__}: {error}")))
+            result = Failure(symptom=_symptom(type(error).__name__, f"{type(error).__name__}: {error}"))
+        box.append(result)
+        if journal is not None:
+            await note_end(journal, job, result)
 
     async def _timed(self, job: Job) -> Result:
         if job.timeout is None:

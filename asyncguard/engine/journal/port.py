@@ -229,7 +229,10 @@ class Journal(Protocol):
         ...
 
     def conclude(self, key: str, attempt: int, result: Result) -> None:
-        """What :meth:`end` does, written soon and not waited for: for an attempt whose task was cancelled."""
+        """Write down how an attempt of this process ended, soon and not waited for: its task was cancelled.
+
+        An attempt that this process has not begun, or not any more, stays as it is.
+        """
         ...
 
     def settle(self, key: str, state: CallState, error: str = "") -> None:

@@ -1,0 +1,141 @@
+"""What a thread and the journal tell each other: intents of calls, calls of a lost process, and mail from outside.
+
+The journal knows of every call with an effect whether it was begun, so nothing has to be guessed after a crash: a lost
+call is handed out again under the number of its attempt, and the journal answers for what was begun, lets begin what
+was not, and calls lost what nobody can know (:mod:`asyncguard.engine.executors.journaled`).
+"""
+
+from typing import Any
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import OPEN_STATES, CallState, content_size, fingerprint
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.records import CallRecord
+from asyncguard.engine.executors.port import Completion, Success
+from asyncguard.engine.intent import Intent
+from asyncguard.engine.journal.port import AttemptState, Mail, MailKind
+from asyncguard.engine.session import Session
+
+CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
+"""The result of an effect of which only that is known."""
+
+
+async def enter_thread(session: Session, thread: str) -> None:
+    """Take the thread for this process, and with it the journal's word about its open calls, and its mail.
+
+    Args:
+        session: The thread; nothing is done where it is held already.
+        thread: The caller's thread id, empty if there is none.
+
+    Raises:
+        ThreadBusyError: Another process is at work on the thread.
+        JournalError: The journal cannot be read or written.
+    """
+    journal = session.engine.journal
+    if journal is None or session.entered:
+        return
+    keys = [record.key for record in session.ledger.calls() if record.state in OPEN_STATES]
+    session.begun_before = await journal.enter(session.thread, thread, keys, session.receive)
+    session.entered = True
+
+
+def journaled(session: Session, record: CallRecord) -> bool:
+    """Whether the journal knows if the call was begun: it was admitted under this journal, and has an effect."""
+    journal = session.engine.journal
+    if journal is None or record.aim is not ev.Aim.ANSWER:
+        return False
+    if session.board.spec(record.tool).effect is EffectClass.PURE:
+        return False
+    epoch = record.epoch if record.state is CallState.PENDING else session.ledger.epoch
+    return journal_of(epoch) == journal.id
+
+
+def journal_of(epoch: str) -> str:
+    """The journal in the name of a process, empty if it had none."""
+    return epoch.partition("/")[0] if "/" in epoch else ""
+
+
+def was_begun(session: Session, record: CallRecord) -> bool:
+    """Whether the journal has an attempt of a journaled call that the state does not tell of."""
+    known = session.begun_before.get(record.key)
+    return known is not None and known.number > record.latest
+
+
+def hand_out_again(session: Session, record: CallRecord) -> None:
+    """Let the journal decide about a lost call that the state believes started."""
+    known = session.begun_before.get(record.key)
+    if known is not None and known.number == record.attempts and known.state is AttemptState.STARTED:
+        session.tokens[record.key] = ""  # the work outside goes on; its result comes by mail
+        return
+    session.again.add(record.key)
+
+
+def intent_of(session: Session, record: CallRecord, arguments: dict[str, Any]) -> Intent | None:
+    """What is written down of the current attempt, ``None`` for what may be made again at will.
+
+    Args:
+        session: The thread.
+        record: The call.
+        arguments: Of the attempt.
+    """
+    spec = session.board.spec(record.tool)
+    if spec.effect is EffectClass.PURE:
+        return None
+    return Intent(
+        session=session.thread,
+        namespace=session.namespace,
+        task=record.call.task,
+        label=record.call.label,
+        key=record.key,
+        attempt=record.attempts,
+        tool=record.tool,
+        effect=spec.effect,
+        arguments=arguments,
+        fingerprint=fingerprint(record.tool, arguments),
+        timeout=spec.timeout,
+        token=session.tokens.get(record.key) or None,
+    )
+
+
+# -- mail ----------------------------------------------------------------------------------------------------------
+
+
+def take_mail(session: Session) -> None:
+    """Carry out what was told from outside since the last call; what is about a settled call changes nothing."""
+    for mail in session.take_mail():
+        record = session.ledger.find(mail.key)
+        if record is None:
+            continue  # a call of another branch of the thread
+        if mail.kind is MailKind.DELIVERY:
+            result = Success(content=mail.content)
+            session.completed(Completion(key=mail.key, attempt=mail.attempt, result=result))
+        elif record.state is CallState.IN_DOUBT and mail.attempt >= record.latest:
+            _resolve(session, record, mail)
+
+
+def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
+    by = mail.by or "somebody"
+    match mail.kind:
+        case MailKind.HAPPENED:
+            content = CONFIRMED if mail.content is None else mail.content
+            session.completed(Completion(key=record.key, attempt=record.latest, result=Success(content=content)))
+        case MailKind.RETRY:
+            session.note(
+                ev.CallRecovered,
+                key=record.key,
+                action=ev.RecoveryAction.RETRY,
+                attempt=record.attempts,
+                error="not_happened",
+                reason=f"{by} found that it did not happen, and wants it made again",
+                arguments=record.bound,
+            )
+        case _:
+            text = f"It did not happen, as {by} found. Call it again if it is still wanted."
+            session.note(
+                ev.CallRetired,
+                key=record.key,
+                outcome=ev.Outcome.FAILED,
+                content=text,
+                size=content_size(text),
+                error="not_happened",
+            )

@@ -1,0 +1,75 @@
+"""Asking the journal before an attempt begins, and telling it how the attempt ended; the same for every executor."""
+
+import asyncio
+import logging
+
+from asyncguard.core.hazards import Symptom
+from asyncguard.engine.clock import Clock
+from asyncguard.engine.executors.port import Failure, Job, Result
+from asyncguard.engine.journal.port import Fresh, Journal, Known, Lost, Refused, Running
+from asyncguard.errors import JournalError
+
+PROCESS_LOST = "process_lost"
+"""The failure of an attempt whose process ended, of which nothing else is known."""
+REFUSED = "journal_refused"
+"""The failure of an attempt that the journal did not let begin."""
+UNAVAILABLE = "journal_unavailable"
+"""The failure of an attempt that could not be written down, and therefore did not begin."""
+
+_FIRST_LOOK, _LONGEST_LOOK = 0.05, 0.5
+"""Seconds between two looks at an attempt that runs elsewhere."""
+_log = logging.getLogger("asyncguard.journal")
+
+
+async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
+    """Ask whether a job may begin; its result if it is known already, ``None`` if it may.
+
+    An attempt that runs in another process is waited for.
+
+    Args:
+        journal: Who is asked.
+        job: With an intent.
+        clock: Times the looks.
+    """
+    assert job.intent is not None  # only such jobs are asked about
+    pause = _FIRST_LOOK
+    while True:
+        try:
+            verdict = await journal.begin(job.intent)
+        except asyncio.CancelledError:
+            # The question may be answered all the same, and the attempt be written down that nobody makes.
+            journal.conclude(job.key, job.attempt, _failure("cancelled", "The call was cancelled before it began."))
+            raise
+        except JournalError as error:
+            return _failure(UNAVAILABLE, f"The call could not be written down, so it was not begun: {error}")
+        match verdict:
+            case Fresh():
+                return None
+            case Known(result=result):
+                return result
+            case Lost():
+                text = "The process that ran the call ended before it answered."
+                return Failure(symptom=Symptom(error=PROCESS_LOST, message=text, transient=True))
+            case Refused(reason=reason):
+                return _failure(REFUSED, reason)
+            case Running():
+                await clock.sleep(pause)
+                pause = min(2 * pause, _LONGEST_LOOK)
+
+
+async def note_end(journal: Journal, job: Job, result: Result) -> None:
+    """Write down how a job ended. A journal that cannot be written loses nothing: the result goes to its thread.
+
+    Args:
+        journal: Where it is written.
+        job: The job.
+        result: How it ended.
+    """
+    try:
+        await journal.end(job.key, job.attempt, result)
+    except JournalError as error:
+        _log.warning("the outcome of attempt %d of call %s was not written: %s", job.attempt, job.key, error)
+
+
+def _failure(error: str, message: str) -> Failure:
+    return Failure(symptom=Symptom(error=error, message=message, transient=False, started=False))
