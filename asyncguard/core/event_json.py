@@ -51,10 +51,19 @@ def _optional_dict(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if value is None else dict(value)
 
 
+def _with_lists(content: Any) -> Any:
+    """What was learnt, with lists where a symptom has tuples: savers and JSON would make lists of them silently."""
+    if not isinstance(content, dict):
+        return content
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in content.items()}
+
+
 def _converter(kind: str, name: str) -> Callable[[Any], Any] | None:
     """How a field becomes JSON, ``None`` if it is JSON already."""
     if (kind, name) in _ENUMS:
         return str
+    if (kind, name) == ("call_found", "content"):
+        return _with_lists
     if name in _TUPLES:
         return list
     special: dict[str, Callable[[Any], Any]] = {"call": _call_to_json, "arguments": _optional_dict}
