@@ -1,7 +1,7 @@
 """The checks of the ports pass what ships and catch what is broken."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import LoopClock
 from asyncguard.engine.executors.local import LocalExecutor
-from asyncguard.engine.executors.port import Completion, Failure, Job
+from asyncguard.engine.executors.port import Completion, Failure, Health, Job
 from asyncguard.observability.details import Details
 from asyncguard.observability.structured import console_logger, log_events
 from asyncguard.observability.tracefile import TraceFile
@@ -110,6 +110,28 @@ class Hoarding(LocalExecutor):
         return self._seen
 
 
+class Unclosed(LocalExecutor):
+    def close(self) -> None:
+        """Goes on as before."""
+
+
+class Deaf(LocalExecutor):
+    """Lets what waits begin after all."""
+
+    def close(self) -> None:
+        self._closed = True
+
+
+class Rosy(LocalExecutor):
+    def health(self) -> Health:
+        return Health(alive=True, pending=0)
+
+
+class Inventive(LocalExecutor):
+    async def recover(self, keys: Collection[str]) -> dict[str, int]:
+        return dict.fromkeys(keys, 1)
+
+
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
@@ -122,6 +144,10 @@ class Hoarding(LocalExecutor):
         (Innocent, "started"),
         (Confused, "expected"),
         (Hoarding, "pending"),
+        (Unclosed, "closed"),
+        (Deaf, "began after close"),
+        (Rosy, "health"),
+        (Inventive, "never started"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -1,15 +1,16 @@
 """The embedded executor: asyncio tasks on the loop of the run that issued them."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import Clock
 from asyncguard.engine.executors.journaled import begin_in, note_end
-from asyncguard.engine.executors.port import Completion, Failure, Job, Result
+from asyncguard.engine.executors.port import Completion, Failure, Health, Job, Result
 from asyncguard.engine.journal.port import Journal
 
 _NOT_BEGUN = "The call was cancelled before it began."
+_CLOSED = "The executor was closed; nothing begins any more."
 
 
 class LocalExecutor:
@@ -25,17 +26,25 @@ class LocalExecutor:
         self._clock = clock
         self.journal = journal
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._begun: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def start(self, job: Job, done: Callable[[Completion], None]) -> None:
         """Begin a job on the running loop."""
         box: list[Result] = []
-        task = asyncio.get_running_loop().create_task(self._run(job, box), name=f"call {job.key}")
+        loop = asyncio.get_running_loop()
+        if self._closed:
+            closed = Failure(symptom=_symptom("cancelled", _CLOSED, started=False))
+            loop.call_soon(done, Completion(key=job.key, attempt=job.attempt, result=closed))
+            return
+        task = loop.create_task(self._run(job, box), name=f"call {job.key}")
         self._tasks[job.key] = task
 
         def ended(_: asyncio.Task[None]) -> None:
             # Told here and not in the task: one that is cancelled before its first step never enters its own code.
             if self._tasks.get(job.key) is task:
                 del self._tasks[job.key]
+            self._begun.discard(task)
             result = box[0] if box else Failure(symptom=_symptom("cancelled", _NOT_BEGUN, started=False))
             done(Completion(key=job.key, attempt=job.attempt, result=result))
 
@@ -53,6 +62,34 @@ class LocalExecutor:
     def poll(self) -> None:
         """Nothing to do: each task reports its own end."""
 
+    async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
+        """None: a task ends with its process, and what came of it is the journal's to tell."""
+        return {}
+
+    def health(self) -> Health:
+        """Alive until it is closed."""
+        return Health(alive=not self._closed, pending=len(self._tasks), detail=_CLOSED if self._closed else "")
+
+    def close(self) -> None:
+        """Cancel what has not begun, and begin nothing any more; from any thread."""
+        self._closed = True
+        for task in [task for task in self._tasks.values() if task not in self._begun]:
+            loop = task.get_loop()
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._cancel_unbegun, task)
+
+    def _cancel_unbegun(self, task: asyncio.Task[None]) -> None:
+        if task not in self._begun:
+            task.cancel()
+
+    def _enter(self, job: Job) -> Failure | None:
+        """Ask the gate. From here on the tool runs: nothing is awaited between the two."""
+        refused = job.gate()
+        task = asyncio.current_task()
+        if refused is None and task is not None:
+            self._begun.add(task)
+        return refused
+
     async def _run(self, job: Job, box: list[Result]) -> None:
         if job.delay > 0:
             await self._clock.sleep(job.delay)
@@ -62,7 +99,7 @@ class LocalExecutor:
             box.append(answer)
             return
         try:
-            result = job.gate() or await self._timed(job)
+            result = self._enter(job) or await self._timed(job)
         except asyncio.CancelledError:
             box.append(Failure(symptom=_symptom("cancelled", "The call was cancelled while it ran.")))
             if journal is not None:

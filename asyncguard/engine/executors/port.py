@@ -4,7 +4,7 @@ A completion callback and one queue cost the same per call with ten thousand pen
 of them at once does not.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -92,6 +92,18 @@ class Completion:
     """How."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Health:
+    """How an executor is, for people and for whoever watches a process."""
+
+    alive: bool
+    """Whether a job that is started now would begin."""
+    pending: int
+    """Jobs that were started and have not completed."""
+    detail: str = ""
+    """What is wrong and what to do, empty if nothing is; names no argument and no result."""
+
+
 class Executor(Protocol):
     """Runs jobs. Implementations are held to ``asyncguard.testing.check_executor``."""
 
@@ -109,4 +121,28 @@ class Executor(Protocol):
 
     def poll(self) -> None:
         """Report completions that nobody pushes; called whenever the engine looks for completions."""
+        ...
+
+    async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
+        """Which of these calls are carried from before this process: their latest attempt, by key.
+
+        Such an attempt waits, runs or has ended where the executor keeps it. Starting a job of that key and attempt
+        again makes nothing run twice: it completes with what the carried one comes to.
+
+        Args:
+            keys: Keys of calls.
+        """
+        ...
+
+    def health(self) -> Health:
+        """How the executor is, as far as it knows without waiting for anything."""
+        ...
+
+    def close(self) -> None:
+        """End: nothing begins any more. Returns at once, and may be called again.
+
+        Jobs that have not begun complete as cancelled, ``started=False``, and so does every job that is started later.
+        What runs in this process goes on and completes; what runs elsewhere goes on, and :meth:`recover` of a later
+        process knows it.
+        """
         ...

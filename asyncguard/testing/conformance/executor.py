@@ -221,6 +221,45 @@ async def _may_be_started_again_from_its_end(bench: _Bench) -> None:
     assert not bench.executor.pending(), "pending() names a job that has completed"
 
 
+async def _tells_its_health(bench: _Bench) -> None:
+    assert bench.executor.health().alive, "health() has to be alive before close()"
+    bench.start("k", _quick, delay=_STEP)
+    assert bench.executor.health().pending == 1, "health() has to count the jobs that have not completed"
+    await bench.completed(1)
+    assert bench.executor.health().pending == 0, "health() counts a job that has completed"
+
+
+async def _carries_what_it_was_given_only(bench: _Bench) -> None:
+    carried = await bench.executor.recover(["unknown"])
+    assert not carried, f"recover() has to know nothing of a call that was never started, and told of {dict(carried)}"
+
+
+async def _begins_nothing_once_closed(bench: _Bench) -> None:
+    ran: list[str] = []
+
+    def run(key: str) -> Run:
+        async def note() -> Result:
+            ran.append(key)
+            return Success(content="done")
+
+        return note
+
+    bench.start("waits", run("waits"), delay=_STEP * 3)
+    await asyncio.sleep(_STEP)
+    bench.executor.close()
+    bench.executor.close()
+    assert not bench.executor.health().alive, "health() has to say that the executor is closed"
+    bench.start("late", run("late"))
+    await bench.completed(2)
+    await asyncio.sleep(_STEP * 4)  # a job that was forgotten in its delay would begin by now
+    assert not ran, f"the job {ran[0]!r} began after close()"
+    for completion in bench.completions:
+        result = completion.result
+        assert isinstance(result, Failure), f"a job that close() kept from beginning ended with {result}"
+        assert not result.symptom.started, "a job that close() kept from beginning has not begun (started)"
+    assert not bench.executor.pending(), "pending() names jobs of an executor that was closed"
+
+
 _RULES: tuple[Callable[[_Bench], Awaitable[None]], ...] = (
     _hands_results_on,
     _runs_many_at_once,
@@ -233,4 +272,7 @@ _RULES: tuple[Callable[[_Bench], Awaitable[None]], ...] = (
     _knows_nothing_of_other_jobs,
     _reports_what_raises,
     _may_be_started_again_from_its_end,
+    _tells_its_health,
+    _carries_what_it_was_given_only,
+    _begins_nothing_once_closed,
 )
