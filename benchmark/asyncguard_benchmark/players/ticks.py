@@ -2,12 +2,12 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from langchain_core.messages import ToolMessage
 
-from asyncguard.engine.executors.port import Completion, Failure, Job, Result, Success
+from asyncguard.engine.executors.port import Completion, Failure, Health, Job, Result, Success
 from asyncguard.errors import ToolFault
 from asyncguard.frontends.running import result_of, symptom_of
 from asyncguard_benchmark.environment import CallRecord, Environment
@@ -109,6 +109,17 @@ class TickExecutor:
     def cancel(self, key: str) -> bool:
         """An issued call cannot be taken back: its effect has happened."""
         return False
+
+    async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
+        """None: an episode is one process."""
+        return {}
+
+    def health(self) -> Health:
+        """Alive for as long as the episode."""
+        return Health(alive=True, pending=len(self.pending()))
+
+    def close(self) -> None:
+        """Nothing to do: an episode that is over issues nothing."""
 
     def pending(self) -> Collection[str]:
         """Keys of the calls without a result, those that rest before another attempt among them."""
