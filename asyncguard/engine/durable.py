@@ -20,19 +20,20 @@ CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is 
 """The result of an effect of which only that is known."""
 
 
-async def enter_thread(session: Session, thread: str) -> None:
+async def enter_thread(session: Session, thread: str, *, again: bool = False) -> None:
     """Take the thread for this process, and with it the journal's word about its open calls, and its mail.
 
     Args:
-        session: The thread; nothing is done where it is held already.
+        session: The thread.
         thread: The caller's thread id, empty if there is none.
+        again: Whether to ask where it is held already: its ledger was folded anew.
 
     Raises:
         ThreadBusyError: Another process is at work on the thread.
         JournalError: The journal cannot be read or written.
     """
     journal = session.engine.journal
-    if journal is None or session.entered:
+    if journal is None or (session.entered and not again):
         return
     keys = [record.key for record in session.ledger.calls() if record.state in OPEN_STATES]
     session.begun_before = await journal.enter(session.thread, thread, keys, session.receive)

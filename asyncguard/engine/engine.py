@@ -96,8 +96,9 @@ class Engine:
         self.inbox.forward_to(journal)
         # The journal stands in the name of the process: another journal knows nothing of the calls begun under it.
         self.epoch = f"{journal.id}/{self.epoch.rpartition('/')[2]}"
-        if isinstance(self.executor, LocalExecutor):
-            self.executor.journal = journal
+        executor = self.executor
+        if isinstance(executor, LocalExecutor):
+            executor.journal = journal
 
     def _arguments_fit(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         validator = self.validators.get(tool)

@@ -75,6 +75,7 @@ class Session:
         self.again: set[str] = set()
         self.entered = False
         self.begun_before: Mapping[str, Attempt] = {}
+        self.stored_at: dict[str, str] = {}
         self._observers = engine.observers
         self._outbox: list[ev.Event] = []
         self._stored: tuple[int, str] = (0, "")

@@ -22,6 +22,7 @@ from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.frontends.binding import ModelBinding, as_model
 from asyncguard.frontends.declarations import as_tools, specs_of
+from asyncguard.frontends.durability import DURABILITY, JournalKeeper, JournalTarget
 from asyncguard.frontends.nodes import NodeFunction, Nodes
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.running import ToolRunner
@@ -75,6 +76,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     specs: Sequence[ToolSpec] = (),
     system_prompt: str | SystemMessage | None = None,
     checkpointer: Checkpointer = None,
+    journal: JournalTarget = True,
     store: BaseStore | None = None,
     state_schema: type[GuardedState] = GuardedState,
     context_schema: type[Any] | None = None,
@@ -95,6 +97,9 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         specs: Declarations for tools that carry none (:func:`guarded` is the other way to declare).
         system_prompt: Put first at each turn.
         checkpointer: Keeps threads; needed for approvals and for parking.
+        journal: Where calls with effects are written down before they begin, so that none runs twice after a crash: a
+            file, a ``postgresql://`` URL or a journal. By default beside the checkpoints of a checkpointer that
+            outlives the process (``ASYNCGUARD_JOURNAL`` names another place); ``False`` for none.
         store: LangGraph store, for tools that ask for it.
         state_schema: ``GuardedState`` or a subclass with further channels.
         context_schema: Run-scoped context, for tools that ask for it.
@@ -122,23 +127,33 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         options=bind_options or {},
     )
     portal = Portal()
-    nodes = _nodes(engine, binding, own, system=_system(system_prompt), portal=portal)
+    nodes = _nodes(engine, binding, own, system=_system(system_prompt), portal=portal, journal=journal)
     graph = StateGraph(
         state_schema, context_schema=context_schema, input_schema=GuardedInput, output_schema=GuardedOutput
     )
     for step, destinations in _DESTINATIONS.items():
-        function = cast(NodeFunction, operator.attrgetter(step)(nodes))
+        function = nodes.leaving_on_error(cast(NodeFunction, operator.attrgetter(step)(nodes)))
         graph.add_node(step, Node(step, function, portal), destinations=destinations, input_schema=state_schema)
     for recovery, action in RECOVERIES.items():
-        node = Node(recovery, nodes.recovering(action), portal)
+        node = Node(recovery, nodes.leaving_on_error(nodes.recovering(action)), portal)
         graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
     graph.add_edge(START, "prepare")
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
-    return compiled.with_config({"recursion_limit": _RECURSION_LIMIT})
+    settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
+    if checkpointer:
+        # Stored at every super-step, unless the caller says otherwise: an effect must not be ahead of its message.
+        settings["configurable"] = {DURABILITY: "sync"}
+    return compiled.with_config(settings)
 
 
 def _nodes(
-    engine: Engine, binding: ModelBinding, tools: Sequence[BaseTool], *, system: SystemMessage | None, portal: Portal
+    engine: Engine,
+    binding: ModelBinding,
+    tools: Sequence[BaseTool],
+    *,
+    system: SystemMessage | None,
+    portal: Portal,
+    journal: JournalTarget,
 ) -> Nodes:
     pool = ThreadPoolExecutor(engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
     weakref.finalize(portal, pool.shutdown, wait=False)
@@ -148,6 +163,7 @@ def _nodes(
         binding=binding,
         runner=ToolRunner(tools, engine.specs, pool),
         system=system,
+        keeper=JournalKeeper(engine, journal),
         direct=frozenset(tool.name for tool in tools if tool.return_direct),
     )
 

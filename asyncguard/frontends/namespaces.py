@@ -10,3 +10,8 @@ def namespace_of(config: RunnableConfig) -> str:
         return ""
     parents = path.split("|")[:-1]
     return "|".join(part.split(":")[0] for part in parents)
+
+
+def thread_of(config: RunnableConfig) -> str:
+    """The caller's id of the thread, empty if there is none."""
+    return str(config.get("configurable", {}).get("thread_id") or "")

@@ -20,7 +20,8 @@ from pydantic import ValidationError
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import issue, settle, settle_lost, take_escape
+from asyncguard.engine.dispatch import issue, issue_again, settle, settle_lost, take_escape
+from asyncguard.engine.durable import enter_thread
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.recovering import recover
@@ -28,8 +29,9 @@ from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.binding import ModelBinding
+from asyncguard.frontends.durability import JournalKeeper, ensure_stored
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
-from asyncguard.frontends.namespaces import namespace_of
+from asyncguard.frontends.namespaces import namespace_of, thread_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.running import ToolRunner
@@ -63,12 +65,26 @@ class Nodes:
     """System prompt."""
     direct: frozenset[str]
     """Tools whose result ends the run."""
+    keeper: JournalKeeper
+    """Opens the journal."""
+
+    def leaving_on_error(self, function: NodeFunction) -> NodeFunction:
+        """A node that gives the thread free for other processes where it raises: the run ends or rests there."""
+
+        async def guarded(state: State, config: RunnableConfig) -> Any:
+            identity = state.get("asyncguard")
+            if identity is None:
+                return await function(state, config)
+            with self.registry.session(identity["session"], namespace_of(config)).leaving_on_error():
+                return await function(state, config)
+
+        return guarded
 
     async def prepare(self, state: State, config: RunnableConfig) -> Any:
         """Turn the input into tasks and put in order what an earlier run left."""
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or {"session": new_id(), "nonce": new_id()}
-        session = self._session({**state, "asyncguard": identity}, config, issuing=True)
+        session = await self._session({**state, "asyncguard": identity}, config, issuing=True)
         session.claim()
         messages = state.get("messages", [])
         tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
@@ -85,7 +101,7 @@ class Nodes:
 
     async def model(self, state: State, config: RunnableConfig) -> Any:
         """Let the model speak, and put its calls before admission."""
-        session = self._session(state, config)
+        session = await self._session(state, config)
         if reason := exhausted(session):
             return self._ended(session, reason, [closing_message(session, reason)])
         conversation = self.registry.conversation(session, state["asyncguard"]["nonce"])
@@ -110,8 +126,10 @@ class Nodes:
 
     async def execute(self, state: State, config: RunnableConfig) -> Any:
         """Issue what was admitted, wait until something is to do, deliver what the model may know."""
-        session = self._session(state, config, issuing=True)
-        fresh = issue(session, self.runner.bind(session, config)) > 0
+        session = await self._session(state, config, issuing=True)
+        await ensure_stored(session, config, session.ledger.in_state(CallState.QUEUED))
+        runner = self.runner.bind(session, config)
+        fresh = issue_again(session, runner) + issue(session, runner) > 0
         with session.inside():
             step = await settle(session, fresh=fresh)
             while step is Step.PARK and not resumable(config):
@@ -143,7 +161,7 @@ class Nodes:
         """The node that carries out one action of recovery; whom it asks, and its back-off, are the executor's."""
 
         async def carry_out(state: State, config: RunnableConfig) -> Any:
-            session = self._session(state, config)
+            session = await self._session(state, config)
             recover(session, action)
             return _go(session, "execute")
 
@@ -151,7 +169,7 @@ class Nodes:
 
     async def approve(self, state: State, config: RunnableConfig) -> Any:
         """Ask a person about the calls that are held."""
-        session = self._session(state, config)
+        session = await self._session(state, config)
         held = session.ledger.in_state(CallState.HELD)
         answer = interrupt({"type": "approval", "calls": [asked(record) for record in held]})
         for record in held:
@@ -161,23 +179,26 @@ class Nodes:
 
     async def park(self, state: State, config: RunnableConfig) -> Any:
         """Rest until an external result is delivered; the value of the resume means nothing."""
-        session = self._session(state, config)
+        session = await self._session(state, config)
         if not session.has_completions:
             interrupt(parked(session))
         return _go(session, "execute")
 
     # -- shared ----------------------------------------------------------------------------------------------------
 
-    def _session(self, state: State, config: RunnableConfig, *, issuing: bool = False) -> Session:
-        """The thread's session, joined with the state.
+    async def _session(self, state: State, config: RunnableConfig, *, issuing: bool = False) -> Session:
+        """The thread's session, joined with the state and with the journal.
 
         Args:
             state: Of the super-step.
             config: Of the node.
             issuing: Whether an earlier, lost attempt of this node may have issued admitted calls.
         """
+        await self.keeper.ready(config)
         session = self.registry.session(state["asyncguard"]["session"], namespace_of(config))
-        if session.attach(state.get("ledger", [])):
+        folded = session.attach(state.get("ledger", []))
+        await enter_thread(session, thread_of(config), again=folded)
+        if folded:
             collect_evidence(session, state.get("messages", []))
             settle_lost(session, queued=issuing)
         return session
@@ -198,6 +219,7 @@ class Nodes:
     def _ended(self, session: Session, reason: str, messages: Sequence[AnyMessage]) -> Any:
         report = end_run(session, reason)
         events = session.take_events()
+        session.leave()
         self.registry.forget(session)
         return Command(update={"messages": list(messages), "ledger": events, "report": report}, goto=END)
 
