@@ -281,6 +281,19 @@ class Journal(Protocol):
         """
         ...
 
+    def gone(self, epochs: Collection[str]) -> Collection[str]:
+        """Which of these processes are gone, those the journal never heard of among them. Blocks: not for event loops.
+
+        They are taken for dead from now on: one that was only stopped begins nothing any more.
+
+        Args:
+            epochs: Identities of processes, as :attr:`epoch` tells them.
+
+        Raises:
+            JournalError: The database cannot be read or written.
+        """
+        ...
+
     def prune(self, older_than: float) -> int:
         """Remove ended calls, their mail and tokens that have not changed for some seconds; how many calls."""
         ...
