@@ -74,6 +74,7 @@ class Session:
         self.tokens: dict[str, str] = {}
         self.again: set[str] = set()
         self.entered = False
+        self.unsettled = False
         self.begun_before: Mapping[str, Attempt] = {}
         self.stored_at: dict[str, str] = {}
         self._observers = engine.observers
@@ -86,6 +87,7 @@ class Session:
         self._lock = threading.Lock()
         self._inside = _Inside(self)
         self._bodies = 0
+        self._failed = False
 
     @property
     def ledger(self) -> Ledger:
@@ -106,16 +108,18 @@ class Session:
 
     @contextmanager
     def leaving_on_error(self) -> Iterator[None]:
-        """Give the thread free if the block raises and no other such block is being run: the run ends here."""
+        """Give the thread free if the block, or another one that is run beside it, raises: the run ends there."""
         self._bodies += 1
         try:
             yield
         except BaseException:
-            if self._bodies == 1:
-                self.leave()
+            self._failed = True
             raise
         finally:
             self._bodies -= 1
+            if self._failed and not self._bodies:
+                self._failed = False
+                self.leave()
 
     def inside(self) -> AbstractContextManager[None]:
         """Mark that a run of the thread waits inside; whoever else enters the thread meanwhile is refused."""

@@ -9,6 +9,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt, withdraw
+from asyncguard.engine.durable import journaled, was_begun
 from asyncguard.engine.session import Session
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.writing import is_ours, text_of
@@ -71,6 +72,8 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
             answer = answers.get(record.call.call_id)
             if handlers is not None and handlers.holds(record.key):
                 continue
+            if handlers is not None and _left_to_the_journal(session, handlers, record, answered=answer is not None):
+                continue
             if answer is None:
                 if state is CallState.DEFERRED and not may_be_repeated(session, record):
                     put_in_doubt(session, record)  # its wrapper may have released it while it waited
@@ -85,14 +88,41 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
                 put_in_doubt(session, record)
 
 
-def doubt_held(session: Session, handlers: HeldHandlers) -> None:
-    """Put held calls of a process that ended in doubt: their wrappers may have been answered and may have begun.
+def _left_to_the_journal(session: Session, handlers: HeldHandlers, record: CallRecord, *, answered: bool) -> bool:
+    """Whether the journal says what became of a call that was begun; it is then issued again, and answered from there.
 
-    Asked when the user sends a new message; a run that is resumed runs the wrapper again, which knows better.
+    Args:
+        session: The thread.
+        handlers: Where calls of a lost process are noted.
+        record: A call whose wrapper is not here.
+        answered: Whether its wrapper has returned; one that has not is run again, and asks the journal itself.
     """
-    for record in session.ledger.in_state(CallState.HELD):
-        if not (handlers.holds(record.key) or record.placeholder or may_be_repeated(session, record)):
-            put_in_doubt(session, record)
+    begun = journaled(session, record) and was_begun(session, record)
+    if begun and answered:
+        _adopt(session, handlers, record)
+    return begun
+
+
+def _adopt(session: Session, handlers: HeldHandlers, record: CallRecord) -> None:
+    if record.state is not CallState.QUEUED:
+        session.note(ev.CallAdmitted, key=record.key, released=True)
+    handlers.orphans.add(record.key)
+
+
+def settle_left(session: Session, handlers: HeldHandlers) -> None:
+    """Decide about calls of a process that ended, when the user sends a new message, so that no wrapper is run again.
+
+    What the journal knows to have begun is answered from there; a held call of which nobody knows is in doubt, for its
+    wrapper may have been answered and may have begun.
+    """
+    for state in (CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
+        for record in session.ledger.in_state(state):
+            if handlers.holds(record.key):
+                continue
+            if journaled(session, record) and was_begun(session, record):
+                _adopt(session, handlers, record)
+            elif state is CallState.HELD and not (record.placeholder or may_be_repeated(session, record)):
+                put_in_doubt(session, record)
 
 
 def withdraw_announced(session: Session, handlers: HeldHandlers | None) -> None:

@@ -30,30 +30,26 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import issue, settle_lost
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import resumable
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import declared, specs_of
+from asyncguard.frontends.durability import JournalKeeper, JournalTarget
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
 from asyncguard.frontends.joining import (
-    doubt_held,
     drop_answered,
     last_said,
-    squash_without_handlers,
+    settle_left,
     take_answers,
     undone,
-    withdraw_announced,
     withdraw_unrunnable,
 )
-from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, pass_answered, wait_for_turn
-from asyncguard.frontends.namespaces import namespace_of
-from asyncguard.frontends.prepared import PreparedTools
+from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, run_until_due, wait_for_turn
+from asyncguard.frontends.middleware_threads import Threads
 from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
-from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
 from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
@@ -96,6 +92,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         tools: Sequence[BaseTool] = (),
         ports: Ports | None = None,
         diagnose: UserDiagnosis | None = None,
+        journal: JournalTarget = True,
     ) -> None:
         """Make the middleware.
 
@@ -105,6 +102,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             tools: Tools to check the declarations against now; without them, that happens at the first model call.
             ports: Clock, executor, inbox, observers and ids; the real ones by default.
             diagnose: A rule of your own: from what was seen of a fault to a diagnosis, or ``None`` for the table's.
+            journal: Where calls with effects are written down before they begin, as in :func:`build_agent`.
 
         Raises:
             DeclarationError: A declaration contradicts itself or names a missing tool.
@@ -114,11 +112,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         # Known before the tools are: a resumed run may have to decide about calls before the model is asked.
         known = {spec.name: spec for spec in specs}
         self.engine = Engine(config or GuardConfig(), known, ports or Ports(), diagnose)
-        self._registry = Registry(self.engine)
-        self._handlers: dict[tuple[str, str], HeldHandlers] = {}
         self._known_tools: dict[str, BaseTool] = {}
+        self._threads = Threads(self.engine, JournalKeeper(self.engine, journal), self._known_tools)
         self._task_argument = task_argument({})
-        self._prepared_tools = PreparedTools()
         self._provider: tuple[BaseChatModel | None, str] = (None, "")
         self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
         self._portal = Portal()
@@ -130,22 +126,23 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     # -- entering --------------------------------------------------------------------------------------------------
 
     def before_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """See :meth:`abefore_agent`."""
+        return self._portal.run(self.abefore_agent(state, runtime))
+
+    async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Turn the input into tasks and put in order what an earlier run left."""
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
-        session, handlers = self._joined({**state, "asyncguard": identity}, get_config())
-        session.claim()
-        messages, turns = state["messages"], session.ledger.turns
-        drop_answered(session, messages)
-        doubt_held(session, handlers)
-        tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
-        written = enter(session, new_id(), tasks, messages, nonce=identity["nonce"])
-        add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
-        return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
-
-    async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """See :meth:`before_agent`."""
-        return self.before_agent(state, runtime)
+        session, handlers = await self._threads.joined({**state, "asyncguard": identity}, get_config())
+        with session.leaving_on_error():
+            session.claim()
+            messages, turns = state["messages"], session.ledger.turns
+            drop_answered(session, messages)
+            settle_left(session, handlers)
+            tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
+            written = enter(session, new_id(), tasks, messages, nonce=identity["nonce"])
+            add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
+            return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
 
     # -- waiting and late results ----------------------------------------------------------------------------------
 
@@ -159,13 +156,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         With nothing to tell, nothing is written: the events of the calls go with the next write of ``after_model``.
         """
         config = get_config()
-        session, handlers = self._joined(state, config)
+        session, handlers = await self._threads.joined(state, config)
         drop_answered(session, state["messages"])
         take_answers(session, state["messages"])
         withdraw_unrunnable(session, handlers)
         decided = handlers.take_turn_after() == session.ledger.last_message
         if session.ledger.turns and session.ledger.ended is None and not decided:
-            with session.inside():
+            with session.leaving_on_error(), session.inside():
                 await self._rest(session, handlers, config)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
         if not delivery.messages:
@@ -199,12 +196,12 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
         """Show the model its tools and the state of its tasks; a run at its limit gets its last message instead."""
-        session = self._session(request.state, get_config())
+        session = self._portal.run(self._threads.session(request.state, get_config()))
         if reason := exhausted(session):
             return ModelResponse(result=[closing_message(session, reason)])
         prepared, conversation = self._prepared(session, request)
         try:
-            with session.inside():
+            with session.leaving_on_error(), session.inside():
                 response = handler(prepared)
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
@@ -212,12 +209,12 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
-        session = self._session(request.state, get_config())
+        session = await self._threads.session(request.state, get_config())
         if reason := exhausted(session):
             return ModelResponse(result=[closing_message(session, reason)])
         prepared, conversation = self._prepared(session, request)
         try:
-            with session.inside():
+            with session.leaving_on_error(), session.inside():
                 response = await handler(prepared)
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
@@ -227,7 +224,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         state: Any = request.state
         own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
         self._learn(own)
-        conversation = self._registry.conversation(session, state["asyncguard"]["nonce"])
+        conversation = self._threads.conversation(session, state["asyncguard"]["nonce"])
         conversation.read(request.messages, self._provider_of(request.model))
         messages = conversation.request(view_message(session))
         tasks = tuple(task.task.id for task in session.ledger.tasks())
@@ -272,11 +269,18 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """See :meth:`aafter_model`."""
+        return self._portal.run(self.aafter_model(state, runtime))
+
+    @hook_config(can_jump_to=["model"])
+    async def aafter_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Put the calls before admission, or judge the end."""
-        session, _ = self._joined(state, get_config())
+        session, _ = await self._threads.joined(state, get_config())
         if reason := exhausted(session):
             report = end_run(session, reason)
-            return {"report": report, "ledger": session.take_events()}
+            events = session.take_events()
+            self._threads.forget(session)
+            return {"report": report, "ledger": events}
         said, place, answered = last_said(state["messages"])
         turn = take_turn(session, said, self._task_argument)
         update: dict[str, Any] = {}
@@ -291,7 +295,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 update = undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
         update["ledger"] = session.take_events()
         if turn.verdict is ev.CompletionVerdict.END:
-            self._forget(session)
+            self._threads.forget(session)
         return update
 
     def _refusals(self, session: Session, state: GuardState, said: AIMessage) -> dict[str, Any]:
@@ -304,11 +308,6 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not said.tool_calls:  # unreadable calls only: create_agent would take the message for an answer
             update["jump_to"] = "model"
         return update
-
-    @hook_config(can_jump_to=["model"])
-    async def aafter_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """See :meth:`after_model`."""
-        return self.after_model(state, runtime)
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -327,7 +326,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
         """Issue an admitted call and answer it when the model is due a turn: with the result, or with a placeholder."""
         self._meet(request)
-        session, handlers = self._joined(request.state, get_config())
+        config = get_config()
+        session, handlers = await self._threads.joined(request.state, config)
         drop_answered(session, request.state["messages"])
         call_id = str(request.tool_call["id"])
         record = next(
@@ -337,16 +337,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             text = "This call was not seen by the guard; middleware between model and guard may have made it."
             return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
         handlers.keep(record.key, request, handler)
-        pass_answered(record)
-        if record.state is CallState.QUEUED:
-            issue(session, handlers.runner(session), [record])
-        session.wake()
-        while True:
-            with session.inside():
-                step = await wait_for_turn(session, handlers, record)
-            if step is not Step.APPROVE or record.state is not CallState.HELD:
-                break
-            ask_person(session, [record], get_config())
+        with session.leaving_on_error():
+            await run_until_due(session, handlers, record, config)
         message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)
         if not record.open:
             handlers.drop(record.key)
@@ -374,27 +366,3 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         tool = request.tool
         if tool is not None and tool.name not in self.engine.specs:
             self.engine.specs[tool.name] = declared(tool)
-
-    def _session(self, state: Any, config: RunnableConfig) -> Session:
-        namespace = namespace_of(config)
-        session = self._registry.session(state["asyncguard"]["session"], namespace)
-        if session.attach(state.get("ledger") or []):
-            collect_evidence(session, state["messages"])
-            take_answers(session, state["messages"])
-            squash_without_handlers(session, self._handlers.get((session.thread, namespace)), state["messages"])
-            settle_lost(session, queued=True, siblings=True)
-            withdraw_announced(session, self._handlers.get((session.thread, namespace)))
-        return session
-
-    def _joined(self, state: Any, config: RunnableConfig) -> tuple[Session, HeldHandlers]:
-        session = self._session(state, config)
-        name = (session.thread, session.namespace)
-        if (handlers := self._handlers.get(name)) is None:
-            fresh = HeldHandlers(tools=self._known_tools, prepared=self._prepared_tools)
-            handlers = self._handlers.setdefault(name, fresh)
-        handlers.state = state
-        return session, handlers
-
-    def _forget(self, session: Session) -> None:
-        self._handlers.pop((session.thread, session.namespace), None)
-        self._registry.forget(session)

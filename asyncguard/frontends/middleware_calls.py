@@ -17,15 +17,17 @@ from langgraph.types import interrupt
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import attempt_arguments, issue, settle, take_escape
-from asyncguard.engine.executors.port import Result, Started, Success
+from asyncguard.engine.dispatch import attempt_arguments, issue, issue_again, settle, take_escape
+from asyncguard.engine.executors.port import Failure, Result, Started, Success
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.recovering import recover
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import asked, decision, resumable
-from asyncguard.frontends.prepared import PreparedTools
+from asyncguard.frontends.durability import ensure_stored
+from asyncguard.frontends.prepared import PreparedTools, needs_injection
 from asyncguard.frontends.running import guarded_run, injected_arguments, is_external
 
 Handler = Callable[[ToolCallRequest], Awaitable[Any]]
@@ -42,6 +44,10 @@ class HeldHandlers:
     _held: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
     state: Any = None
     """The latest state; a deferred call is run with it instead of the one its request was made with."""
+    config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
+    """The latest configuration of a hook or wrapper."""
+    orphans: set[str] = field(default_factory=set)
+    """Calls of a process that ended, which began before and whose wrappers are gone: the journal answers for them."""
     turn_after: str = ""
     """Id of the message after which the model is due its next turn: all wrappers of its calls answer then. The first of
     them to answer takes the news with it, so nobody could tell from the ledger any more."""
@@ -49,10 +55,12 @@ class HeldHandlers:
     def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
         """Keep what is needed to run a call."""
         self._held[key] = (request, handler)
+        self.orphans.discard(key)
 
     def drop(self, key: str) -> None:
         """Forget a call that ended."""
         self._held.pop(key, None)
+        self.orphans.discard(key)
 
     def joined_by(self, own: CallRecord | None) -> None:
         """A wrapper begins to wait; no turn is due while its call is not issued: the mark is from another branch."""
@@ -69,17 +77,20 @@ class HeldHandlers:
         return taken
 
     def runnable(self, session: Session) -> list[CallRecord]:
-        """Admitted calls whose handlers are here."""
-        return [record for record in session.ledger.in_state(CallState.QUEUED) if record.key in self._held]
+        """Admitted calls whose handlers are here, or for which the journal answers."""
+        known = self._held.keys() | self.orphans
+        return [record for record in session.ledger.in_state(CallState.QUEUED) if record.key in known]
 
     def holds(self, key: str) -> bool:
-        """Whether the call can be run."""
-        return key in self._held
+        """Whether the call can be run, or the journal answers for it."""
+        return key in self._held or key in self.orphans
 
     def runner(self, session: Session) -> Callable[[CallRecord], Callable[[], Awaitable[Result]]]:
         """Runs calls through their handlers."""
 
         def for_call(record: CallRecord) -> Callable[[], Awaitable[Result]]:
+            if record.key not in self._held:
+                return self._orphan(session, record)
             request, handler = self._held[record.key]
             late = self._request(session, record, request)
             foreground = session.board.in_foreground(record.call.tool)
@@ -92,6 +103,24 @@ class HeldHandlers:
 
         return for_call
 
+    def _orphan(self, session: Session, record: CallRecord) -> Callable[[], Awaitable[Result]]:
+        """Runs a call whose wrapper is gone: its tool as it is, without what other middleware would put around it.
+
+        The journal is asked before; this is reached only where it says that the attempt may be made.
+        """
+        tool = self.tools.get(record.tool)
+        arguments = attempt_arguments(session, record) | injected_arguments(session, record)
+        call = ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
+
+        async def run() -> Result:
+            if tool is None or needs_injection(tool):
+                text = "The process that held the call ended, and here it cannot be run."
+                return Failure(symptom=Symptom(error="process_lost", message=text, transient=False, started=False))
+            result = await guarded_run(lambda: tool.ainvoke(call, self.config), foreground=False)
+            return Started() if is_external(session, record) and isinstance(result, Success) else result
+
+        return run
+
     def _request(self, session: Session, record: CallRecord, request: ToolCallRequest) -> ToolCallRequest:
         arguments = attempt_arguments(session, record) | injected_arguments(session, record)
         call = ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
@@ -102,6 +131,28 @@ class HeldHandlers:
         tool = request.tool if record.tool == record.call.tool else self.tools.get(record.tool)
         called = None if tool is None else self.prepared.of(tool)
         return replace(request, tool_call=call, tool=called, state=self.state, runtime=runtime)
+
+
+async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRecord, config: RunnableConfig) -> None:
+    """Issue a wrapper's call, if it is admitted, and run the engine until the model is due a turn.
+
+    Args:
+        session: The thread.
+        handlers: What can be run.
+        record: The wrapper's call.
+        config: Of the wrapper.
+    """
+    pass_answered(record)
+    if record.state is CallState.QUEUED:
+        await ensure_stored(session, config, [record])
+        issue(session, handlers.runner(session), [record])
+    session.wake()
+    while True:
+        with session.inside():
+            step = await wait_for_turn(session, handlers, record)
+        if step is not Step.APPROVE or record.state is not CallState.HELD:
+            return
+        ask_person(session, [record], config)
 
 
 async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
@@ -117,6 +168,7 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
     """
     fresh = own is not None
     handlers.joined_by(own)
+    issue_again(session, handlers.runner(session))
     while True:
         step = await settle(session, fresh=fresh, due=lambda: handlers.turn_is_due(own))
         fresh = False
@@ -124,7 +176,9 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
             case Step.RELEASE:
                 release_ready(session)
             case Step.DISPATCH:
-                fresh = issue(session, handlers.runner(session), handlers.runnable(session)) > 0
+                runnable = handlers.runnable(session)
+                await ensure_stored(session, handlers.config, runnable)
+                fresh = issue(session, handlers.runner(session), runnable) > 0
                 if not fresh and not await _arrival(session, own):
                     return Step.MODEL
             case Step.RECOVER:

@@ -1,0 +1,84 @@
+"""The threads of an agent made by ``create_agent``: its sessions, joined with state and journal, and their handlers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+
+from asyncguard.engine.dispatch import settle_lost
+from asyncguard.engine.durable import enter_thread
+from asyncguard.engine.engine import Engine
+from asyncguard.engine.session import Session
+from asyncguard.frontends.conversation import Conversation
+from asyncguard.frontends.durability import JournalKeeper
+from asyncguard.frontends.entry import collect_evidence
+from asyncguard.frontends.joining import squash_without_handlers, take_answers, withdraw_announced
+from asyncguard.frontends.middleware_calls import HeldHandlers
+from asyncguard.frontends.namespaces import namespace_of, thread_of
+from asyncguard.frontends.prepared import PreparedTools
+from asyncguard.frontends.registry import Registry
+
+
+class Threads:
+    """Finds the session of a state and the handlers of its calls."""
+
+    def __init__(self, engine: Engine, keeper: JournalKeeper, tools: dict[str, BaseTool]) -> None:
+        """Know no thread yet.
+
+        Args:
+            engine: What the sessions share.
+            keeper: Opens the journal.
+            tools: Tools by name, as far as they are known; grows while the agent runs.
+        """
+        self._keeper = keeper
+        self._tools = tools
+        self._prepared = PreparedTools()
+        self._registry = Registry(engine)
+        self._handlers: dict[tuple[str, str], HeldHandlers] = {}
+
+    async def session(self, state: Mapping[str, Any], config: RunnableConfig) -> Session:
+        """The session of a state, joined with it and with the journal."""
+        await self._keeper.ready(config)
+        session = self._registry.session(state["asyncguard"]["session"], namespace_of(config))
+        folded = session.attach(state.get("ledger") or [])
+        session.unsettled = session.unsettled or folded
+        await enter_thread(session, thread_of(config), again=folded)
+        if session.unsettled:  # wrappers of one message arrive together; the first that goes on does it for all
+            session.unsettled = False
+            handlers = self._of(session)
+            collect_evidence(session, state["messages"])
+            take_answers(session, state["messages"])
+            squash_without_handlers(session, handlers, state["messages"])
+            settle_lost(session, queued=True, siblings=True)
+            withdraw_announced(session, handlers)
+        return session
+
+    async def joined(self, state: Mapping[str, Any], config: RunnableConfig) -> tuple[Session, HeldHandlers]:
+        """The session of a state, and the handlers of its calls, which run with this state from now on."""
+        session = await self.session(state, config)
+        handlers = self._of(session)
+        handlers.state, handlers.config = state, config
+        return session, handlers
+
+    def conversation(self, session: Session, nonce: str) -> Conversation:
+        """What is known of the history of a session's thread."""
+        return self._registry.conversation(session, nonce)
+
+    def forget(self, session: Session) -> None:
+        """Drop a session whose run ended."""
+        session.leave()
+        self._handlers.pop((session.thread, session.namespace), None)
+        self._registry.forget(session)
+
+    def __len__(self) -> int:
+        """Number of sessions in memory."""
+        return len(self._registry)
+
+    def _of(self, session: Session) -> HeldHandlers:
+        name = (session.thread, session.namespace)
+        found = self._handlers.get(name)
+        if found is None:
+            fresh = HeldHandlers(tools=self._tools, prepared=self._prepared)
+            found = self._handlers.setdefault(name, fresh)
+        return found
