@@ -1,7 +1,7 @@
 """The graph's state: messages, and the events of the ledger; plain JSON values beside LangChain's messages."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Annotated, Any, cast
 
@@ -21,28 +21,56 @@ the last copy is read and folded when a thread is entered: some hundredths of a 
 """
 
 
+class History(list[AnyMessage]):
+    """Messages with the ids among them, so that a message can be appended without a look at all the others.
+
+    A long history costs each super-step what it takes to touch every message; savers and users see a list.
+    """
+
+    __slots__ = ("ids",)
+
+    def __init__(self, messages: Iterable[AnyMessage] = (), ids: set[str | None] | None = None) -> None:
+        """Take messages.
+
+        Args:
+            messages: In order.
+            ids: What a former state of this history knew. It may know more: a branch shares it, and what was removed
+                stays in it. An id that is not in it is in no message.
+        """
+        super().__init__(messages)
+        self.ids = set(map(_ID, self)) if ids is None else ids
+
+    def __copy__(self) -> "History":
+        """Copy the list; LangGraph does before it lets a router look at the state."""
+        return History(self, self.ids)
+
+
 def fold_messages(state: Any, writes: Sequence[Any]) -> list[AnyMessage]:
     """Fold writes into the message list: same id replaces, unknown id appends, ``RemoveMessage`` removes.
 
     Any split of the writes gives the same list, and a replay gives the same ids: a message that was written without an
     id gets one that follows from its place and content.
     """
+    history = _history(state)
+    for write in writes:
+        for message in _as_messages(write):
+            if message.id == REMOVE_ALL_MESSAGES:
+                history = History()
+            elif isinstance(message, RemoveMessage):
+                history = History((kept for kept in history if kept.id != message.id), history.ids)
+            else:
+                _put(history, cast(AnyMessage, message))
+    return history
+
+
+def _history(state: Any) -> History:
+    if isinstance(state, History):
+        return History(state, state.ids)
     known: list[Any] = list(state or [])
     if known and isinstance(known[0], dict):
         # A server that only shows a thread unpacks its messages, those of a snapshot included, as plain values.
         known = convert_to_messages(known)
-    messages: list[AnyMessage] = known
-    ids = set(map(_ID, messages))  # at each super-step, so without Python per message
-    for write in writes:
-        for message in _as_messages(write):
-            if message.id == REMOVE_ALL_MESSAGES:
-                messages, ids = [], set()
-            elif isinstance(message, RemoveMessage):
-                messages = [kept for kept in messages if kept.id != message.id]
-                ids.discard(message.id)
-            else:
-                _put(messages, ids, cast(AnyMessage, message))
-    return messages
+    return History(known)
 
 
 def _as_messages(write: Any) -> list[BaseMessage]:
@@ -51,16 +79,17 @@ def _as_messages(write: Any) -> list[BaseMessage]:
     return convert_to_messages(write if isinstance(write, list) else [write])
 
 
-def _put(messages: list[AnyMessage], ids: set[str | None], message: AnyMessage) -> None:
+def _put(history: History, message: AnyMessage) -> None:
     if not message.id:
-        text = f"{len(messages)}|{message.type}|{message.content}"
+        text = f"{len(history)}|{message.type}|{message.content}"
         message = message.model_copy(update={"id": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]})
-    if message.id in ids:
-        place = next(place for place, known in enumerate(messages) if known.id == message.id)
-        messages[place] = message
-    else:
-        ids.add(message.id)
-        messages.append(message)
+    if message.id in history.ids:
+        for place, known in enumerate(history):
+            if known.id == message.id:
+                history[place] = message
+                return
+    history.ids.add(message.id)
+    history.append(message)
 
 
 def fold_events(state: Any, writes: Sequence[Any]) -> list[dict[str, Any]]:
