@@ -71,6 +71,8 @@ class Limits:
     """Size of one call's arguments as canonical JSON, in bytes."""
     max_output_bytes: int = 64 * 1024
     """Size of a result that is shown to the model, in bytes; the rest is cut off and marked."""
+    max_stored_bytes: int = 1024 * 1024
+    """Size of a result that is kept, in bytes; of a larger one the beginning, its size and its hash are."""
     max_attempts: int = 5
     """Attempts of one call, the first included, where its effect class allows another."""
     max_recoveries: int = 12

@@ -83,8 +83,13 @@ def harmless(session: Session, record: CallRecord) -> bool:
 
 def retire(session: Session, record: CallRecord, result: Success) -> None:
     """End a call with the result as it came."""
-    session.raw[record.key] = result.raw
+    session.raw[record.key] = _raw(result)
     _end(session, record, End(outcome=ev.Outcome.DONE, content=result.content))
+
+
+def _raw(result: Success) -> Any:
+    """What the front end hands on: the answer as it came, or what of it outlived its process."""
+    return result.update if result.raw is None else result.raw
 
 
 # -- looking at answers --------------------------------------------------------------------------------------------
@@ -96,7 +101,7 @@ def _take_answer(session: Session, record: CallRecord, result: Success) -> None:
     if not anomalies:
         retire(session, record, result)
         return
-    session.raw[record.key] = result.raw  # a marked answer still has the state updates that came with it
+    session.raw[record.key] = _raw(result)  # a marked answer still has the state updates that came with it
     _learn(session, record, ev.Aim.ANSWER, record.tool, result.content)
     session.seen[record.key] = Seen(content=result.content, anomalies=anomalies)
     _consider(session, record)
@@ -363,7 +368,7 @@ def settled_late(session: Session, record: CallRecord, completion: Completion) -
         return False  # it answers what somebody else was asked
     anomalies = _anomalies(session, record, completion.result.content)
     mark = mark_of_doubt(anomalies) if anomalies else ""
-    session.raw[record.key] = completion.result.raw
+    session.raw[record.key] = _raw(completion.result)
     _end(
         session, record, End(outcome=ev.Outcome.DONE, content=completion.result.content, mark=mark, doubtful=bool(mark))
     )

@@ -28,7 +28,7 @@ from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.durability import ensure_stored
 from asyncguard.frontends.prepared import PreparedTools, needs_injection
-from asyncguard.frontends.running import guarded_run, injected_arguments, is_external
+from asyncguard.frontends.running import bounded, guarded_run, injected_arguments, is_external
 
 Handler = Callable[[ToolCallRequest], Awaitable[Any]]
 
@@ -97,7 +97,9 @@ class HeldHandlers:
 
             async def run() -> Result:
                 result = await guarded_run(lambda: handler(late), foreground=foreground)
-                return Started() if is_external(session, record) and isinstance(result, Success) else result
+                if is_external(session, record) and isinstance(result, Success):
+                    return Started()
+                return bounded(session, record, result)
 
             return run
 
@@ -117,7 +119,9 @@ class HeldHandlers:
                 text = "The process that held the call ended, and here it cannot be run."
                 return Failure(symptom=Symptom(error="process_lost", message=text, transient=False, started=False))
             result = await guarded_run(lambda: tool.ainvoke(call, self.config), foreground=False)
-            return Started() if is_external(session, record) and isinstance(result, Success) else result
+            if is_external(session, record) and isinstance(result, Success):
+                return Started()
+            return bounded(session, record, result)
 
         return run
 

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextvars
+import hashlib
 import math
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
 from functools import partial
@@ -17,6 +19,7 @@ from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.types import Command
 from pydantic import ValidationError
 
+from asyncguard.core.calls import canonical_json
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
@@ -24,6 +27,7 @@ from asyncguard.engine.dispatch import Runner, attempt_arguments
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Result, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.errors import ToolFault
+from asyncguard.frontends.plain import problem_with
 from asyncguard.frontends.prepared import needs_injection, prepared
 from asyncguard.frontends.writing import text_of
 
@@ -58,15 +62,22 @@ class ToolRunner:
             foreground = session.board.in_foreground(record.call.tool)
 
             async def run() -> Result:
-                result = await guarded_run(lambda: self._invoke(record.tool, call, config), foreground=foreground)
-                return Started() if is_external(session, record) and isinstance(result, Success) else result
+                late = partial(_take_late, session, record.key, record.attempts)
+                invoke = partial(self._invoke, record.tool, call, config, late)
+                result = await guarded_run(invoke, foreground=foreground)
+                if is_external(session, record) and isinstance(result, Success):
+                    return Started()
+                return bounded(session, record, result)
 
             return run
 
         return for_call
 
-    async def _invoke(self, tool: str, call: ToolCall, config: RunnableConfig) -> Any:
-        """Call a tool: through ToolNode where something of the graph has to be injected, directly where not."""
+    async def _invoke(self, tool: str, call: ToolCall, config: RunnableConfig, late: Callable[[Any], None]) -> Any:
+        """Call a tool: through ToolNode where something of the graph has to be injected, directly where not.
+
+        A thread cannot be stopped: what it answers after it was given up goes to ``late``.
+        """
         direct = self._direct.get(tool)
         if tool not in self._sync:
             if direct is None:
@@ -77,7 +88,12 @@ class ToolRunner:
                 return _refused_input(direct, call, error)
         invoke = partial(self._node.invoke, [call], config) if direct is None else partial(_run, direct, call, config)
         context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, invoke)
+        work = _Work(partial(context.run, invoke), late)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work.run)
+        except asyncio.CancelledError:
+            work.give_up()
+            raise
 
     def _call(self, session: Session, record: CallRecord) -> ToolCall:
         arguments = attempt_arguments(session, record) | injected_arguments(session, record)
@@ -95,6 +111,41 @@ def injected_arguments(session: Session, record: CallRecord) -> dict[str, str]:
         if spec.token_argument is not None:
             injected[spec.token_argument] = token
     return injected
+
+
+class _Work:
+    """Work in a thread, which cannot be stopped: what it answers after it was given up is told all the same."""
+
+    def __init__(self, work: Callable[[], Any], late: Callable[[Any], None]) -> None:
+        self._work = work
+        self._late = late
+        self._lock = threading.Lock()
+        self._given_up = False
+        self._answers: list[Any] = []
+
+    def run(self) -> Any:
+        answer = self._work()
+        with self._lock:
+            self._answers.append(answer)
+            given_up = self._given_up
+        if given_up:
+            self._late(answer)
+        return answer
+
+    def give_up(self) -> None:
+        with self._lock:
+            self._given_up = True
+            answers = list(self._answers)
+        for answer in answers:  # it came while its waiter was being cancelled
+            self._late(answer)
+
+
+def _take_late(session: Session, key: str, attempt: int, raw: Any) -> None:
+    """Take the answer of an attempt that was given up; it settles the doubt about its effect."""
+    result = result_of(raw)
+    session.completed(Completion(key=key, attempt=attempt, result=result))
+    if session.engine.journal is not None:
+        asyncio.run(session.engine.journal.end(key, attempt, result))  # this thread has no loop, and may wait
 
 
 def is_external(session: Session, record: CallRecord) -> bool:
@@ -167,8 +218,32 @@ def result_of(raw: Any) -> Result:
             return _from_message(item, parts)
         if isinstance(item, Command) and isinstance(item.update, dict):
             messages = [m for m in item.update.get("messages", []) if isinstance(m, ToolMessage)]
-            return Success(content=messages[0].content if messages else "", raw=parts)
+            content = messages[0].content if messages else ""
+            return Success(content=content, raw=parts, update=_lasting(item.update))
     return Success(content=text_of(raw), raw=parts)
+
+
+def _lasting(update: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What of a state update can be written down: all but its messages, if that is plain JSON."""
+    kept = {name: value for name, value in update.items() if name != "messages"}
+    return kept if kept and not problem_with(kept) else None
+
+
+def bounded(session: Session, record: CallRecord, result: Result) -> Result:
+    """The result, or its beginning where it is larger than what is stored; the effect has happened either way."""
+    config = session.engine.config
+    if not isinstance(result, Success) or not config.capacity or config.shadow:
+        return result
+    text = result.content if isinstance(result.content, str) else canonical_json(result.content)
+    if len(text) <= config.limits.max_stored_bytes // 4:  # four bytes a character at most
+        return result
+    data = text.encode("utf-8", "replace")
+    if len(data) <= config.limits.max_stored_bytes:
+        return result
+    kept = data[: config.limits.max_output_bytes].decode("utf-8", "ignore")
+    digest = hashlib.sha256(data).hexdigest()
+    note = f"[{record.call.label}: truncated; {len(data)} bytes, sha256 {digest}; only the beginning was kept]"
+    return Success(content=f"{kept}\n{note}", update=result.update)
 
 
 def _parts(raw: Any) -> list[Any]:

@@ -298,6 +298,8 @@ def _joined(blocks: list[Any]) -> Any:
 
 def _split(raw: Any, call_id: str) -> tuple[ToolMessage | None, Any]:
     """A tool's raw answer as its ToolMessage and, for tools that return commands, the rest of the update."""
+    if isinstance(raw, dict):  # of the answer of a process that is gone, its state update
+        return None, Command(update=raw)
     for item in raw or ():
         if isinstance(item, ToolMessage):
             return item, None
