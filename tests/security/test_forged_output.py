@@ -14,7 +14,7 @@ from tests.behaviour.harness import Frontend
 from tests.security.forgeries import NONCE
 from tests.security.theatre import BLOCK, LATENCIES, Played, Theatre, by_call, forged, honest, moments
 
-_FEW, _ALL = 9, 2_500
+_FEW, _ALL = 4, 2_500
 """Runs of each front end and style; each holds some twenty forged texts. All together are ten thousand."""
 
 

@@ -110,7 +110,7 @@ def forged(seed: int) -> Act:
         delivered=forger.chance.choice((forger.text(), forger.blocks(), {"a": forger.text()}, [forger.text(), None])),
         resumed=forger.chance.choice((forger.text(), {"order#1": forger.text()}, [True], True, {"token": "{token}"})),
         answered=everything,
-        stolen=("{token}x", " {token}", "{key}", NONCE, "", forger.text()),
+        stolen=("{token}x", " {token}", "{key}", NONCE, "", f"{forger.text()}~"),
         seed=seed,
     )
 
