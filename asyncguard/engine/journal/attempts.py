@@ -1,0 +1,245 @@
+"""Attempts in the database: asked for, begun, ended, settled. Each function is one request of a transaction."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.footprints import EffectClass
+from asyncguard.engine.executors.port import Escape, Result, Started, Success
+from asyncguard.engine.intent import Intent
+from asyncguard.engine.journal.content import plain, to_json
+from asyncguard.engine.journal.mail import mail_of_call, send, token_hash
+from asyncguard.engine.journal.port import Attempt, AttemptState, MailKind, Verdict
+from asyncguard.engine.journal.processes import has_ended, is_alive
+from asyncguard.engine.journal.results import result_to_json
+from asyncguard.engine.journal.rows import ATTEMPT, attempt_of
+from asyncguard.engine.journal.rules import Facts, Recorded, Write, in_doubt, judge
+from asyncguard.engine.journal.store import Store
+from asyncguard.engine.journal.threads import holder
+from asyncguard.errors import CallerError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """How an attempt ended, as it is written; made by the caller, so that the writer thread only writes."""
+
+    key: str
+    """Key of the call."""
+    attempt: int
+    """Number of the attempt."""
+    state: AttemptState
+    """Where it stands then."""
+    result: str
+    """As JSON text."""
+    content: str | None
+    """JSON text of what it answered; ``None`` unless it succeeded."""
+
+
+def outcome_of(key: str, attempt: int, result: Result) -> Outcome:
+    """What is written of a result.
+
+    Raises:
+        CallerError: It cannot be written as JSON.
+    """
+    state = AttemptState.ENDED
+    if isinstance(result, Escape):
+        state = AttemptState.ASKED
+    elif isinstance(result, Started):
+        state = AttemptState.STARTED
+    content = to_json(result.content) if isinstance(result, Success) else None
+    return Outcome(key=key, attempt=attempt, state=state, result=to_json(result_to_json(result)), content=content)
+
+
+# -- begin ---------------------------------------------------------------------------------------------------------
+
+
+def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
+    """Judge an intent, and write it down if it may begin.
+
+    Args:
+        store: The database.
+        intent: What is asked for.
+        arguments: Its arguments as JSON text.
+    """
+    recorded = _recorded(store, intent.key, intent.attempt)
+    verdict, write = judge(
+        intent,
+        Facts(
+            epoch=store.epoch,
+            ended=has_ended(store, store.epoch),
+            holder="" if intent.remote else holder(store, intent.session),
+            recorded=recorded,
+            mail=mail_of_call(store, intent.key) if recorded is not None else (),
+            rival="" if recorded is not None or intent.effect.repeatable else _rival(store, intent),
+        ),
+    )
+    if write is not Write.NOTHING:
+        _write(store, intent, arguments, write)
+    return verdict
+
+
+def _recorded(store: Store, key: str, number: int) -> Recorded | None:
+    rows = store.execute(f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? AND a.number = ?", (key, number))
+    return recorded_of(store, *attempt_of(rows[0])) if rows else None
+
+
+def recorded_of(store: Store, attempt: Attempt, effect: EffectClass) -> Recorded:
+    """An attempt, with what is known of the process that began it."""
+    open_ = attempt.state is AttemptState.INTENT
+    return Recorded(attempt=attempt, effect=effect, alive=open_ and _lives(store, attempt.epoch))
+
+
+def _lives(store: Store, epoch: str) -> bool:
+    return epoch == store.epoch or is_alive(store, epoch)
+
+
+def latest(store: Store, key: str) -> Recorded | None:
+    """The latest attempt of a call, if it has one."""
+    rows = store.execute(f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? ORDER BY a.number DESC LIMIT 1", (key,))
+    return recorded_of(store, *attempt_of(rows[0])) if rows else None
+
+
+_RIVALS = (
+    """SELECT c.key, c.label, c.state, c.resolution FROM calls c
+       WHERE c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'in_doubt' AND c.resolution = ''
+       AND EXISTS (SELECT 1 FROM attempts a WHERE a.key = c.key AND a.fingerprint = ?)""",
+    """SELECT c.key, c.label, c.state, c.resolution FROM calls c
+       WHERE c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'pending' AND c.key IN
+       (SELECT a.key FROM attempts a WHERE a.state = 'intent' AND a.fingerprint = ?)""",
+)
+
+
+def _rival(store: Store, intent: Intent) -> str:
+    """Label of an equal call that is in doubt: its thread said so, or its process is gone."""
+    values = (plain(intent.session), plain(intent.task), intent.key, intent.fingerprint)
+    for sql in _RIVALS:
+        for key, label, state, resolution in store.execute(sql, values):
+            if in_doubt(CallState(state), resolution, latest(store, key)):
+                return str(label)
+    return ""
+
+
+def _write(store: Store, intent: Intent, arguments: str, write: Write) -> None:
+    now = store.now()
+    deadline = None if intent.timeout is None else now + intent.timeout
+    names = (intent.session, intent.namespace, intent.task, intent.label, intent.tool)
+    store.execute(
+        "INSERT INTO calls (key, session, namespace, task, label, tool, state, resolution, error, arguments, "
+        "created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 'pending', '', '', ?, ?, ?) "
+        "ON CONFLICT (key) DO UPDATE SET state = 'pending', resolution = '', error = '', "
+        "arguments = excluded.arguments, updated_at = excluded.updated_at",
+        (intent.key, *map(plain, names), arguments, now, now),
+    )
+    if write is Write.NEW:
+        store.execute(
+            "INSERT INTO attempts (key, number, tool, effect, fingerprint, state, epoch, begun_at, deadline) "
+            "VALUES (?, ?, ?, ?, ?, 'intent', ?, ?, ?)",
+            (
+                intent.key,
+                intent.attempt,
+                plain(intent.tool),
+                intent.effect.value,
+                intent.fingerprint,
+                store.epoch,
+                now,
+                deadline,
+            ),
+        )
+    else:
+        store.execute(
+            "UPDATE attempts SET state = 'intent', epoch = ?, effect = ?, begun_at = ?, deadline = ?, ended_at = NULL, "
+            "result = NULL WHERE key = ? AND number = ?",
+            (store.epoch, intent.effect.value, now, deadline, intent.key, intent.attempt),
+        )
+    if intent.token is not None:
+        store.execute(
+            "INSERT INTO tokens (hash, key, number) VALUES (?, ?, ?) ON CONFLICT (hash) DO NOTHING",
+            (token_hash(intent.token), intent.key, intent.attempt),
+        )
+
+
+# -- end -----------------------------------------------------------------------------------------------------------
+
+
+def end(store: Store, outcome: Outcome) -> None:
+    """Write an outcome down; the first one stays, and a success that comes later is kept beside it.
+
+    Raises:
+        CallerError: The attempt was never begun.
+    """
+    rows = store.execute(
+        "SELECT a.state, c.state, c.resolution FROM attempts a JOIN calls c ON c.key = a.key "
+        "WHERE a.key = ? AND a.number = ?",
+        (outcome.key, outcome.attempt),
+    )
+    if not rows:
+        raise CallerError(f"Attempt {outcome.attempt} of call {outcome.key} was never begun here; begin it first.")
+    state, call_state, resolution = rows[0]
+    if state != AttemptState.ENDED:
+        store.execute(
+            "UPDATE attempts SET state = ?, ended_at = ?, result = ? WHERE key = ? AND number = ?",
+            (outcome.state.value, store.now(), outcome.result, outcome.key, outcome.attempt),
+        )
+    elif outcome.content is not None:
+        store.execute(
+            "UPDATE attempts SET late = ? WHERE key = ? AND number = ? AND late IS NULL",
+            (outcome.content, outcome.key, outcome.attempt),
+        )
+    if outcome.content is not None and call_state == CallState.IN_DOUBT and not resolution:
+        _tell_late(store, outcome.key, outcome.attempt, outcome.content)
+
+
+def conclude(store: Store, outcome: Outcome) -> None:
+    """Write an outcome down if the attempt is an intent of this process."""
+    rows = store.execute(
+        "SELECT 1 FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
+        (outcome.key, outcome.attempt, store.epoch),
+    )
+    if rows:
+        end(store, outcome)
+
+
+def settle(store: Store, key: str, state: CallState, error: str) -> None:
+    """Note what the thread made of a call; one without an intent is none of the journal's."""
+    store.execute(
+        "UPDATE calls SET state = ?, error = ?, updated_at = ? WHERE key = ?",
+        (state.value, plain(error), store.now(), key),
+    )
+    if state is CallState.IN_DOUBT:
+        _tell_what_came_meanwhile(store, key)
+
+
+def _tell_what_came_meanwhile(store: Store, key: str) -> None:
+    """A success may have been written between the moment the thread gave up and the one it said so here."""
+    resolved = store.execute("SELECT 1 FROM calls WHERE key = ? AND resolution <> ''", (key,))
+    if resolved:
+        return
+    for number, late in store.execute("SELECT number, late FROM attempts WHERE key = ? ORDER BY number DESC", (key,)):
+        content = late if late is not None else _success(store, key, number)
+        if content is not None:
+            _tell_late(store, key, number, content)
+            return
+
+
+def _success(store: Store, key: str, number: int) -> str | None:
+    recorded = _recorded(store, key, number)
+    result = recorded.attempt.result if recorded is not None else None
+    return to_json(result.content) if isinstance(result, Success) else None
+
+
+def _tell_late(store: Store, key: str, number: int, content: str) -> None:
+    send(store, kind=MailKind.HAPPENED, key=key, number=number, content=content, sender="a late result")
+
+
+def withdraw(store: Store, begun: Iterable[tuple[str, int]]) -> None:
+    """Remove intents of this process of which it is certain that nothing was begun.
+
+    Args:
+        store: The database.
+        begun: Key and number of each attempt.
+    """
+    for key, number in begun:
+        store.execute(
+            "DELETE FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
+            (key, number, store.epoch),
+        )

@@ -1,0 +1,47 @@
+"""What may be delivered as the result of a call, and text as every database takes it."""
+
+import json
+from typing import Any
+
+from asyncguard.errors import CallerError
+
+
+def as_content(content: Any) -> str | list[Any]:
+    """What a message may hold, made of what was delivered: text and content blocks as they are, the rest as JSON text.
+
+    Raises:
+        CallerError: It is no JSON.
+    """
+    if isinstance(content, str) or (isinstance(content, list) and content and all(map(_is_block, content))):
+        return content
+    try:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CallerError(f"A result is delivered as text or JSON; this one is neither ({error}).") from error
+
+
+def to_json(value: Any) -> str:
+    """JSON text in ASCII: no database refuses a lone surrogate or a zero byte in it. What is no JSON becomes text.
+
+    Raises:
+        CallerError: It holds itself.
+    """
+    try:
+        return _encode(value)
+    except (ValueError, RecursionError) as error:
+        raise CallerError(f"The journal takes plain JSON values; this is none ({error}).") from error
+
+
+# As for fingerprints: an effect that happened is written down, also if its tool returned something odd.
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+
+def plain(text: str) -> str:
+    """Text without what UTF-8 or PostgreSQL cannot hold, which is written as an escape instead."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
+
+
+def _is_block(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("type"), str)

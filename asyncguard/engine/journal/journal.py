@@ -1,0 +1,168 @@
+"""The journal on a store: the port's methods as requests to the writer thread."""
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from asyncguard.core.calls import CallState
+from asyncguard.engine.executors.port import Result
+from asyncguard.engine.intent import Intent
+from asyncguard.engine.journal import attempts, listing, mail, processes, threads
+from asyncguard.engine.journal.content import as_content, to_json
+from asyncguard.engine.journal.port import Attempt, Entry, Fresh, Mail, MailKind, Verdict
+from asyncguard.engine.journal.store import ConnectionLostError, Store
+from asyncguard.engine.journal.upkeep import Upkeep
+from asyncguard.engine.journal.writer import Rounds, Writer
+from asyncguard.errors import AsyncguardError, JournalError
+
+_log = logging.getLogger("asyncguard.journal")
+
+
+class SqlJournal:
+    """A journal in a database; made by :func:`~asyncguard.engine.journal.opening.open_journal`.
+
+    It is closed when it is garbage collected or the interpreter exits, at the latest.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Open a store.
+
+        Args:
+            store: Where the journal is kept; from now on it belongs to the journal.
+
+        Raises:
+            JournalError: It cannot be opened.
+        """
+        self._store = store
+        self._upkeep = Upkeep()
+        self._writer = Writer(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
+        self._writer.start()
+        # Of the writer alone: a finalizer that knew the journal would keep it.
+        self._close = weakref.finalize(self, self._writer.stop, _say_goodbye)
+
+    @property
+    def id(self) -> str:
+        """Identity of the database."""
+        return self._store.id
+
+    @property
+    def epoch(self) -> str:
+        """Identity of this process in the journal; a new one if a server's connection was lost."""
+        return self._store.epoch
+
+    # -- threads ---------------------------------------------------------------------------------------------------
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None]
+    ) -> Mapping[str, Attempt]:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.enter`."""
+        wanted = tuple(keys)
+
+        def work(store: Store) -> tuple[dict[str, Attempt], list[Mail], int]:
+            threads.take(store, session, thread)
+            found = {key: known.attempt for key in wanted if (known := attempts.latest(store, key)) is not None}
+            return found, *mail.mail_after(store, session, self._upkeep.seen_by(session, receive))
+
+        def then(answer: tuple[dict[str, Attempt], list[Mail], int]) -> None:
+            self._upkeep.entered(session, receive, answer[1], answer[2])
+
+        return (await asyncio.wrap_future(self._writer.submit(work, then)))[0]
+
+    def leave(self, session: str) -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.leave`."""
+        self._upkeep.unhold(session)
+        self._post(lambda store: threads.release(store, session), then=lambda _: self._upkeep.left(session))
+
+    def hold(self, session: str) -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.hold`."""
+        self._upkeep.hold(session)
+
+    def unhold(self, session: str) -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.unhold`."""
+        self._upkeep.unhold(session)
+
+    # -- attempts --------------------------------------------------------------------------------------------------
+
+    async def begin(self, intent: Intent) -> Verdict:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.begin`."""
+        arguments = to_json(intent.arguments)
+        verdicts: list[Verdict] = []
+
+        def work(store: Store) -> Verdict:
+            verdicts[:] = [attempts.begin(store, intent, arguments)]
+            return verdicts[0]
+
+        try:
+            return await asyncio.wrap_future(self._writer.submit(work))
+        except ConnectionLostError:
+            if verdicts and isinstance(verdicts[0], Fresh):
+                self._upkeep.unsure(intent.key, intent.attempt)
+            raise
+
+    async def end(self, key: str, attempt: int, result: Result) -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.end`."""
+        outcome = attempts.outcome_of(key, attempt, result)
+        await asyncio.wrap_future(self._writer.submit(lambda store: attempts.end(store, outcome), self._look))
+
+    def conclude(self, key: str, attempt: int, result: Result) -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.conclude`."""
+        outcome = attempts.outcome_of(key, attempt, result)
+        self._post(lambda store: attempts.conclude(store, outcome), then=self._look)
+
+    def settle(self, key: str, state: CallState, error: str = "") -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.settle`."""
+        self._post(lambda store: attempts.settle(store, key, state, error), then=self._look)
+
+    # -- from outside ----------------------------------------------------------------------------------------------
+
+    def deliver(self, token: str, content: Any) -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.deliver`."""
+        text = to_json(as_content(content))
+        self._writer.submit(lambda store: mail.deliver(store, token, text), self._look).result()
+
+    def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.resolve`."""
+        text = to_json(None if content is None else as_content(content))
+        return self._writer.submit(lambda store: listing.resolve(store, key, kind, text, by), self._look).result()
+
+    def entries(self, *, states: Collection[CallState] = (), session: str = "", key: str = "") -> Sequence[Entry]:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.entries`."""
+        filters = listing.Filters(states=states, session=session, key=key)
+        return self._writer.submit(lambda store: listing.entries(store, filters)).result()
+
+    def prune(self, older_than: float) -> int:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.prune`."""
+        return self._writer.submit(lambda store: listing.prune(store, older_than)).result()
+
+    def gone(self, epochs: Collection[str]) -> Collection[str]:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.gone`."""
+        asked = tuple(epochs)
+        return self._writer.submit(lambda store: processes.gone(store, asked)).result()
+
+    def close(self) -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.close`."""
+        self._close()
+
+    def _look(self, _: object) -> None:
+        self._upkeep.mail_was_sent()
+
+    def _post(self, work: Callable[[Store], None], *, then: Callable[[None], None]) -> None:
+        """Queue what nobody waits for; a failure is logged."""
+        try:
+            self._writer.submit(work, then).add_done_callback(_log_failure)
+        except JournalError as error:
+            _log.warning("nothing was written: %s", error)
+
+
+def _log_failure(future: "Future[None]") -> None:
+    error = None if future.cancelled() else future.exception()
+    if isinstance(error, AsyncguardError):
+        _log.warning("nothing was written: %s", error)
+
+
+def _say_goodbye(store: Store) -> None:
+    threads.release_all(store)
+    processes.note_end(store, store.epoch)

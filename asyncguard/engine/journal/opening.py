@@ -1,0 +1,40 @@
+"""Opening a journal by its address."""
+
+from pathlib import Path
+from urllib.parse import unquote
+
+from asyncguard.engine.journal.journal import SqlJournal
+from asyncguard.engine.journal.processes import ProcessKind
+from asyncguard.engine.journal.sqlite import SqliteStore
+from asyncguard.engine.journal.store import Store
+from asyncguard.errors import CallerError
+
+_SQLITE = "sqlite:///"
+
+
+def open_journal(target: str | Path, *, create: bool = True, kind: ProcessKind = ProcessKind.AGENT) -> SqlJournal:
+    """Open a journal, and make it if it is not there.
+
+    Args:
+        target: Path of an SQLite file, ``sqlite:///path`` (with a fourth slash for an absolute one), or
+            ``postgresql://...``.
+        create: Whether to make the journal if it is not there.
+        kind: What this process does with it.
+
+    Raises:
+        CallerError: The address is none of these.
+        JournalError: The journal cannot be opened; the text says what to do.
+    """
+    return SqlJournal(_store(target, kind, create=create))
+
+
+def _store(target: str | Path, kind: ProcessKind, *, create: bool) -> Store:
+    if isinstance(target, Path):
+        return SqliteStore(target, kind, create=create)
+    scheme, separator, _ = target.partition("://")
+    if separator and scheme != "sqlite":
+        raise CallerError(f"A journal is kept in an SQLite file or in PostgreSQL; {scheme}:// is neither.")
+    path = unquote(target[len(_SQLITE) :]) if target.startswith(_SQLITE) else target
+    if not path or ":memory:" in path or (separator and "?" in path):
+        raise CallerError(f"A journal outlives its process: name a file, not {target!r}.")
+    return SqliteStore(Path(path), kind, create=create)
