@@ -85,7 +85,7 @@ class ToolRunner:
             try:
                 return await direct.ainvoke(call, config)
             except ValidationError as error:
-                return _refused_input(direct, call, error)
+                return refused_input(direct, call, error)
         invoke = partial(self._node.invoke, [call], config) if direct is None else partial(_run, direct, call, config)
         context = contextvars.copy_context()
         work = _Work(partial(context.run, invoke), late)
@@ -169,10 +169,10 @@ def _run(tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
     try:
         return tool.invoke(call, config)
     except ValidationError as error:
-        return _refused_input(tool, call, error)
+        return refused_input(tool, call, error)
 
 
-def _refused_input(tool: BaseTool, call: ToolCall, error: ValidationError) -> ToolMessage:
+def refused_input(tool: BaseTool, call: ToolCall, error: ValidationError) -> ToolMessage:
     """What ToolNode tells the model about input that the tool's schema refuses; the tool has not begun.
 
     Raises:
