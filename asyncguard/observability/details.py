@@ -39,7 +39,7 @@ class Details:
     record: CallRecord | None = None
     """The call of a call event, after the event was folded in. Later events change it: read it at once."""
     task: str = ""
-    """Id of the task that the event is about, empty if it is about none."""
+    """Id of the task that the event is about, empty if it is about none that there is."""
     tool: str = ""
     """Tool of the call's current attempt, empty without a call."""
     label: str = ""
@@ -58,7 +58,7 @@ class Details:
             agent: Namespace of the agent.
         """
         record = ledger.find(_key(event))
-        task = record.call.task if record is not None else ""
+        task = _task(ledger, record) if record is not None else ""
         if isinstance(event, ev.TaskOpened | ev.TaskEnded):
             task = event.task
         return cls(
@@ -194,5 +194,10 @@ def _name(ledger: Ledger, key: str) -> str:
     record = ledger.find(key)
     if record is None:
         return "?"
-    # A malformed call may name no task.
-    return f"{record.call.task}/{record.call.label}" if record.call.task else record.call.label
+    task = _task(ledger, record)
+    return f"{task}/{record.call.label}" if task else record.call.label
+
+
+def _task(ledger: Ledger, record: CallRecord) -> str:
+    """The call's task, empty where it names none that there is: what a model made up is no identifier but text."""
+    return record.call.task if ledger.task(record.call.task) is not None else ""

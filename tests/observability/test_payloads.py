@@ -98,3 +98,13 @@ def test_payloads_can_be_asked_for(tmp_path: Path) -> None:
     assert len(leaked((tmp_path / "t.jsonl").read_text())) == 46
     assert len(leaked(out.getvalue())) == 46
     assert len(read_trace(tmp_path / "t.jsonl").rows) == len(story.told)
+
+
+def test_a_task_that_is_none_is_no_identifier() -> None:
+    """What a model writes where a task belongs may be anything; only tasks that there are are named."""
+    story = Story()
+    story.begin()
+    story.tell(ev.TaskOpened, task="trip", goal="Book.")
+    (key,) = story.turn((SECRETS[0], "ask", {}))
+    story.tell(ev.CallRejected, key=key, guard="arguments", reason="no such task", on=())
+    assert leaked(json.dumps([fields(details, payloads=True) for details in story.told])) == []
