@@ -1,0 +1,148 @@
+"""What is tried: one case is one thread of one agent, with the kills that it has to survive. Plain values only."""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Effect(StrEnum):
+    """The effect classes of tools; the judge has its own names for them."""
+
+    PURE = "pure"
+    IDEMPOTENT = "idempotent"
+    KEYED = "keyed"
+    PROBED = "probed"
+    AT_MOST_ONCE = "at_most_once"
+
+
+class Database(StrEnum):
+    """Where threads and journal are kept."""
+
+    SQLITE = "sqlite"
+    POSTGRES = "postgres"
+
+
+class Build(StrEnum):
+    """How the agent is built."""
+
+    GRAPH = "build_agent"
+    MIDDLEWARE = "middleware"
+    PLAIN = "create_agent"
+
+
+class Durability(StrEnum):
+    """LangGraph's word for when a step is stored."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+    EXIT = "exit"
+
+
+class Broken(StrEnum):
+    """What is switched off in a build that the judge has to find out."""
+
+    NONE = "none"
+    INTENT = "intent"
+    """Nothing is written before an effect."""
+    DEDUP = "dedup"
+    """Every attempt is told that it is the first."""
+    FINGERPRINT = "fingerprint"
+    """A key stands for whatever call comes with it."""
+
+
+class Point(StrEnum):
+    """Where a process dies."""
+
+    C0 = "C0"
+    """Before the model answers."""
+    C1 = "C1"
+    """The model answered, nothing of it is stored."""
+    C2 = "C2"
+    """The model's message is stored, the journal has no row of its calls."""
+    C3 = "C3"
+    """The intent is in the journal, the tool was not called."""
+    C4 = "C4"
+    """The call was handed to the workers, none has taken it."""
+    C5 = "C5"
+    """The executor is about to ask the journal."""
+    C6 = "C6"
+    """The tool was entered, its effect did not happen."""
+    C7 = "C7"
+    """The effect happened, its result is written nowhere."""
+    C8 = "C8"
+    """The result is in the journal, the engine does not have it."""
+    C9 = "C9"
+    """The engine has the result and has not looked at it."""
+    C10 = "C10"
+    """The result is in the ledger, nothing of it is stored."""
+    C11 = "C11"
+    """The result is stored with the thread."""
+    C12 = "C12"
+    """In the back-off after a failed attempt."""
+    C13 = "C13"
+    """The tool failed and its sibling has answered for it: one of two is done."""
+    C14 = "C14"
+    """In recovery: when a failure is diagnosed, and once more when the next process looks at what it found."""
+    C15 = "C15"
+    """A worker dies as it takes over the calls of a dead one, with the lock of the reaper."""
+    C16 = "C16"
+    """While a timeout cancels the tool, after its effect."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One case."""
+
+    name: str
+    """Unique; the thread id, too."""
+    part: str
+    """Section of the report."""
+    build: Build = Build.GRAPH
+    """The agent."""
+    database: Database = Database.SQLITE
+    """The stores."""
+    durability: Durability = Durability.SYNC
+    """When steps are stored."""
+    effect: Effect | None = None
+    """Class of the tool that is looked at; ``None`` for a mixture."""
+    point: Point | None = None
+    """Where the first process dies; ``None`` for instants that are drawn."""
+    broken: Broken = Broken.NONE
+    """What is switched off."""
+    forks: bool = False
+    """Whether the second process takes up an earlier state of the thread, with a model that gives an id once more to
+    another call."""
+    kills: int = 1
+    """How many processes are killed before one may end."""
+    stops: bool = False
+    """Whether processes are stopped instead, and go on after another one took over."""
+    workers: int = 0
+    """Worker processes; 0 runs the tools where the agent runs."""
+    restarts: bool = False
+    """Whether the database server is stopped and started meanwhile."""
+    seed: int = 0
+    """Of everything that is drawn."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Case":
+        """The case that :meth:`to_json` wrote."""
+        kinds: dict[str, Any] = {"build": Build, "database": Database, "durability": Durability, "broken": Broken}
+        made = {name: kinds[name](value) if name in kinds else value for name, value in data.items()}
+        made["effect"] = Effect(data["effect"]) if data.get("effect") else None
+        made["point"] = Point(data["point"]) if data.get("point") else None
+        return cls(**made)
+
+
+def cannot(case: Case) -> str:
+    """Why a case cannot be tried; empty if it can."""
+    if case.build is Build.PLAIN and case.point not in (None, *PLAIN_POINTS):
+        return "create_agent has nothing there at which it could die"
+    return ""
+
+
+PLAIN_POINTS = (Point.C0, Point.C1, Point.C2, Point.C6, Point.C7, Point.C10, Point.C11)
+"""The points that any agent with a checkpointer has."""

@@ -1,0 +1,129 @@
+"""The processes of a case: forked, watched, killed, stopped and continued."""
+
+import os
+import signal
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from reliability.evidence import Process
+
+RAISED = 70
+"""Exit code of a process whose run raised."""
+PATIENCE = 60.0
+"""Seconds that a process may take to its end."""
+_SHORTEST, _LONGEST = 0.0005, 0.005
+
+
+@dataclass(kw_only=True)
+class Child:
+    """One process."""
+
+    number: int
+    pid: int
+    kind: str
+    code: int | None = None
+    """Exit code, negative for a signal; ``None`` while it runs."""
+    stopped: bool = False
+    """Whether it was stopped once."""
+
+    def poll(self) -> bool:
+        """Whether it has ended."""
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
+        return self.code is not None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for its end; whether it came in time."""
+        deadline, pause = time.monotonic() + seconds, _SHORTEST
+        while not self.poll():
+            if (left := deadline - time.monotonic()) <= 0:
+                return False
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST)
+        return True
+
+    def kill(self) -> None:
+        """End it as a crash does, and wait until it is gone."""
+        if not self.poll():
+            os.kill(self.pid, signal.SIGKILL)
+            self.wait(PATIENCE)
+
+    def stop(self) -> None:
+        """Freeze it."""
+        if not self.poll():
+            os.kill(self.pid, signal.SIGSTOP)
+            self.stopped = True
+
+    def go_on(self) -> None:
+        """Thaw it."""
+        if not self.poll():
+            os.kill(self.pid, signal.SIGCONT)
+
+    @property
+    def died(self) -> bool:
+        """Whether it did not come to its end by itself, or was away while others went on."""
+        return self.code != 0 or self.stopped
+
+
+class Children:
+    """The processes of a case, numbered in the order in which they were started."""
+
+    def __init__(self, folder: Path) -> None:
+        """Have none yet.
+
+        Args:
+            folder: Gets what they print.
+        """
+        self._folder = folder
+        self.all: list[Child] = []
+
+    def fork(self, work: Callable[[int], None], kind: str = "agent") -> Child:
+        """Start one.
+
+        Args:
+            work: What it does, given its number; it must end the process.
+            kind: What it is.
+        """
+        number = len(self.all)
+        pid = os.fork()
+        if pid == 0:
+            self._become(number, kind, work)
+        child = Child(number=number, pid=pid, kind=kind)
+        self.all.append(child)
+        return child
+
+    def _become(self, number: int, kind: str, work: Callable[[int], None]) -> None:
+        try:
+            printed = os.open(self._folder / f"{number}-{kind}.log", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+            os.dup2(printed, 1)
+            os.dup2(printed, 2)
+            work(number)
+        except BaseException:  # noqa: BLE001 - a child must never go on with its parent's work
+            traceback.print_exc()
+        finally:
+            os._exit(RAISED)
+
+    def last_words(self, child: Child) -> str:
+        """The last line that a process printed."""
+        printed = (self._folder / f"{child.number}-{child.kind}.log").read_text(encoding="utf-8", errors="replace")
+        lines = printed.strip().splitlines()
+        return lines[-1] if lines else "it printed nothing"
+
+    def end_all(self) -> None:
+        """Leave no process behind."""
+        for child in self.all:
+            child.kill()
+
+    @property
+    def kills(self) -> int:
+        """How many were killed."""
+        return sum(child.code == -signal.SIGKILL for child in self.all)
+
+    def told(self) -> list[Process]:
+        """The processes, for the judge."""
+        return [Process(life=child.number, pid=child.pid, died=child.died, kind=child.kind) for child in self.all]

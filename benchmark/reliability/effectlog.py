@@ -1,0 +1,151 @@
+"""The effect log: what happened outside of the agents, line by line, on disk before the next thing happens.
+
+It is the outside world of the harness. Tools write to it at the instant of their effect, the client writes what it
+was shown, and whoever kills itself leaves a mark. Lines are numbered under a file lock, so their order is one order
+for all processes. Only the standard library: what judges a run must not depend on what it judges.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+
+class What(StrEnum):
+    """What a line tells."""
+
+    OPEN = "open"
+    """A process opened a session with the outside world."""
+    BEGUN = "begun"
+    """A tool was entered; its effect may follow."""
+    DECLINED = "declined"
+    """A tool refused before anything began, and said so."""
+    EFFECT = "effect"
+    """The effect happened."""
+    REPEATED = "repeated"
+    """A request was recognised by its key: the first answer again, no second effect."""
+    VOIDED = "voided"
+    """A request of an old session came after a probe had closed it: no effect."""
+    RETURNED = "returned"
+    """A tool is about to answer."""
+    PROBED = "probed"
+    """A probe looked for an effect; without one it closed what older sessions may still send."""
+    CANCELLED = "cancelled"
+    """A tool was cancelled after its effect."""
+    SEEN = "seen"
+    """The client of the agent was shown a result."""
+    REFUSED = "refused"
+    """The runtime refused to work in this way, before anything began."""
+    FORKED = "forked"
+    """The client took up an earlier state of the thread: what came after it is given up."""
+    KILL = "kill"
+    """A process is about to kill itself at a named point."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of the log."""
+
+    n: int
+    """Its number, from 1: the order of all lines."""
+    life: int
+    """Number of the process within the case, from 0."""
+    pid: int
+    """The process."""
+    what: What
+    """What it tells."""
+    tool: str = ""
+    """The tool."""
+    item: str = ""
+    """What the call is about; each call that the model makes has an item of its own."""
+    receipt: str = ""
+    """The answer of the outside world."""
+    after: str = ""
+    """The receipt that a dependent call was given."""
+    key: str = ""
+    """The idempotency key that the tool was given."""
+    note: str = ""
+    """The point of a kill, the answer of a probe."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As one JSON object, empty fields left out."""
+        return {name: value for name, value in vars(self).items() if value not in ("", None)}
+
+
+def read_log(path: Path) -> tuple[Line, ...]:
+    """All lines in order.
+
+    Raises:
+        ValueError: A line cannot be read or the numbers have a gap: the log is no evidence.
+    """
+    if not path.exists():
+        return ()
+    lines = tuple(_parsed(text) for text in path.read_text(encoding="utf-8").splitlines())
+    if [line.n for line in lines] != list(range(1, len(lines) + 1)):
+        raise ValueError(f"The lines of {path} are not numbered 1 to {len(lines)}.")
+    return lines
+
+
+def _parsed(text: str) -> Line:
+    data = json.loads(text)
+    return Line(**{**data, "what": What(data["what"])})
+
+
+class Page:
+    """The log while it is locked: what stands there, and room for more."""
+
+    def __init__(self, descriptor: int, path: Path, life: int) -> None:
+        """Read what stands there; made by :meth:`EffectLog.locked`."""
+        self._descriptor = descriptor
+        self._life = life
+        self.lines: list[Line] = list(read_log(path))
+
+    def add(self, what: What, **fields: str) -> Line:
+        """Write a line; it is on disk when this returns."""
+        line = Line(n=len(self.lines) + 1, life=self._life, pid=os.getpid(), what=what, **fields)
+        text = json.dumps(line.to_json(), ensure_ascii=False)
+        os.write(self._descriptor, f"{text}\n".encode())
+        os.fsync(self._descriptor)
+        self.lines.append(line)
+        return line
+
+    def find(self, what: What, **fields: str) -> Line | None:
+        """The first line that tells this and has these fields."""
+        for line in self.lines:
+            if line.what is what and all(getattr(line, name) == value for name, value in fields.items()):
+                return line
+        return None
+
+
+class EffectLog:
+    """Writes to the log of one case, from any process and thread."""
+
+    def __init__(self, path: Path, life: int) -> None:
+        """Make a writer.
+
+        Args:
+            path: The file; made with the first line.
+            life: Number of this process within the case.
+        """
+        self.path = path
+        self.life = life
+
+    @contextmanager
+    def locked(self) -> Iterator[Page]:
+        """Look and write as one step that no other process comes between; a killed process leaves no lock behind."""
+        descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield Page(descriptor, self.path, self.life)
+        finally:
+            os.close(descriptor)
+
+    def add(self, what: What, **fields: str) -> Line:
+        """Write one line; it is on disk when this returns."""
+        with self.locked() as page:
+            return page.add(what, **fields)

@@ -1,0 +1,154 @@
+"""What a case left behind, read for the judge: effect log, processes, final thread, rows of the journal.
+
+Nothing of asyncguard is imported here or in :mod:`reliability.judge`: a runtime must not be judged by its own code.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reliability.effectlog import Line, What, read_log
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """One process of the case."""
+
+    life: int
+    pid: int
+    died: bool
+    """Whether it was killed, raised, or was frozen while another process went on."""
+    kind: str = "agent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalAttempt:
+    """One row of attempts."""
+
+    key: str
+    number: int
+    tool: str
+    fingerprint: str
+    arguments: Mapping[str, Any]
+    state: str
+    pid: int
+    """Of the process that began it."""
+    result: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalCall:
+    """One row of calls."""
+
+    key: str
+    task: str
+    label: str
+    state: str
+    attempts: tuple[JournalAttempt, ...] = ()
+
+
+@dataclass(kw_only=True)
+class ThreadCall:
+    """One call as the events of the thread tell of it."""
+
+    key: str
+    tool: str
+    item: str
+    task: str
+    label: str
+    call_id: str
+    ends: list[tuple[int, str]] = field(default_factory=list)
+    """Number of the event and the state that it brought, for states in which a call ends."""
+    starts: list[int] = field(default_factory=list)
+    """Numbers of the events that started it."""
+
+    @property
+    def end(self) -> str:
+        """How it stands, empty if it is open."""
+        return self.ends[-1][1] if self.ends else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """All of it."""
+
+    case: Mapping[str, Any]
+    """What was tried, as plain JSON."""
+    classes: Mapping[str, str]
+    """Effect class of each tool."""
+    operands: Mapping[str, str]
+    """Item of a dependent call to the item on whose result it depends."""
+    lines: tuple[Line, ...]
+    """The effect log."""
+    processes: tuple[Process, ...]
+    """All processes."""
+    state: Mapping[str, Any] | None
+    """The final thread; ``None`` if no run ended."""
+    calls: Mapping[str, ThreadCall]
+    """Calls of the thread by key."""
+    journal: tuple[JournalCall, ...] | None
+    """Rows of the journal for this thread; ``None`` for an agent without one."""
+
+    def of(self, *kinds: What, item: str | None = None) -> list[Line]:
+        """Lines of the log that tell one of these."""
+        return [line for line in self.lines if line.what in kinds and item in (None, line.item)]
+
+    @property
+    def died(self) -> frozenset[int]:
+        """Processes that did not come to their end by themselves."""
+        return frozenset(process.pid for process in self.processes if process.died)
+
+
+_ENDS: Mapping[str, str] = {"call_rejected": "rejected", "call_squashed": "squashed", "call_cancelled": "cancelled"}
+
+
+def thread_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, ThreadCall]:
+    """The calls of a thread, folded from its events."""
+    calls: dict[str, ThreadCall] = {}
+    ordinals: dict[tuple[str, str], int] = {}
+    for event in events:
+        kind, number = event["kind"], int(event["n"])
+        if kind == "call_proposed":
+            made = event["call"]
+            place = (made["task"], made["tool"])
+            ordinals[place] = ordinals.get(place, 0) + 1
+            calls[made["key"]] = ThreadCall(
+                key=made["key"],
+                tool=made["tool"],
+                item=str(made["arguments"].get("item", "")),
+                task=made["task"],
+                label=f"{made['tool']}#{ordinals[place]}",
+                call_id=made["call_id"],
+            )
+        elif kind == "call_started":
+            calls[event["key"]].starts.append(number)
+        elif kind == "call_retired":
+            calls[event["key"]].ends.append((number, event["outcome"]))
+        elif kind in _ENDS:
+            calls[event["key"]].ends.append((number, _ENDS[kind]))
+    return calls
+
+
+def read_evidence(folder: Path, journal: tuple[JournalCall, ...] | None) -> Evidence:
+    """Read the evidence of a case.
+
+    Args:
+        folder: Where it was played.
+        journal: Rows of its journal, read by :mod:`reliability.rows`; ``None`` if the agent has none.
+    """
+    case = json.loads((folder / "case.json").read_text(encoding="utf-8"))
+    lives = json.loads((folder / "lives.json").read_text(encoding="utf-8"))
+    dumped = folder / "state.json"
+    state = json.loads(dumped.read_text(encoding="utf-8")) if dumped.exists() else None
+    return Evidence(
+        case=case,
+        classes=case["classes"],
+        operands=case["operands"],
+        lines=read_log(folder / "effects.jsonl"),
+        processes=tuple(Process(**life) for life in lives),
+        state=state,
+        calls=thread_calls(state["ledger"]) if state is not None else {},
+        journal=journal,
+    )

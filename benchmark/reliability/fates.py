@@ -1,0 +1,122 @@
+"""How the processes of a case die: at a named point, at drawn instants, frozen and thawed, or with their database."""
+
+import random
+import signal
+from collections.abc import Callable
+
+from reliability.cases import Case, Point
+from reliability.children import PATIENCE, RAISED, Child, Children
+from reliability.effectlog import What, read_log
+from reliability.lives import EFFECTS, Place, live
+from reliability.server import Server
+
+_LIVES = 12
+"""Processes that may fail in a row for reasons that are no fault, such as a database that is away."""
+_EARLIEST, _LATEST = 0.02, 0.45
+"""Seconds after its start at which a process is killed."""
+
+
+def meet(case: Case, place: Place, children: Children, server: Server | None) -> list[str]:
+    """Let processes live and die until one ends by itself; tells what went otherwise than it should.
+
+    Args:
+        case: What is tried.
+        place: Where.
+        children: Gets the processes.
+        server: For cases that restart it: a server of the case's own.
+    """
+    play: Callable[[], Child] = lambda: children.fork(lambda life: live(case, place, life))  # noqa: E731
+    try:
+        if case.point is not None:
+            return _at_a_point(case, place, children, play)
+        if case.stops:
+            return _frozen(case, children, play)
+        if server is not None:
+            return _without_database(case, children, play, server)
+        return _at_instants(case, children, play)
+    finally:
+        children.end_all()
+
+
+def refusal(place: Place) -> str:
+    """What the runtime said if it refused to work in this way."""
+    return next((line.note for line in read_log(place.folder / EFFECTS) if line.what is What.REFUSED), "")
+
+
+def _at_a_point(case: Case, place: Place, children: Children, play: Callable[[], Child]) -> list[str]:
+    for number in range(deaths(case)):
+        child = play()
+        child.wait(PATIENCE)
+        if child.code == 0 and refusal(place):
+            return []
+        if child.code != -signal.SIGKILL:
+            how = f"ended with {child.code} ({children.last_words(child)})"
+            return [f"process {number} was to die at {case.point}, and {how}"]
+        lines = read_log(place.folder / EFFECTS)
+        if not any(line.what is What.KILL and line.pid == child.pid and line.note == case.point for line in lines):
+            return [f"process {number} was killed, and left no mark of {case.point}"]
+    return _to_its_end(children, play())
+
+
+def deaths(case: Case) -> int:
+    """How many processes die at the point: in recovery, the first and the one that recovers."""
+    return 2 if case.point is Point.C14 else 1
+
+
+def _to_its_end(children: Children, child: Child) -> list[str]:
+    if not child.wait(PATIENCE):
+        return [f"process {child.number} did not end within {PATIENCE:g} s"]
+    return [] if child.code == 0 else [f"process {child.number} ended with {child.code} ({children.last_words(child)})"]
+
+
+def _at_instants(case: Case, children: Children, play: Callable[[], Child]) -> list[str]:
+    drawn = random.Random(f"instants {case.seed}")
+    for _ in range(case.kills):
+        child = play()
+        if child.wait(drawn.uniform(_EARLIEST, _LATEST)):
+            return _to_its_end(children, child)
+        child.kill()
+    return _to_its_end(children, play())
+
+
+def _frozen(case: Case, children: Children, play: Callable[[], Child]) -> list[str]:
+    """Each process is frozen, the next takes over, and the frozen one goes on in the middle of that."""
+    drawn = random.Random(f"frozen {case.seed}")
+    for _ in range(case.kills):
+        frozen = play()
+        if frozen.wait(drawn.uniform(_EARLIEST, _LATEST)):
+            break
+        frozen.stop()
+        heir = play()
+        heir.wait(drawn.uniform(0.5, 3.0))
+        frozen.go_on()
+        for child in (heir, frozen):
+            if not child.wait(PATIENCE):
+                return [f"process {child.number} did not end within {PATIENCE:g} s after one was frozen"]
+    return _at_last(children, play)
+
+
+def _without_database(case: Case, children: Children, play: Callable[[], Child], server: Server) -> list[str]:
+    drawn = random.Random(f"restarts {case.seed}")
+    for _ in range(case.kills):
+        child = play()
+        if child.wait(drawn.uniform(_EARLIEST, _LATEST)):
+            break
+        server.stop()
+        child.wait(drawn.uniform(0.0, 0.4))
+        server.start()
+        if not child.wait(PATIENCE):
+            return [f"process {child.number} did not end within {PATIENCE:g} s after the server was restarted"]
+        if child.code == 0:
+            break
+    return _at_last(children, play)
+
+
+def _at_last(children: Children, play: Callable[[], Child]) -> list[str]:
+    """Begin processes until one ends by itself: a thread may be held, or a database be locked, for some more time."""
+    for _ in range(_LIVES):
+        child = play()
+        found = _to_its_end(children, child)
+        if child.code != RAISED:
+            return found
+    return found

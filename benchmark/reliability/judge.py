@@ -1,0 +1,279 @@
+"""The judge: one function for each promise, from evidence to what speaks against it.
+
+P1 no acknowledged result is lost. P2 no effect happens twice that must not; one that may happen at most once is not
+even begun twice. P3 every call ends in exactly one state. P4 a call is in doubt only if its process died or gave it up
+between intent and result, and never if its class lets somebody find out. P5 nothing is begun that depends on a call
+without a result. P6 no result is recorded for another call.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from reliability.effectlog import What
+from reliability.evidence import Evidence, JournalAttempt, ThreadCall
+
+RECEIPT = re.compile(r"R\d+/\w+/\w+")
+_NEWS = re.compile(
+    r'<result-\w+(?: call="([^"]*)")? tool="[^"]*"(?: task="([^"]*)")? status="[^"]*">\n(.*?)\n</result-', re.S
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Violation:
+    """What speaks against a promise."""
+
+    promise: str
+    """``P1`` to ``P6``; ``run`` if the case did not come to an end."""
+    text: str
+    """What was found."""
+
+    def to_json(self) -> dict[str, str]:
+        """As plain JSON."""
+        return asdict(self)
+
+
+def judge(evidence: Evidence) -> list[Violation]:
+    """Everything that speaks against the promises."""
+    if evidence.state is None:
+        return [Violation(promise="run", text="no run of the thread came to its end")]
+    found = [Violation(promise=name, text=text) for name, check in PROMISES.items() for text in check(evidence)]
+    return [*found, *(Violation(promise="run", text=text) for text in _unfinished(evidence.state))]
+
+
+def _unfinished(state: Mapping[str, Any]) -> Iterator[str]:
+    if state["next"]:
+        yield f"the thread rests before {state['next']}"
+
+
+# -- P1 ------------------------------------------------------------------------------------------------------------
+
+
+def no_result_is_lost(evidence: Evidence) -> Iterator[str]:
+    """What the client was shown, or the journal wrote down, stands in the thread."""
+    told = {receipt for message in _messages(evidence) for receipt in _receipts(message["content"])}
+    forked = max((line.n for line in evidence.of(What.FORKED)), default=0)
+    for line in evidence.of(What.SEEN):
+        if line.n > forked and line.receipt not in told:
+            yield f"the client was shown {line.receipt} by process {line.life}, and the thread does not have it"
+    for call in evidence.journal or ():
+        known = evidence.calls.get(call.key)
+        for attempt in call.attempts:
+            for receipt in _receipts(_content(attempt)):
+                if known is not None and receipt not in told:
+                    yield f"the journal has {receipt} for {call.label} of task {call.task}, and the thread does not"
+    for known in evidence.calls.values():
+        if known.end == "done" and not any(_item(receipt) == known.item for receipt in told):
+            yield f"{known.label} of task {known.task} is done, and its result stands nowhere"
+
+
+# -- P2 ------------------------------------------------------------------------------------------------------------
+
+
+def nothing_happens_twice(evidence: Evidence) -> Iterator[str]:
+    """At-most-once calls are begun once, keyed and probed ones have one effect."""
+    begun = Counter(line.item for line in evidence.of(What.BEGUN) if _class(evidence, line.tool) == "at_most_once")
+    for item, times in begun.items():
+        if times > 1:
+            yield f"the call for {item} was begun {times} times"
+    for item, times in effects(evidence).items():
+        if times > 1:
+            yield f"the effect for {item} happened {times} times"
+
+
+def effects(evidence: Evidence) -> Counter[str]:
+    """How often each effect happened that should not happen twice, by item."""
+    once = ("keyed", "probed", "at_most_once")
+    return Counter(line.item for line in evidence.of(What.EFFECT) if _class(evidence, line.tool) in once)
+
+
+# -- P3 ------------------------------------------------------------------------------------------------------------
+
+
+def every_call_ends_once(evidence: Evidence) -> Iterator[str]:
+    """One end for each call, or a doubt that was settled; one answer to each; the journal agrees."""
+    for call in evidence.calls.values():
+        states = [state for _, state in call.ends]
+        if len(states) != 1 and not (len(states) == 2 and states[0] == "in_doubt" and states[1] in ("done", "failed")):
+            yield f"{call.label} of task {call.task} ended {len(states)} times: {states}"
+    if evidence.journal is not None:
+        yield from _answers(evidence)
+        yield from _journal_agrees(evidence)
+
+
+def _answers(evidence: Evidence) -> Iterator[str]:
+    made = [
+        (str(call["id"]), str(call["name"]))
+        for message in _messages(evidence)
+        if message["type"] == "ai"
+        for call in message.get("tool_calls") or []
+    ]
+    known = {call.call_id for call in evidence.calls.values()}
+    answered = Counter(str(message["tool_call_id"]) for message in _messages(evidence) if message["type"] == "tool")
+    for call_id, name in made:
+        if answered[call_id] != 1:
+            yield f"{name} ({call_id}) has {answered[call_id]} answers"
+        if call_id not in known:
+            yield f"{name} ({call_id}) is in a message and not in the ledger"
+
+
+def _journal_agrees(evidence: Evidence) -> Iterator[str]:
+    for row in evidence.journal or ():
+        call = evidence.calls.get(row.key)
+        if call is None:
+            if not evidence.of(What.FORKED):
+                yield f"the journal has a call {row.label} of task {row.task} that the thread does not know"
+            continue
+        states = [state for _, state in call.ends]
+        ended = "resolved" if states == ["in_doubt", "done"] else call.end
+        if row.state != ended:
+            yield f"{call.label} of task {call.task} is {ended} in the thread and {row.state} in the journal"
+
+
+# -- P4 ------------------------------------------------------------------------------------------------------------
+
+
+def doubt_has_a_reason(evidence: Evidence) -> Iterator[str]:
+    """A call in doubt was begun by a process that died, or was given up while it ran; its class allows no other way."""
+    rows = {row.key: row for row in evidence.journal or ()}
+    for call in evidence.calls.values():
+        if not any(state == "in_doubt" for _, state in call.ends):
+            continue
+        where = f"{call.label} of task {call.task}"
+        effect = _class(evidence, call.tool)
+        if effect != "at_most_once" and call.end == "in_doubt":
+            yield f"{where} is in doubt, and {effect} calls need not be"
+        if evidence.of(What.CANCELLED, item=call.item):
+            continue
+        attempts = rows[call.key].attempts if call.key in rows else ()
+        if not attempts:
+            yield f"{where} is in doubt, and the journal does not know that it was begun"
+        elif (latest := attempts[-1]).state == "ended" and _content(latest):
+            yield f"{where} is in doubt, and the journal has its result"
+        elif latest.pid not in evidence.died:
+            yield f"{where} is in doubt, and process {latest.pid}, which began it, did not die"
+
+
+# -- P5 ------------------------------------------------------------------------------------------------------------
+
+
+def nothing_runs_ahead(evidence: Evidence) -> Iterator[str]:
+    """A dependent call begins after the call that it depends on has answered, with that answer."""
+    for line in evidence.of(What.BEGUN):
+        operand = evidence.operands.get(line.item)
+        if operand is None:
+            continue
+        if _item(line.after) != operand:
+            given = line.after or "nothing"
+            yield f"{line.tool} for {line.item} was begun with {given} instead of a receipt for {operand}"
+            continue
+        telling = evidence.of(What.RETURNED, What.REPEATED, What.PROBED, item=operand)
+        if not any(told.receipt == line.after and told.n < line.n for told in telling):
+            yield f"{line.tool} for {line.item} was begun with {line.after}, which nobody had answered by then"
+    yield from _starts_in_order(evidence)
+
+
+def _starts_in_order(evidence: Evidence) -> Iterator[str]:
+    by_item = {call.item: call for call in evidence.calls.values()}
+    for item, operand in evidence.operands.items():
+        call, first = by_item.get(item), by_item.get(operand)
+        if call is None or not call.starts:
+            continue
+        done = [number for number, state in (first.ends if first is not None else []) if state == "done"]
+        if not done or call.starts[0] < done[0]:
+            yield f"{call.label} of task {call.task} was started before {operand} had a result"
+
+
+# -- P6 ------------------------------------------------------------------------------------------------------------
+
+
+def no_result_is_anothers(evidence: Evidence) -> Iterator[str]:
+    """Receipts stand where they belong: in messages, in the journal, and under their keys."""
+    yield from _told_of_others(evidence)
+    for row in evidence.journal or ():
+        for attempt in row.attempts:
+            yield from _row_of_another(attempt, evidence.calls.get(row.key))
+    keys: dict[str, set[str]] = {}
+    for line in evidence.of(What.BEGUN, What.EFFECT, What.REPEATED):
+        if line.key:
+            keys.setdefault(line.key, set()).add(line.item)
+    for key, items in keys.items():
+        if len(items) > 1:
+            yield f"the key {key} was given to the tools for {sorted(items)}"
+
+
+def _told_of_others(evidence: Evidence) -> Iterator[str]:
+    by_id = {call.call_id: call for call in evidence.calls.values()}
+    by_label = {(call.task, call.label): call for call in evidence.calls.values()}
+    for message in _messages(evidence):
+        if message["type"] == "tool" and (call := by_id.get(str(message["tool_call_id"]))) is not None:
+            yield from _foreign(call, str(message["content"]))
+        for label, task, text in _NEWS.findall(str(message["content"])):
+            if (call := by_label.get((task, label))) is not None:
+                yield from _foreign(call, text)
+
+
+def _foreign(call: ThreadCall, text: str) -> Iterator[str]:
+    for receipt in sorted(_receipts(text)):
+        if _item(receipt) != call.item:
+            yield f"{call.label} of task {call.task}, for {call.item}, was answered with {receipt}"
+
+
+def _row_of_another(attempt: JournalAttempt, call: ThreadCall | None) -> Iterator[str]:
+    item = str(attempt.arguments.get("item", ""))
+    if call is not None and call.item != item:
+        yield f"the journal has the key of {call.label}, for {call.item}, under arguments for {item}"
+    for receipt in sorted(_receipts(_content(attempt))):
+        if _item(receipt) != item:
+            yield f"the journal has {receipt} as the result of a call for {item}"
+    if attempt.fingerprint != fingerprint(attempt.tool, attempt.arguments):
+        yield f"the journal has a fingerprint of {attempt.tool} for {item} that is not that of its arguments"
+
+
+# -- shared --------------------------------------------------------------------------------------------------------
+
+PROMISES: Mapping[str, Callable[[Evidence], Iterator[str]]] = {
+    "P1": no_result_is_lost,
+    "P2": nothing_happens_twice,
+    "P3": every_call_ends_once,
+    "P4": doubt_has_a_reason,
+    "P5": nothing_runs_ahead,
+    "P6": no_result_is_anothers,
+}
+"""Each promise and the function that looks for what speaks against it."""
+
+
+def fingerprint(tool: str, arguments: Mapping[str, Any]) -> str:
+    """What the journal has to keep of a call: computed here anew, from tool and arguments (which are all text)."""
+    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(f"{tool}\x00{text}".encode()).hexdigest()[:32]
+
+
+def in_doubt(evidence: Evidence) -> int:
+    """How many calls ended in doubt."""
+    return sum(call.end == "in_doubt" for call in evidence.calls.values())
+
+
+def _class(evidence: Evidence, tool: str) -> str:
+    return evidence.classes[tool]
+
+
+def _messages(evidence: Evidence) -> Sequence[Mapping[str, Any]]:
+    assert evidence.state is not None  # judge() sees to it
+    return [{"type": message["type"], **message["data"]} for message in evidence.state["messages"]]
+
+
+def _receipts(content: Any) -> set[str]:
+    return set(RECEIPT.findall(str(content)))
+
+
+def _content(attempt: JournalAttempt) -> Any:
+    return "" if attempt.result is None else attempt.result.get("content") or ""
+
+
+def _item(receipt: str) -> str:
+    return receipt.rpartition("/")[2]

@@ -1,0 +1,136 @@
+"""A lane: one process that has everything imported, plays cases one after the other, and forks a child for each life.
+
+Importing takes a second, a life some tenths. The lane itself has no thread and no event loop, so its children begin
+clean. It reads cases as JSON lines and answers each with one line.
+"""
+
+import gc
+import json
+import shutil
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reliability.cases import Build, Case
+from reliability.children import Children
+from reliability.evidence import read_evidence
+from reliability.fates import meet, refusal
+from reliability.judge import Violation, effects, in_doubt, judge
+from reliability.lives import STATE, Place
+from reliability.rows import read_rows
+from reliability.server import Server
+from reliability.story import story_of
+from reliability.tools import classes_to_json, shape_of
+
+
+@dataclass(kw_only=True)
+class Played:
+    """What came of a case."""
+
+    case: str
+    part: str
+    violations: list[dict[str, str]] = field(default_factory=list)
+    """What the judge found, and what kept the case from its end (``run``)."""
+    kills: int = 0
+    """Processes that were killed."""
+    effects: int = 0
+    """Effects that must not happen twice."""
+    doubled: int = 0
+    """How many of them happened once more than they should."""
+    doubts: int = 0
+    """Calls that ended in doubt."""
+    refused: str = ""
+    """What the runtime said if it refused to work in this way."""
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+
+class Lane:
+    """Plays cases."""
+
+    def __init__(self, root: Path, url: str = "", *, keep: bool = False) -> None:
+        """Make a lane.
+
+        Args:
+            root: Gets a folder for each case.
+            url: Database of the server that cases on PostgreSQL share.
+            keep: Whether to keep the evidence of cases without violations, too.
+        """
+        self._root = root
+        self._url = url
+        self._keep = keep
+        self._own: Server | None = None
+
+    def play(self, case: Case) -> Played:
+        """Play a case and judge it."""
+        folder = self._root / case.name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        story = story_of(case)
+        operands = story.operands() | (story.other().operands() if case.forks else {})
+        told = {**case.to_json(), "classes": classes_to_json(shape_of(case, story)), "operands": operands}
+        (folder / "case.json").write_text(json.dumps(told), encoding="utf-8")
+        began = time.monotonic()
+        server = self._server() if case.restarts else None
+        place = Place(folder=folder, url=server.url if server is not None else self._url)
+        children = Children(folder)
+        failures = meet(case, place, children, server)
+        lives = [asdict(process) for process in children.told()]
+        (folder / "lives.json").write_text(json.dumps(lives), encoding="utf-8")
+        played = _judged(case, place, failures)
+        played.kills = children.kills
+        played.seconds = round(time.monotonic() - began, 3)
+        if not (self._keep or played.violations):
+            shutil.rmtree(folder)
+        return played
+
+    def close(self) -> None:
+        """End the server of its own."""
+        if self._own is not None:
+            self._own.close()
+
+    def _server(self) -> Server:
+        if self._own is None:
+            self._own = Server()
+        return self._own
+
+
+def _judged(case: Case, place: Place, failures: list[str]) -> Played:
+    rows = None
+    dumped = place.folder / STATE
+    if case.build is not Build.PLAIN and dumped.exists():
+        session = json.loads(dumped.read_text(encoding="utf-8"))["session"]
+        rows = read_rows(place.journal(case.database), session)
+    evidence = read_evidence(place.folder, rows)
+    refused = refusal(place)
+    found = [Violation(promise="run", text=text) for text in failures]
+    found += [] if refused else judge(evidence)
+    times = effects(evidence)
+    return Played(
+        case=case.name,
+        part=case.part,
+        violations=[violation.to_json() for violation in found],
+        effects=len(times),
+        doubled=sum(count - 1 for count in times.values()),
+        doubts=in_doubt(evidence),
+        refused=refused,
+    )
+
+
+def serve(root: Path, url: str, *, keep: bool = False) -> None:
+    """Play cases from standard input until it ends."""
+    gc.collect()
+    gc.freeze()  # what is imported stays as it is: no collection of a child touches its pages
+    lane = Lane(root, url, keep=keep)
+    try:
+        for line in sys.stdin:
+            played = lane.play(Case.from_json(json.loads(line)))
+            sys.stdout.write(f"{json.dumps(played.to_json())}\n")
+            sys.stdout.flush()
+    finally:
+        lane.close()

@@ -1,0 +1,166 @@
+"""One life of a process: it begins or resumes the thread of a case, and runs until it ends or is killed.
+
+Exit codes: 0 the run ended, :data:`RAISED` it raised (what it raised is in the output of the process).
+"""
+
+import asyncio
+import json
+import os
+import sys
+import traceback
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import message_to_dict
+
+from asyncguard.engine.journal.opening import open_journal
+from asyncguard.engine.journal.port import Journal
+from asyncguard.errors import CallerError, ThreadBusyError
+from reliability.agents import Parts, agent_of, input_of
+from reliability.cases import Build, Case, Database, Point
+from reliability.children import RAISED
+from reliability.effectlog import EffectLog, What
+from reliability.killing import Trigger
+from reliability.savers import Steps, saver
+from reliability.story import RECEIPT, story_of
+from reliability.tools import Toolbox, shape_of
+from reliability.world import World
+
+JOURNAL = "journal.sqlite"
+_BUSY = 0.1
+"""Seconds after which a client comes back to a thread that another process is at work on."""
+EFFECTS = "effects.jsonl"
+STATE = "state.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a case is played."""
+
+    folder: Path
+    """Evidence, and the databases of SQLite."""
+    url: str = ""
+    """The server's database, for PostgreSQL."""
+
+    def stores(self, database: Database) -> str:
+        """Where threads are kept."""
+        return self.url if database is Database.POSTGRES else str(self.folder)
+
+    def journal(self, database: Database) -> str:
+        """Where the journal is kept."""
+        return self.url if database is Database.POSTGRES else str(self.folder / JOURNAL)
+
+
+def live(case: Case, place: Place, life: int) -> None:
+    """Run one life and end the process, without cleaning up more than a killed one would."""
+    code = 0
+    try:
+        asyncio.run(_live(case, place, life))
+    except BaseException:  # noqa: BLE001 - whatever it is, it is told and the process ends
+        traceback.print_exc()
+        code = RAISED
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+async def _live(case: Case, place: Place, life: int) -> None:
+    log = EffectLog(place.folder / EFFECTS, life)
+    story, forks = story_of(case), case.forks and life == 1
+    trigger = Trigger(log, _point(case, life), story.target.item)
+    steps = Steps(trigger)
+    shape = shape_of(case, story)
+    world = World(log, shape.classes, shape.declines)
+    toolbox = Toolbox(case, shape, world, steps, life)
+    parts = Parts(
+        case=case,
+        story=story.other() if forks else story,
+        toolbox=toolbox,
+        trigger=trigger,
+        steps=steps,
+        life=0 if forks else life,
+        forks=forks,
+    )
+    async with saver(case.database, place.stores(case.database), steps) as store, _journal(case, place) as journal:
+        graph = agent_of(parts, store, journal)
+        config: Any = {"configurable": {"thread_id": case.name}}
+        await _run(graph, config, parts, log)
+        _dump(await graph.aget_state(config), place.folder / STATE)
+
+
+def _point(case: Case, life: int) -> Point | None:
+    """Where this life dies: the first at the point of the case, the second in recovery, too."""
+    again = life == 1 and case.point is Point.C14
+    return case.point if life == 0 or again else None
+
+
+@asynccontextmanager
+async def _journal(case: Case, place: Place) -> AsyncIterator[Journal | None]:
+    if case.build is Build.PLAIN:
+        yield None
+        return
+    journal = await asyncio.to_thread(open_journal, place.journal(case.database))
+    try:
+        yield journal
+    finally:
+        await asyncio.to_thread(journal.close)
+
+
+async def _run(graph: Any, config: Any, parts: Parts, log: EffectLog) -> None:
+    """Begin the thread or go on with it; a client comes back to one that another process is at work on."""
+    while True:
+        try:
+            await _stream(graph, config, parts, log)
+        except ThreadBusyError:
+            await asyncio.sleep(_BUSY)
+        except CallerError as error:
+            log.add(What.REFUSED, note=str(error))
+            return
+        else:
+            return
+
+
+async def _stream(graph: Any, config: Any, parts: Parts, log: EffectLog) -> None:
+    """Run to the end; what is shown to the client is noted."""
+    state = await graph.aget_state(config)
+    if parts.forks:
+        config, given = await _earlier(graph, config), None
+        log.add(What.FORKED)
+    else:
+        # Nothing is asked of `state.next`: it is empty, too, where a step is written and not yet made a checkpoint.
+        given = input_of(parts) if state.created_at is None else None
+    async for update in graph.astream(given, config, durability=parts.case.durability.value, stream_mode="updates"):
+        for receipt in sorted(set(RECEIPT.findall(_shown(update)))):
+            log.add(What.SEEN, receipt=receipt)
+
+
+async def _earlier(graph: Any, config: Any) -> Any:
+    """The state of a thread before its model said anything."""
+    found = [state.config async for state in graph.aget_state_history(config) if state.next == ("model",)]
+    return found[-1]
+
+
+def _shown(update: Any) -> str:
+    """The text of the messages in an update of the stream."""
+    found: list[str] = []
+    for written in update.values():
+        for part in written if isinstance(written, list) else [written]:
+            messages = part.get("messages", []) if isinstance(part, dict) else []
+            found += [str(message.content) for message in messages if getattr(message, "type", "") != "ai"]
+    return "\n".join(found)
+
+
+def _dump(state: Any, path: Path) -> None:
+    """Write the final state as plain JSON, for the judge."""
+    values = state.values
+    told = {
+        "next": list(state.next),
+        "session": (values.get("asyncguard") or {}).get("session", ""),
+        "messages": [message_to_dict(message) for message in values.get("messages", [])],
+        "ledger": values.get("ledger", []),
+        "report": values.get("report"),
+    }
+    path.write_text(json.dumps(told, ensure_ascii=False, default=str), encoding="utf-8")

@@ -1,0 +1,94 @@
+"""A PostgreSQL server of the harness's own: started in a temporary folder, stopped hard, started again."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+_FOLDERS = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/pgsql-*/bin")
+_UNPRIVILEGED = "postgres"
+"""Whose server it is if we are root, as whom PostgreSQL refuses to run."""
+_PATIENCE = "60"
+
+
+class NoServerError(RuntimeError):
+    """PostgreSQL's programs are not installed; install them (Debian: postgresql), or name a server by --postgres."""
+
+
+def programs() -> Path | None:
+    """The folder with PostgreSQL's programs, the newest of several; ``None`` if there is none."""
+    if (found := shutil.which("pg_ctl")) and shutil.which("initdb"):
+        return Path(found).parent
+    places = [
+        place for pattern in _FOLDERS for place in Path("/").glob(pattern.lstrip("/")) if (place / "initdb").exists()
+    ]
+    return max(places, default=None)
+
+
+class Server:
+    """One server, for as long as the harness runs."""
+
+    def __init__(self) -> None:
+        """Make the cluster and start it.
+
+        Raises:
+            NoServerError: PostgreSQL is not installed.
+        """
+        found = programs()
+        if found is None:
+            raise NoServerError((NoServerError.__doc__ or "").strip())
+        self._programs = found
+        self._folder = Path(tempfile.mkdtemp(prefix="reliability-postgres-"))
+        self._data = self._folder / "data"
+        if os.geteuid() == 0:
+            shutil.chown(self._folder, _UNPRIVILEGED)
+        self._run("initdb", "--pgdata", str(self._data), "--username=harness", "--auth=trust", "--encoding=UTF8")
+        self._port = _free_port()
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """The server's database."""
+        return f"postgresql://harness@127.0.0.1:{self._port}/postgres"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = f"-p {self._port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
+        log = str(self._folder / "log")
+        self._control("start", "-w", "-t", _PATIENCE, "-l", log, "-o", f"{options} -c max_connections=200")
+
+    def stop(self) -> None:
+        """Stop it as a crash does: nothing is written to an end, and nobody is told."""
+        self._control("stop", "-w", "-t", _PATIENCE, "-m", "immediate")
+
+    def close(self) -> None:
+        """End it and remove all of it."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _control(self, *arguments: str) -> None:
+        self._run("pg_ctl", "--pgdata", str(self._data), *arguments)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        who: dict[str, Any] = {"user": _UNPRIVILEGED, "group": _UNPRIVILEGED} if os.geteuid() == 0 else {}
+        done = subprocess.run(
+            [str(self._programs / program), *arguments],
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            **who,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{program} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])

@@ -1,0 +1,170 @@
+"""What the model says: the same calls in every life of a process, decided from the history alone.
+
+A model that is asked again gives the same calls under new ids, as real ones do. Every call is about an item of its
+own, so that the judge can tell calls apart without looking at ids or keys.
+"""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from asyncguard.testing import Step, calls
+from reliability.cases import Build, Case, Effect
+
+TOOLS: Mapping[Effect, str] = {
+    Effect.PURE: "read",
+    Effect.IDEMPOTENT: "put",
+    Effect.KEYED: "charge",
+    Effect.PROBED: "book",
+    Effect.AT_MOST_ONCE: "pay",
+}
+"""One tool for each class."""
+SHIP = "ship"
+"""The tool whose calls depend on another call's result; at most once."""
+RECEIPT = re.compile(r"R\d+/\w+/\w+")
+"""How the outside world answers: number of the effect's line, tool, item."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One call that the model makes."""
+
+    tool: str
+    item: str
+    task: str
+    operand: str = ""
+    """For a dependent call: the call whose receipt it takes, as ``tool/item``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """All calls of a run."""
+
+    waves: tuple[tuple[Asked, ...], ...]
+    """What is called in which message."""
+    target: Asked
+    """The call at which the process dies."""
+    tasks: tuple[str, ...]
+    """Names of the tasks."""
+
+    def goals(self) -> list[dict[str, str]]:
+        """The input: tasks that name all their items, so that no argument is invented."""
+        return [{"id": task, "goal": f"Handle {' '.join(self._items(task))}."} for task in self.tasks]
+
+    def operands(self) -> dict[str, str]:
+        """Item of each dependent call to the item on whose result it depends."""
+        return {asked.item: asked.operand.partition("/")[2] for wave in self.waves for asked in wave if asked.operand}
+
+    def other(self) -> "Story":
+        """The same story, which calls for something else where the target was."""
+        name, item = f"{self.target.tool}/{self.target.item}", f"x{self.target.item}"
+        renamed = {name: f"{self.target.tool}/{item}"}
+        waves = tuple(
+            tuple(
+                replace(
+                    asked,
+                    item=item if asked is self.target else f"{asked.item}x" if asked.operand == name else asked.item,
+                    operand=renamed.get(asked.operand, asked.operand),
+                )
+                for asked in wave
+            )
+            for wave in self.waves
+        )
+        return replace(self, waves=waves, target=replace(self.target, item=item))
+
+    def _items(self, task: str) -> list[str]:
+        return [asked.item for wave in self.waves for asked in wave if asked.task == task]
+
+
+def story_of(case: Case) -> Story:
+    """The story of a case."""
+    return _drawn(case.seed) if case.effect is None else _fixed(case.effect, aims_at_dependent(case))
+
+
+def aims_at_dependent(case: Case) -> bool:
+    """Whether the process dies at the dependent call: a pure call has no row in the journal, what follows it has."""
+    return case.effect is Effect.PURE and case.point in ("C3", "C5", "C8")
+
+
+def _fixed(effect: Effect, dependent: bool) -> Story:
+    tool = TOOLS[effect]
+    first = Asked(tool=tool, item="a1", task="a")
+    ship = Asked(tool=SHIP, item="a1s", task="a", operand=f"{tool}/a1")
+    others = (Asked(tool=tool, item="b1", task="b"), Asked(tool="read", item="b2", task="b"))
+    later = (Asked(tool=tool, item="a2", task="a"),)
+    return Story(waves=((first, ship, *others), later), target=ship if dependent else first, tasks=("a", "b"))
+
+
+def _drawn(seed: int) -> Story:
+    drawn = random.Random(f"story {seed}")
+    tasks = ("a", "b", "c")
+    waves: list[tuple[Asked, ...]] = []
+    for wave in range(3):
+        made: list[Asked] = []
+        for task in tasks:
+            tools = drawn.sample(sorted(TOOLS.values()), 2)
+            made += [Asked(tool=tool, item=f"{task}{wave}{tool[0]}{tool[-1]}", task=task) for tool in tools]
+            first = made[-2]
+            made.append(Asked(tool=SHIP, item=f"{first.item}s", task=task, operand=f"{first.tool}/{first.item}"))
+        waves.append(tuple(made))
+    return Story(waves=tuple(waves), target=waves[0][0], tasks=tasks)
+
+
+class Speaker:
+    """The script of the model: a function of the history."""
+
+    def __init__(self, story: Story, build: Build) -> None:
+        """Make a speaker.
+
+        Args:
+            story: What to call.
+            build: A guarded agent is told of tasks and takes references; a plain one is told neither.
+        """
+        self._story = story
+        self._guarded = build is not Build.PLAIN
+        self._ordinals = _ordinals(story)
+
+    def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> Step:
+        """The next message: what was not called yet of the first wave that is not complete."""
+        made = {str(call["args"].get("item")) for m in messages if isinstance(m, AIMessage) for call in m.tool_calls}
+        known = {found for message in messages for found in RECEIPT.findall(str(message.content))}
+        for wave in self._waves():
+            due = [asked for asked in wave if asked.item not in made]
+            ready = [(asked.tool, args) for asked in due if (args := self._arguments(asked, known)) is not None]
+            if ready:
+                return calls(*ready)
+        return "all done"
+
+    def _waves(self) -> list[tuple[Asked, ...]]:
+        if self._guarded:
+            return list(self._story.waves)
+        # Nobody else carries a result on: what depends on one is called when it is there, with the following wave.
+        flat = [asked for wave in self._story.waves for asked in wave if asked.operand]
+        plain = [tuple(asked for asked in wave if not asked.operand) for wave in self._story.waves]
+        return [(*wave, *flat) for wave in plain]
+
+    def _arguments(self, asked: Asked, known: set[str]) -> dict[str, Any] | None:
+        task = {"task_id": asked.task} if self._guarded else {}
+        if not asked.operand:
+            return {"item": asked.item, **task}
+        if self._guarded:
+            label = f"{asked.operand.partition('/')[0]}#{self._ordinals[asked.operand]}"
+            return {"item": asked.item, "after": {"from_call": label, "pointer": "/receipt"}, **task}
+        receipt = next((found for found in sorted(known) if found.endswith(f"/{asked.operand}")), None)
+        return None if receipt is None else {"item": asked.item, "after": receipt}
+
+
+def _ordinals(story: Story) -> dict[str, int]:
+    """How many-th call of its tool in its task a call is."""
+    counts: Counter[tuple[str, str]] = Counter()
+    ordinals: dict[str, int] = {}
+    for wave in story.waves:
+        for asked in wave:
+            counts[asked.task, asked.tool] += 1
+            ordinals[f"{asked.tool}/{asked.item}"] = counts[asked.task, asked.tool]
+    return ordinals
