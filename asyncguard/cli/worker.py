@@ -1,0 +1,198 @@
+"""``asyncguard worker``: runs calls for agents in other processes, on this machine or another."""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from asyncguard.engine.executors.dbos_target import database_url, journal_beside
+from asyncguard.errors import CallerError
+
+_VARIABLE = "ASYNCGUARD_JOURNAL"
+_DESCRIPTION = """\
+Run calls for agents that send them here by a DbosExecutor. Start as many workers as you like, on as many machines as
+reach the database; the calls of a worker that dies are taken over by the others. A tool with an effect is never run
+twice: the journal, which agents and workers share, decides what may begin.
+
+SIGTERM or Ctrl-C drains: nothing new is taken, running calls may end within --drain-timeout. A second signal ends at
+once. Exit codes: 0 drained, 1 calls were left running or the worker could not start, 2 wrong command line."""
+_EPILOG = """\
+the journal:
+  By default it is in the same database for PostgreSQL, and in the file FILE.journal beside a SQLite file. The agent
+  has to open the same one: open_journal("postgresql://...") or open_journal("FILE.journal").
+
+versions:
+  A worker takes calls of its own application version only. Without --application-version that is a hash of names,
+  parameters and effects of its tools: an agent with the same list has the same. Calls of another version wait, and
+  are reported in log and health file.
+
+health:
+  The health file is replaced each second; a worker that has not done so for ten seconds is stuck or gone:
+    test $(( $(date +%s) - $(stat -c %Y worker.json) )) -lt 10
+
+examples:
+  asyncguard worker --database-url calls.db --tools shop.tools:TOOLS
+  asyncguard worker --database-url postgresql://shop@db/shop --tools shop.tools:TOOLS --concurrency 32
+  asyncguard worker --database-url postgresql://shop@db/shop --tools shop.tools:TOOLS \\
+      --queue payments --drain-timeout 120 --health-file /run/worker.json --application-version 2026-11
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command.
+
+    Args:
+        argv: Arguments after ``worker``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        CallerError: A value is unusable: the tools, the database.
+        JournalError: The journal cannot be opened.
+    """
+    options = _parser().parse_args(argv)
+    url = database_url(options.database_url)
+    tools = _load(options.tools)
+    return _work(options, url, tools)
+
+
+def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
+    # What a worker is made of, databases and frameworks, is loaded when the command line is known to be right.
+    from asyncguard.engine.journal.opening import open_journal  # noqa: PLC0415
+    from asyncguard.engine.journal.processes import ProcessKind  # noqa: PLC0415
+    from asyncguard.engine.workers.version import version_of  # noqa: PLC0415
+    from asyncguard.frontends.declarations import as_tools, specs_of  # noqa: PLC0415
+    from asyncguard.frontends.remote import WorkerTools  # noqa: PLC0415
+
+    try:
+        from asyncguard.engine.workers.worker import Worker, WorkerSettings  # noqa: PLC0415
+    except ImportError as error:
+        raise CallerError(str(error)) from error
+
+    log = _logger()
+    made = as_tools(tools)
+    specs = specs_of(made)
+    pool = ThreadPoolExecutor(max_workers=4 * options.concurrency, thread_name_prefix="tool")
+    toolbox = WorkerTools(made, specs, pool)
+    for name, reason in toolbox.refused.items():
+        log.warning("tool not served", tool=name, reason=reason)
+    settings = WorkerSettings(
+        url=url,
+        queue=options.queue,
+        application_version=options.application_version or version_of(specs),
+        concurrency=options.concurrency,
+        poll=options.poll,
+        drain_timeout=options.drain_timeout,
+        health_file=options.health_file,
+    )
+    target = options.journal or os.environ.get(_VARIABLE) or journal_beside(url)
+    journal = open_journal(target, kind=ProcessKind.WORKER)
+    left = Worker(settings, journal, toolbox, log).run(_stopped_by_signals())
+    if left:
+        # Their threads cannot be stopped but with the process; only its end tells the other workers that they are free.
+        sys.stdout.flush()
+        os._exit(1)
+    journal.close()
+    pool.shutdown(wait=False)
+    return 0
+
+
+def _load(address: str) -> list[Any]:
+    module_name, _, attribute = address.partition(":")
+    if not module_name or not attribute:
+        raise CallerError(f"--tools {address!r} is not of the form module:attribute, such as shop.tools:TOOLS.")
+    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: the tools of the project one stands in
+    try:
+        module = import_module(module_name)
+    except Exception as error:  # importing foreign code may raise anything
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise CallerError(
+            f"The module {module_name!r} of --tools cannot be imported ({what}); run the worker where "
+            "`python -c 'import ...'` of it works."
+        ) from error
+    found = getattr(module, attribute, None)
+    if not isinstance(found, list | tuple) or not found:
+        kind = "is not there" if found is None else f"is {type(found).__name__}" if found else "is empty"
+        raise CallerError(f"{address!r} {kind}; --tools names a list of tools or functions, as build_agent takes it.")
+    return list(found)
+
+
+def _stopped_by_signals() -> threading.Event:
+    stop = threading.Event()
+
+    def ask(signal_number: int, _frame: Any) -> None:
+        if stop.is_set():
+            os._exit(128 + signal_number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, ask)
+    return stop
+
+
+def _logger() -> Any:
+    """Lines for a person at a terminal, JSON for everything else."""
+    import structlog  # noqa: PLC0415 - not for --help
+
+    from asyncguard.observability.structured import console_logger  # noqa: PLC0415
+
+    if sys.stderr.isatty():
+        return console_logger()
+    processors: list[Any] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.JSONRenderer(),
+    ]
+    return structlog.wrap_logger(
+        structlog.WriteLogger(sys.stderr),
+        processors=processors,
+        wrapper_class=structlog.BoundLogger,
+        context_class=dict,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="asyncguard worker",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--database-url", required=True, metavar="URL", help="the queue: postgresql://user@host/name, or a SQLite file")
+    add("--tools", required=True, metavar="MODULE:LIST", help="where the list of tools is")
+    add("--concurrency", type=_count, default=8, metavar="N", help=_CONCURRENCY)
+    add("--queue", default="asyncguard", metavar="NAME", help="the queue to take calls from (default: asyncguard)")
+    add("--journal", metavar="URL", help=f"the journal, a file or postgresql://...; ${_VARIABLE} says so, too")
+    add("--application-version", metavar="V", help="which calls to take; by default a hash of the tools' declarations")
+    add("--drain-timeout", type=_seconds, default=30.0, metavar="S", help="seconds for running calls at the end (30)")
+    add("--poll", type=_seconds, default=0.02, metavar="S", help="seconds between two looks for calls (0.02)")
+    add("--health-file", type=Path, metavar="PATH", help="where to write the worker's state each second, as JSON")
+    return parser
+
+
+_CONCURRENCY = "calls at once in each worker (8); of the queue, so the worker that is started last sets it for all"
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds > 0")
+    return seconds

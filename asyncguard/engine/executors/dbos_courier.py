@@ -1,0 +1,176 @@
+"""The one thread of an executor that talks to the queue: it posts orders, cancels them, and looks which are over.
+
+Orders that come while it writes are written together in the next transaction, so that many cost little more than one.
+A database that is away loses nothing: what was to be posted is kept and posted when it is back.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import sqlalchemy.exc
+from dbos import error as dbos_error
+
+from asyncguard.core.hazards import Symptom
+from asyncguard.engine.executors.dbos_database import Ended, OrderTables
+from asyncguard.engine.executors.port import Failure
+
+_IDLE = 5.0
+"""Seconds after which a thread with nothing to wait for ends; the next order starts another."""
+_MISSING_EVERY = 5.0
+_LONGEST_PAUSE = 2.0
+_AWAY = (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError, sqlalchemy.exc.TimeoutError)
+Told = Ended | Failure
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Errand:
+    name: str
+    text: str | None = None
+    """The order to post; without one, the order of this name is cancelled."""
+    begun: bool = True
+    """Whether it is cancelled even if a worker has taken it."""
+
+
+class Courier:
+    """Carries orders to the queue and tells, on its own thread, what became of them."""
+
+    def __init__(
+        self, tables: OrderTables, *, queue: str, version: str, poll: float, tell: Callable[[str, Told], None]
+    ) -> None:
+        """Make a courier; its thread starts with the first order.
+
+        Args:
+            tables: The queue's database.
+            queue: Where the orders wait.
+            version: Which workers may take them.
+            poll: Seconds between two looks at what is over.
+            tell: Takes the name of an order and what became of it, once for each; must not raise.
+        """
+        self._tables = tables
+        self._queue, self._version, self._poll = queue, version, poll
+        self._tell = tell
+        self._changed = threading.Condition()
+        self._errands: deque[_Errand] = deque()
+        self._awaited: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+        self._trouble = ""
+        self._missing_at = 0.0
+
+    @property
+    def trouble(self) -> str:
+        """What keeps the database from being asked, empty while it answers."""
+        return self._trouble
+
+    def post(self, name: str, text: str) -> None:
+        """Put an order into the queue, or wait for the one of this name that is there."""
+        self._run(_Errand(name=name, text=text))
+
+    def cancel(self, name: str) -> None:
+        """Cancel an order; a worker that runs it is asked to stop."""
+        self._run(_Errand(name=name))
+
+    def close(self) -> None:
+        """Cancel the orders that no worker has taken, and end; returns at once."""
+        with self._changed:
+            if self._closing:
+                return
+            self._closing = True
+            posted = {errand.name for errand in self._errands if errand.text is not None}
+            self._errands.extend(_Errand(name=name, begun=False) for name in sorted(self._awaited | posted))
+            self._start()
+            self._changed.notify()
+
+    def _run(self, errand: _Errand) -> None:
+        with self._changed:
+            self._errands.append(errand)
+            self._start()
+            self._changed.notify()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="asyncguard-courier", daemon=True)
+            self._thread.start()
+
+    def _serve(self) -> None:
+        pause = self._poll
+        while self._rest(pause):
+            with self._changed:
+                batch = list(self._errands)
+                self._errands.clear()
+            began = time.monotonic()
+            try:
+                self._tables.prepare()
+                self._send(batch)
+                self._look()
+            except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException, OSError) as error:
+                self._trouble = type(error).__name__
+                pause = min(max(2 * pause, 0.1), _LONGEST_PAUSE)
+                with self._changed:
+                    self._errands.extendleft(reversed(batch))  # posting twice posts once
+            else:
+                self._trouble = ""
+                pause = max(self._poll, 4 * (time.monotonic() - began))  # many orders are looked at less often
+        self._tables.close()
+
+    def _rest(self, pause: float) -> bool:
+        """Wait for something to do; ``False`` if there is nothing any more."""
+        with self._changed:
+            if self._trouble:
+                if self._closing:
+                    return self._over()
+                self._changed.wait_for(lambda: self._closing, pause)
+            elif not self._errands:
+                if self._closing:
+                    return self._over()
+                self._changed.wait(pause if self._awaited else _IDLE)
+            return bool(self._errands or self._awaited) or self._over()
+
+    def _over(self) -> bool:
+        self._thread = None
+        return False
+
+    def _send(self, batch: list[_Errand]) -> None:
+        orders = [(errand.name, errand.text) for errand in batch if errand.text is not None]
+        try:
+            self._post(orders)
+        except _AWAY:
+            raise
+        except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException):
+            for order in orders:
+                self._post_alone(*order)
+        for errand in batch:
+            if errand.text is None:
+                self._tables.cancel(errand.name, begun=errand.begun)
+
+    def _post(self, orders: list[tuple[str, str]]) -> None:
+        if orders:
+            self._tables.post(orders, queue=self._queue, version=self._version)
+            self._awaited.update(name for name, _ in orders)
+
+    def _post_alone(self, name: str, text: str) -> None:
+        """Post one of a batch that the database refused: the others must not suffer for it."""
+        try:
+            self._post([(name, text)])
+        except _AWAY:
+            raise
+        except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException) as error:
+            message = f"The call could not be sent to a worker ({type(error).__name__}); it was not begun."
+            symptom = Symptom(error="order_refused", message=message, transient=False, started=False)
+            self._tell(name, Failure(symptom=symptom))
+
+    def _look(self) -> None:
+        for ended in self._tables.ended(self._awaited):
+            self._awaited.discard(ended.id)
+            self._tell(ended.id, ended)
+        now = time.monotonic()
+        if now - self._missing_at < _MISSING_EVERY:
+            return
+        self._missing_at = now
+        for name in self._awaited - self._tables.present(self._awaited):
+            self._awaited.discard(name)
+            message = "The call was sent to a worker, and its order was removed from the queue before it ended."
+            self._tell(name, Failure(symptom=Symptom(error="order_lost", message=message)))

@@ -1,0 +1,144 @@
+"""Tools on workers: which cannot go there, what version a list of them is, and how one is run there."""
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Executor as ThreadPool
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import ToolCall
+from langchain_core.tools import BaseTool
+from langgraph.types import Command
+from pydantic import ValidationError
+
+from asyncguard.core.toolspec import Mode, ToolSpec
+from asyncguard.engine.executors.port import Result, Success
+from asyncguard.engine.workers.order import Order
+from asyncguard.engine.workers.version import version_of
+from asyncguard.frontends.declarations import as_tools, specs_of
+from asyncguard.frontends.prepared import needs_injection, prepared
+from asyncguard.frontends.running import guarded_run, refused_input, runs_sync
+from asyncguard.frontends.writing import text_of
+
+_LEFT_BEHIND = "[The tool's update of the state is no plain JSON and was left on the worker.]"
+
+
+def application_version(
+    tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]], specs: Iterable[ToolSpec] = ()
+) -> str:
+    """The version that agents and workers of one list of tools have in common.
+
+    Args:
+        tools: The tools, as ``build_agent`` takes them.
+        specs: Declarations made apart from the tools.
+
+    Raises:
+        DeclarationError: A declaration contradicts itself.
+    """
+    return version_of(specs_of(as_tools(tools), specs))
+
+
+def unsuited(tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec], local: Collection[str]) -> list[str]:
+    """What stands against sending the calls of these tools to workers, one sentence for each such tool.
+
+    Args:
+        tools: The tools of an agent.
+        specs: Their declarations.
+        local: Names of the tools that stay in the agent's process.
+    """
+    by_name = {tool.name: tool for tool in tools}
+    unknown = [f"local= names {name!r}, which is no tool of the agent." for name in sorted(set(local) - by_name.keys())]
+    reasons = {name: _reason(tool, specs[name]) for name, tool in by_name.items() if name not in local}
+    return unknown + [f"{name!r} {reason}; name it in local=." for name, reason in reasons.items() if reason]
+
+
+def _reason(tool: BaseTool, spec: ToolSpec) -> str:
+    if spec.mode is Mode.EXTERNAL:
+        return "starts external work whose token belongs to the agent's process"
+    if spec.interrupts:
+        return "asks a person, which only the agent's process can do"
+    if needs_injection(tool):
+        return "takes something of the graph (state, store, runtime or another injected argument), which stays there"
+    return ""
+
+
+class WorkerTools:
+    """The tools of a worker, called without a graph around them."""
+
+    def __init__(self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool) -> None:
+        """Make a toolbox.
+
+        Args:
+            tools: The tools; those that no worker can run are refused when they are asked for.
+            specs: Their declarations.
+            pool: Where sync tools run.
+        """
+        self._specs = specs
+        self._pool = pool
+        self._refused = {tool.name: reason for tool in tools if (reason := _reason(tool, specs[tool.name]))}
+        self._tools = {tool.name: prepared(tool) for tool in tools if tool.name not in self._refused}
+        self._sync = {tool.name for tool in tools if runs_sync(tool)}
+
+    @property
+    def names(self) -> Collection[str]:
+        """The tools that can be run."""
+        return tuple(self._tools)
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Why each of the others cannot."""
+        return self._refused
+
+    def refusal(self, tool: str) -> str | None:
+        """Why a tool cannot be run here; ``None`` if it can."""
+        if tool in self._tools:
+            return None
+        reason = self._refused.get(tool)
+        if reason is None:
+            return f"The worker has no tool {tool!r}; start it with the agent's list of tools."
+        return f"{tool!r} {reason}; it has to run there (local=)."
+
+    async def run(self, order: Order) -> Result:
+        """Run a tool once; a sync one is not stopped by cancellation, as no thread can be."""
+        key_argument = self._specs[order.tool].key_argument
+        arguments = dict(order.arguments) | ({} if key_argument is None else {key_argument: order.key})
+        call = ToolCall(name=order.tool, args=arguments, id=order.call_id, type="tool_call")
+        result = await guarded_run(partial(self._invoke, order.tool, call), foreground=False)
+        return _portable(result)
+
+    async def _invoke(self, name: str, call: ToolCall) -> Any:
+        tool = self._tools[name]
+        try:
+            if name in self._sync:
+                return await self._in_thread(tool, call)
+            return await tool.ainvoke(call)
+        except ValidationError as error:
+            return refused_input(tool, call, error)
+
+    async def _in_thread(self, tool: BaseTool, call: ToolCall) -> Any:
+        context = contextvars.copy_context()
+        work = asyncio.get_running_loop().run_in_executor(self._pool, partial(context.run, tool.invoke, call))
+        while True:
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                # Its effect goes on, so what comes of it is waited for.
+                if work.cancelled():
+                    raise
+
+
+def _portable(result: Result) -> Result:
+    """A result without what cannot leave the process, and with a word about it where that matters."""
+    if not isinstance(result, Success):
+        return result
+    parts = result.raw if isinstance(result.raw, list) else []
+    told = any(isinstance(part, Command) and _updates(part) for part in parts)
+    if told and result.update is None:
+        return Success(content=f"{text_of(result.content)}\n{_LEFT_BEHIND}")
+    return replace(result, raw=None)
+
+
+def _updates(command: Command[Any]) -> bool:
+    return isinstance(command.update, dict) and any(name != "messages" for name in command.update)
