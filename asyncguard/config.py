@@ -65,6 +65,8 @@ class Limits:
     """Rejected calls per task and run; above it the task is stopped and reported."""
     max_pending: int = 64
     """Calls of one thread that may be open at once."""
+    max_process_pending: int = 1024
+    """Calls that one process may have running at once, of all threads of an agent."""
     max_calls_per_message: int = 32
     """Calls that one model message may make."""
     max_argument_bytes: int = 64 * 1024

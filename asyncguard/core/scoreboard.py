@@ -35,6 +35,8 @@ class Scoreboard:
     """Whether untrusted tool output is in the model's context."""
     starting: set[str] = field(default_factory=set)
     """Keys of external calls whose tools are starting the work: until they have, the work is nobody's but ours."""
+    elsewhere: int = 0
+    """Calls of other threads that run in this process."""
     asking: set[str] = field(default_factory=set)
     """Keys of calls that turned out to ask a person although their tool does not say so."""
 

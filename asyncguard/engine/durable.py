@@ -14,6 +14,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal.port import AttemptState, Mail, MailKind
+from asyncguard.engine.recovering import NOT_HAPPENED
 from asyncguard.engine.session import Session
 
 CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
@@ -126,7 +127,7 @@ def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
                 key=record.key,
                 action=ev.RecoveryAction.RETRY,
                 attempt=record.attempts,
-                error="not_happened",
+                error=NOT_HAPPENED,
                 reason=f"{by} found that it did not happen, and wants it made again",
                 arguments=record.bound,
             )
@@ -138,5 +139,5 @@ def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
                 outcome=ev.Outcome.FAILED,
                 content=text,
                 size=content_size(text),
-                error="not_happened",
+                error=NOT_HAPPENED,
             )

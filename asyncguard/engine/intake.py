@@ -34,6 +34,7 @@ class Wish:
 def take_message(session: Session, message_id: str, wishes: Sequence[Wish]) -> None:
     """Enter a model message: one turn, and a verdict for each of its calls."""
     ledger = session.ledger
+    session.board.elsewhere = sum(ledger.find(key) is None for key in session.engine.executor.pending())
     proposals = [_propose(session, message_id, position, wish) for position, wish in enumerate(wishes)]
     for proposal in proposals:
         _judge(session, proposal)

@@ -285,7 +285,9 @@ def _end(session: Session, record: CallRecord, end: End) -> None:
     )
 
 
-_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, "cancelled", "not_happened", PROCESS_LOST, REFUSED, UNAVAILABLE})
+NOT_HAPPENED = "not_happened"
+"""The error of an attempt of which somebody found that it did not happen."""
+_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, "cancelled", NOT_HAPPENED, PROCESS_LOST, REFUSED, UNAVAILABLE})
 """Failures that are not the tool's."""
 
 

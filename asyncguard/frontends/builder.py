@@ -36,7 +36,7 @@ RECOVERIES: Mapping[str, RecoveryAction] = {action.value: action for action in R
 """One node for each action of recovery."""
 
 _DESTINATIONS: Mapping[str, tuple[str, ...]] = {
-    "prepare": ("model",),
+    "prepare": ("model", "execute"),
     "model": ("execute", "model", END),
     "execute": ("model", "execute", *RECOVERIES, "approve", "park", END),
     "approve": ("execute",),

@@ -23,7 +23,7 @@ from asyncguard.core.turns import Step
 from asyncguard.engine.dispatch import attempt_arguments, issue, issue_again, settle, take_escape
 from asyncguard.engine.executors.port import Failure, Result, Started, Success
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
-from asyncguard.engine.recovering import recover
+from asyncguard.engine.recovering import NOT_HAPPENED, recover
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.durability import ensure_stored
@@ -79,7 +79,9 @@ class HeldHandlers:
     def runnable(self, session: Session) -> list[CallRecord]:
         """Admitted calls whose handlers are here, or for which the journal answers."""
         known = self._held.keys() | self.orphans
-        return [record for record in session.ledger.in_state(CallState.QUEUED) if record.key in known]
+        queued = session.ledger.in_state(CallState.QUEUED)
+        # One that a person wants made again has no wrapper any more.
+        return [record for record in queued if record.key in known or record.error == NOT_HAPPENED]
 
     def holds(self, key: str) -> bool:
         """Whether the call can be run, or the journal answers for it."""
@@ -147,8 +149,8 @@ async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRe
         config: Of the wrapper.
     """
     pass_answered(record)
+    await ensure_stored(session, config, [record])
     if record.state is CallState.QUEUED:
-        await ensure_stored(session, config, [record])
         issue(session, handlers.runner(session), [record])
     session.wake()
     while True:
@@ -180,9 +182,8 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
             case Step.RELEASE:
                 release_ready(session)
             case Step.DISPATCH:
-                runnable = handlers.runnable(session)
-                await ensure_stored(session, handlers.config, runnable)
-                fresh = issue(session, handlers.runner(session), runnable) > 0
+                await ensure_stored(session, handlers.config, handlers.runnable(session))
+                fresh = issue(session, handlers.runner(session), handlers.runnable(session)) > 0
                 if not fresh and not await _arrival(session, own):
                     return Step.MODEL
             case Step.RECOVER:

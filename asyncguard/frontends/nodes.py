@@ -96,8 +96,10 @@ class Nodes:
             add_user_evidence(session, [*messages, *([self.system] if self.system is not None else [])])
         else:
             collect_evidence(session, messages)
+        # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
+        goto = "execute" if known and session.has_completions else "model"
         update = {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
-        return Command(update=update, goto="model")
+        return Command(update=update, goto=goto)
 
     async def model(self, state: State, config: RunnableConfig) -> Any:
         """Let the model speak, and put its calls before admission."""

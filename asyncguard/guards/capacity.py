@@ -17,11 +17,8 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
             f"A message may make at most {limits.max_calls_per_message} calls; {call.label} was one too many. "
             "Make it again in a later message."
         )
-    if _over_pending(proposal, board):
-        return _reject(
-            f"{limits.max_pending} calls are open, and no more may be. "
-            f"Wait for results, then make {call.label} again if it is still needed."
-        )
+    if too_many := _too_many(proposal, board):
+        return _reject(f"{too_many} Wait for results, then make {call.label} again if it is still needed.")
     size = content_size(call.arguments) if proposal.size is None else proposal.size
     if size > limits.max_argument_bytes:
         return _reject(
@@ -31,14 +28,22 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     return ADMIT
 
 
-def _over_pending(proposal: Proposal, board: Scoreboard) -> bool:
-    ledger, limit = board.ledger, board.config.limits.max_pending
+def _too_many(proposal: Proposal, board: Scoreboard) -> str:
+    """Which limit on open calls is passed, empty if none is."""
+    ledger, limits = board.ledger, board.config.limits
+    among = ledger.open_count() + board.elsewhere
+    if ledger.open_count() <= limits.max_pending and among <= limits.max_process_pending:
+        return ""
     record = ledger.find(proposal.call.key)
-    if ledger.open_count() <= limit or (record is not None and record.state is not CallState.PROPOSED):
-        return False
+    if record is not None and record.state is not CallState.PROPOSED:
+        return ""
     # Later calls of the message may be in the ledger unjudged: they must not take the place of this one.
     later = sum(item.call.sequence > proposal.call.sequence for item in ledger.in_state(CallState.PROPOSED))
-    return ledger.open_count() - later > limit
+    if ledger.open_count() - later > limits.max_pending:
+        return f"{limits.max_pending} calls are open, and no more may be."
+    if board.elsewhere and among - later > limits.max_process_pending:
+        return f"{limits.max_process_pending} calls are open in this process, and no more may be."
+    return ""
 
 
 def _reject(reason: str) -> Reject:
