@@ -3,7 +3,7 @@
 Made for asyncguard's own tests and for those of agents built on it. It needs langchain-core and nothing else.
 """
 
-from asyncguard.testing.conformance import check_clock, check_executor, check_observer
+from asyncguard.testing.conformance import check_clock, check_executor, check_journal, check_observer
 from asyncguard.testing.history import (
     HistoryError,
     Provider,
@@ -57,6 +57,7 @@ __all__ = [
     "check_executor",
     "check_history",
     "check_history_all",
+    "check_journal",
     "check_observer",
     "history_violations",
     "run_virtual",

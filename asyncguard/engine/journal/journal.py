@@ -10,12 +10,12 @@ from typing import Any
 from asyncguard.core.calls import CallState
 from asyncguard.engine.executors.port import Result
 from asyncguard.engine.intent import Intent
-from asyncguard.engine.journal import attempts, listing, mail, processes, threads
+from asyncguard.engine.journal import attempts, listing, mail, processes, retention, threads
 from asyncguard.engine.journal.content import as_content, to_json
 from asyncguard.engine.journal.port import Attempt, Entry, Fresh, Mail, MailKind, Verdict
 from asyncguard.engine.journal.store import ConnectionLostError, Store
 from asyncguard.engine.journal.upkeep import Upkeep
-from asyncguard.engine.journal.writer import Rounds, Writer
+from asyncguard.engine.journal.writer import Rounds, Writer, nothing
 from asyncguard.errors import AsyncguardError, JournalError
 
 _log = logging.getLogger("asyncguard.journal")
@@ -40,6 +40,7 @@ class SqlJournal:
         self._upkeep = Upkeep()
         self._writer = Writer(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
         self._writer.start()
+        self._post(retention.prune_daily)
         # Of the writer alone: a finalizer that knew the journal would keep it.
         self._close = weakref.finalize(self, self._writer.stop, _say_goodbye)
 
@@ -74,7 +75,7 @@ class SqlJournal:
     def leave(self, session: str) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.leave`."""
         self._upkeep.unhold(session)
-        self._post(lambda store: threads.release(store, session), then=lambda _: self._upkeep.left(session))
+        self._post(lambda store: threads.release(store, session), lambda _: self._upkeep.left(session))
 
     def hold(self, session: str) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.hold`."""
@@ -110,11 +111,11 @@ class SqlJournal:
     def conclude(self, key: str, attempt: int, result: Result) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.conclude`."""
         outcome = attempts.outcome_of(key, attempt, result)
-        self._post(lambda store: attempts.conclude(store, outcome), then=self._look)
+        self._post(lambda store: attempts.conclude(store, outcome), self._look)
 
     def settle(self, key: str, state: CallState, error: str = "") -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.settle`."""
-        self._post(lambda store: attempts.settle(store, key, state, error), then=self._look)
+        self._post(lambda store: attempts.settle(store, key, state, error), self._look)
 
     # -- from outside ----------------------------------------------------------------------------------------------
 
@@ -135,7 +136,7 @@ class SqlJournal:
 
     def prune(self, older_than: float) -> int:
         """See :meth:`~asyncguard.engine.journal.port.Journal.prune`."""
-        return self._writer.submit(lambda store: listing.prune(store, older_than)).result()
+        return self._writer.submit(lambda store: retention.prune(store, older_than)).result()
 
     def gone(self, epochs: Collection[str]) -> Collection[str]:
         """See :meth:`~asyncguard.engine.journal.port.Journal.gone`."""
@@ -149,7 +150,7 @@ class SqlJournal:
     def _look(self, _: object) -> None:
         self._upkeep.mail_was_sent()
 
-    def _post(self, work: Callable[[Store], None], *, then: Callable[[None], None]) -> None:
+    def _post(self, work: Callable[[Store], None], then: Callable[[None], None] = nothing) -> None:
         """Queue what nobody waits for; a failure is logged."""
         try:
             self._writer.submit(work, then).add_done_callback(_log_failure)

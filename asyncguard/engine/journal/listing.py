@@ -22,15 +22,6 @@ _CALL = (
     "c.created_at, c.updated_at"
 )
 _FROM = "FROM calls c LEFT JOIN threads t ON t.session = c.session"
-_ENDED = (
-    CallState.DONE,
-    CallState.FAILED,
-    CallState.RESOLVED,
-    CallState.REJECTED,
-    CallState.SQUASHED,
-    CallState.CANCELLED,
-    CallState.EXPIRED,
-)
 _log = logging.getLogger("asyncguard.journal")
 
 
@@ -181,33 +172,3 @@ def _why(entry: Entry, resolution: str, latest: Recorded | None) -> str:
     if latest.alive:
         return "it is running in a process that is alive"
     return f"it is {latest.effect.value}, and is made again by whoever resumes its thread"
-
-
-def prune(store: Store, older_than: float) -> int:
-    """Remove ended calls with attempts, mail and tokens; also processes and threads that nothing refers to any more.
-
-    What is pending or in doubt stays: without it the call would be made again.
-
-    Args:
-        store: The database.
-        older_than: Seconds without a change.
-    """
-    before = store.now() - older_than
-    states = ", ".join(f"'{state.value}'" for state in _ENDED)
-    ended = f"SELECT key FROM calls WHERE updated_at < ? AND state IN ({states})"
-    count = int(store.execute(f"SELECT count(*) FROM ({ended}) AS ended", (before,))[0][0])
-    if count:
-        for table in ("attempts", "tokens", "mail"):
-            store.execute(f"DELETE FROM {table} WHERE key IN ({ended})", (before,))
-        store.execute(f"DELETE FROM calls WHERE updated_at < ? AND state IN ({states})", (before,))
-    store.execute(
-        "DELETE FROM processes WHERE ended_at < ? AND NOT EXISTS "
-        "(SELECT 1 FROM attempts a WHERE a.epoch = processes.epoch AND a.state = 'intent')",
-        (before,),
-    )
-    store.execute(
-        "DELETE FROM threads WHERE seen_at < ? AND NOT EXISTS "
-        "(SELECT 1 FROM calls c WHERE c.session = threads.session)",
-        (before,),
-    )
-    return count

@@ -23,11 +23,12 @@ _MOST = 256
 """Requests in one transaction."""
 _PATIENCE = 10.0
 """Seconds that :meth:`Writer.stop` waits for what is queued."""
+_CLOSED = "The journal was closed; open it anew."
 _log = logging.getLogger("asyncguard.journal")
 
 
-def _nothing(_: Any) -> None:
-    """Does nothing after the commit."""
+def nothing(_: Any) -> None:
+    """What is done after the commit where nothing is."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,6 +63,8 @@ class Writer:
         self._store = store
         self._rounds = rounds
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._gate = threading.Lock()
+        """Nothing is queued behind the end."""
         self._pid = os.getpid()
         self._stopped = False
         # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not wait for it before.
@@ -77,7 +80,7 @@ class Writer:
         self._thread.start()
         self._opened.result()
 
-    def submit(self, work: Callable[[Store], _T], then: Callable[[_T], None] = _nothing) -> "Future[_T]":
+    def submit(self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> "Future[_T]":
         """Queue a request; the future is done when its transaction is on disk.
 
         Args:
@@ -89,10 +92,11 @@ class Writer:
         """
         if os.getpid() != self._pid:
             raise JournalError("The journal was opened before this process was forked; open it anew in this process.")
-        if self._stopped:
-            raise JournalError("The journal was closed; open it anew.")
         future: Future[_T] = Future()
-        self._queue.put(_Request(work=work, future=future, then=then))
+        with self._gate:
+            if self._stopped:
+                raise JournalError(_CLOSED)
+            self._queue.put(_Request(work=work, future=future, then=then))
         return future
 
     def stop(self, last: Callable[[Store], None]) -> None:
@@ -101,11 +105,14 @@ class Writer:
         Args:
             last: Runs in the last transaction; a failure is logged.
         """
-        if self._stopped or os.getpid() != self._pid:
+        if os.getpid() != self._pid:
             return
-        self._stopped = True
-        self._queue.put(_Request(work=last, future=Future(), then=_nothing))
-        self._queue.put(None)
+        with self._gate:
+            if self._stopped:
+                return
+            self._stopped = True
+            self._queue.put(_Request(work=last, future=Future(), then=nothing))
+            self._queue.put(None)
         if threading.current_thread() is not self._thread:
             self._thread.join(_PATIENCE)
 
@@ -121,7 +128,8 @@ class Writer:
             while self._serve():
                 pass
         finally:
-            self._stopped = True
+            with self._gate:
+                self._stopped = True
             self._store.close()
             self._refuse_the_rest()
 
@@ -144,7 +152,7 @@ class Writer:
 
     def _commit(self, requests: list[_Request]) -> None:
         error = self._attempt(requests)
-        if error is not None and len(requests) > 1:
+        if error is not None and len(requests) > 1 and not isinstance(error, ConnectionLostError):
             for request in requests:
                 self._commit([request])
             return
@@ -177,7 +185,7 @@ class Writer:
         while not self._queue.empty():
             request = self._queue.get()
             if request is not None and request.future.set_running_or_notify_cancel():
-                request.future.set_exception(JournalError("The journal was closed; open it anew."))
+                request.future.set_exception(JournalError(_CLOSED))
 
 
 def _run_alone(store: Store, request: _Request) -> None:

@@ -14,17 +14,18 @@ _LONG = 1000.0
 Run = Callable[[], Awaitable[Result]]
 
 
-async def check_executor(make: Callable[[], Executor]) -> None:
+async def check_executor(make: Callable[[], Executor], *, latency: float = 0.0) -> None:
     """Check an executor on the running loop; with virtual time at once, else within seconds.
 
     Args:
-        make: Makes an executor; called once for each rule.
+        make: Makes an executor; called once for each rule. It is closed at the end of the rule.
+        latency: Seconds that the executor may take to begin a job, where it hands jobs on to somebody else.
 
     Raises:
         AssertionError: It breaks a rule; the text says which.
     """
     for rule in _RULES:
-        bench = _Bench(make())
+        bench = _Bench(make(), latency)
         try:
             async with asyncio.timeout(_PATIENCE):
                 await rule(bench)
@@ -34,13 +35,16 @@ async def check_executor(make: Callable[[], Executor]) -> None:
                 f"{len(bench.completions)} jobs completed and then nothing for {_PATIENCE:g} s "
                 f"({rule.__name__.strip('_')}); every job completes. Pending: {running}."
             ) from error
+        finally:
+            bench.executor.close()
 
 
 class _Bench:
     """An executor and what it completed; completions may come from any thread."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, latency: float) -> None:
         self.executor = executor
+        self.latency = latency
         self.completions: list[Completion] = []
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
@@ -120,11 +124,12 @@ async def _keeps_the_delay(bench: _Bench) -> None:
         return note
 
     start = loop.time()
-    bench.start("later", run("later"), delay=_STEP * 3)
+    delay = _STEP * 3 + bench.latency
+    bench.start("later", run("later"), delay=delay)
     bench.start("now", run("now"))
     await bench.completed(2)
-    assert began["later"] - start >= _STEP * 2.7, "a job began before its delay was over"
-    assert began["now"] - start < _STEP * 2.7, "the delay of one job held up another"
+    assert began["later"] - start >= delay * 0.9, "a job began before its delay was over"
+    assert began["now"] - start < delay * 0.9, "the delay of one job held up another"
 
 
 async def _ends_at_the_timeout(bench: _Bench) -> None:
