@@ -9,8 +9,10 @@ from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_ev
 from tests.behaviour.harness import Frontend
 from tests.savers.stores import Kind, Store, sqlite_target, strict
 
-# A server takes seconds to start; the files of SQLite are enough for every run of the tests.
-KINDS = [pytest.param(kind, id=kind.value, marks=[] if kind.in_file else pytest.mark.slow) for kind in Kind]
+# A server takes seconds to start, and a second way to the same file tells little more: one saver in every run of the
+# tests, all of them in the slow ones.
+FAST = Kind.SQLITE_ASYNC
+KINDS = [pytest.param(kind, id=kind.value, marks=[] if kind is FAST else pytest.mark.slow) for kind in Kind]
 
 
 @pytest.fixture(params=list(Frontend), ids=lambda frontend: frontend.value)

@@ -13,9 +13,9 @@ from langgraph.types import Command
 
 from asyncguard.testing import calls
 from tests.behaviour.harness import Frontend
+from tests.savers.desk import HERE, Desk
 from tests.savers.forging import FORGED, MODULE, PLACES, Canary, Forged, put
 from tests.savers.stores import Kind, Store, strict
-from tests.savers.test_threads import HERE, Desk
 
 
 @pytest.fixture
