@@ -71,9 +71,14 @@ class Executor:
         problem = next(iter(tool.validator.iter_errors(dict(arguments))), None)
         if problem is not None:
             raise RefusedCall(refusal(tool_name, problem))
+        if holds_half_a_character(arguments):
+            raise RefusedCall(f"Invalid arguments for {tool_name}: a text holds half a character.")
         # The tool works on copies: neither the caller's arguments nor a half-changed state can leak.
         state = copy_json(self._state) if tool.writes else self._state
-        result = tool.run(state, **{**tool.defaults, **plain_numbers(dict(arguments))})
+        try:
+            result = tool.run(state, **{**tool.defaults, **plain_numbers(dict(arguments))})
+        except OverflowError as problem:
+            raise ToolFailure(f"A number is too large for {tool_name}.") from problem
         self._state = state
         return result
 
@@ -120,6 +125,19 @@ def plain_numbers(value: Any) -> Any:
             return int(value)
         case _:
             return value
+
+
+def holds_half_a_character(value: Any) -> bool:
+    """Whether a text in a JSON value has a surrogate without its other half: JSON can say it, UTF-8 cannot."""
+    match value:
+        case str():
+            return not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)
+        case Mapping():
+            return any(holds_half_a_character(name) or holds_half_a_character(item) for name, item in value.items())
+        case list():
+            return any(map(holds_half_a_character, value))
+        case _:
+            return False
 
 
 def copy_json(value: Any) -> Any:
