@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from importlib import import_module
 
 from asyncguard.cli.plugins import installed_commands, load_command
 from asyncguard.errors import AsyncguardError
@@ -22,8 +23,16 @@ examples:
   asyncguard trace run.jsonl                 draw a run as a timeline
   asyncguard trace run.jsonl --task hotel    only one of its tasks
   asyncguard trace run.jsonl --events        one line per event
+  asyncguard ledger list                     calls that a person has to look at
   asyncguard trace --help                    all options of a command
 """
+_OWN = {
+    "trace": "draw a trace file as a timeline",
+    "ledger": "look at calls in the journal, and say what became of those in doubt",
+    "deliver": "deliver the result of an external call",
+    "worker": "run calls for agents in other processes",
+}
+"""Each is a module of this package whose ``main`` is the command; imported when it is run."""
 
 
 class Exit(IntEnum):
@@ -71,7 +80,7 @@ def _run(arguments: list[str]) -> int:
     name, rest = arguments[0], arguments[1:]
     command = _find(name)
     if command is None:
-        names = ["trace", *installed_commands()]
+        names = [*_OWN, *(added for added in installed_commands() if added not in _OWN)]
         near = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"the commands are: {', '.join(names)}."
         return _complain(f"There is no command {name!r}; {hint}", Exit.USAGE)
@@ -79,10 +88,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def _find(name: str) -> Command | None:
-    if name == "trace":
-        from asyncguard.cli.trace import main as trace  # noqa: PLC0415 - other commands do not need what it loads
-
-        return trace
+    if name in _OWN:
+        command: Command = import_module(f"asyncguard.cli.{name}").main
+        return command
     return load_command(name)
 
 
@@ -99,8 +107,8 @@ def _options(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    lines = ["  trace                draw a trace file as a timeline"]
-    lines += [f"  {name:<20} provided by {value}" for name, value in installed_commands().items() if name != "trace"]
+    lines = [f"  {name:<20} {purpose}" for name, purpose in _OWN.items()]
+    lines += [f"  {name:<20} provided by {value}" for name, value in installed_commands().items() if name not in _OWN]
     parser = argparse.ArgumentParser(
         prog="asyncguard",
         usage="asyncguard [--help] [--version] COMMAND ...",
@@ -114,5 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _complain(message: str, code: int = Exit.FAILURE) -> int:
-    print(f"asyncguard: {message}", file=sys.stderr)  # noqa: T201 - the output
+    # A message may quote what a file or a database holds; that must not steer the terminal.
+    shown = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in message)
+    print(f"asyncguard: {shown}", file=sys.stderr)  # noqa: T201 - the output
     return code

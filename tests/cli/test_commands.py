@@ -132,7 +132,8 @@ def test_other_endings_have_a_code(plugins: list[EntryPoint], name: str, code: i
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("trce", "did you mean 'trace'?"), ("quux", "the commands are: trace, bench.")]
+    ("name", "hint"),
+    [("trce", "did you mean 'trace'?"), ("quux", "the commands are: trace, ledger, deliver, worker, bench.")],
 )
 def test_an_unknown_command_is_a_usage_error(
     plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str], name: str, hint: str

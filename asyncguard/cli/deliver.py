@@ -1,0 +1,136 @@
+"""``asyncguard deliver``: the result of an external call, to a thread that runs or is parked.
+
+The token is a secret: it is never printed, and need not stand on the command line, where others can read it.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from asyncguard.cli.ledger_files import read_text
+from asyncguard.cli.ledger_opening import add_journal, opened
+from asyncguard.errors import CallerError
+
+_VARIABLE = "ASYNCGUARD_TOKEN"
+_OPTIONS = ("-", "--", "-h", "--help", "--file", "--token-file", "--json", "--journal")
+_EXAMPLES = f"""\
+examples:
+  asyncguard deliver TOKEN "certified as no. 815"
+  asyncguard deliver TOKEN --file answer.txt
+  asyncguard deliver --token-file token.txt --json '{{"number": 815}}'
+  echo "certified as no. 815" | {_VARIABLE}=... asyncguard deliver -
+
+TOKEN is what the external tool received as its token argument; it is good for one delivery. With --token-file or
+${_VARIABLE} it does not stand in the list of processes, and the content is the only argument.
+
+A run that waits for the result goes on within a second. A parked one goes on when its thread is run again.
+
+exit codes: 0 delivered; 1 unknown or used token, no such journal, or content that cannot be read; 2 wrong command line
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command.
+
+    Args:
+        argv: Arguments after ``deliver``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        UnknownTokenError: The token was never issued, or was used before.
+        CallerError: Token or content cannot be read, or there is no such journal.
+        JournalError: The journal cannot be written.
+    """
+    parser = _parser()
+    first, others = _apart(argv)
+    options, unknown = parser.parse_known_intermixed_args(others)
+    if unknown:
+        _refuse(parser, "an option is unknown; write -- before a result that begins with a dash")  # may hold the token
+    options.words = [*first, *options.words]
+    token, rest = _token(parser, options)
+    content = _content(parser, options, rest)
+    with opened(options) as journal:
+        journal.deliver(token, content)
+    print("Delivered: it is on disk. A parked thread goes on when it is run again.")  # noqa: T201 - the output
+    return 0
+
+
+def _apart(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The first argument, if it is a token that begins with a dash, as some do; and the others."""
+    words = list(argv)
+    if words and words[0].startswith("-") and words[0].partition("=")[0] not in _OPTIONS:
+        return words[:1], words[1:]
+    return [], words
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="asyncguard deliver",
+        usage="asyncguard deliver [TOKEN] (CONTENT | - | --file FILE) [options]",
+        description="Deliver the result of an external call.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="TOKEN CONTENT",
+        help="the token, and the result; - reads it from standard input",
+    )
+    parser.add_argument("--file", metavar="FILE", help="read the result from a file in UTF-8")
+    parser.add_argument("--token-file", metavar="FILE", help="read the token from a file")
+    parser.add_argument("--json", action="store_true", help="the result is JSON; anything else is refused")
+    add_journal(parser, position=False)
+    return parser
+
+
+def _token(parser: argparse.ArgumentParser, options: argparse.Namespace) -> tuple[str, list[str]]:
+    """The token, and the arguments that are left."""
+    words = list(options.words)
+    if options.token_file is not None:
+        found, source = read_text(options.token_file, "token").strip(), "--token-file"
+    elif os.environ.get(_VARIABLE):
+        found, source = os.environ[_VARIABLE].strip(), f"${_VARIABLE}"
+    elif words:
+        return words[0], words[1:]
+    else:
+        _refuse(parser, f"there is no token: name it first, or by --token-file or ${_VARIABLE}")
+    if len(words) > 1:
+        _refuse(parser, f"the token comes from {source}, so the only argument is the result")
+    if not found:
+        _refuse(parser, f"the token from {source} is empty")
+    return found, words
+
+
+def _content(parser: argparse.ArgumentParser, options: argparse.Namespace, rest: list[str]) -> Any:
+    if len(rest) + (options.file is not None) != 1:
+        _refuse(parser, "name one result: as text, - for standard input, or --file")
+    if options.file is not None:
+        text = read_text(options.file, "result")
+    else:
+        text = sys.stdin.read() if rest == ["-"] else rest[0]
+    return _parsed(text) if options.json else text
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        # The text itself is not quoted: it may be confidential.
+        raise CallerError(
+            f"The result is no JSON ({error}); correct it, or leave --json out to deliver text."
+        ) from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    parser.error(message)

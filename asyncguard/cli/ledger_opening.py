@@ -1,0 +1,64 @@
+"""Which journal a command means, and opening it."""
+
+import argparse
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from asyncguard.engine.journal.opening import open_journal
+from asyncguard.engine.journal.port import Journal
+from asyncguard.engine.journal.processes import ProcessKind
+from asyncguard.errors import CallerError, JournalError
+
+VARIABLE = "ASYNCGUARD_JOURNAL"
+"""Names the journal where the command line does not."""
+DEFAULT = Path(".asyncguard") / "effects.db"
+"""Where a run keeps it that has neither this variable nor a database of its own."""
+_BESIDE = ".effects"
+"""Ending of a journal that stands beside an SQLite checkpointer's file."""
+PLACES = f"a file or a postgresql:// URL; ${VARIABLE} by default, else {DEFAULT}"
+"""For help texts."""
+
+
+def add_journal(parser: argparse.ArgumentParser, *, position: bool = True) -> None:
+    """Let a command name its journal, as ``options.journal``.
+
+    Args:
+        parser: Of the command.
+        position: Whether the last argument may name it, too.
+    """
+    if position:
+        # The last argument stands for the option; the one that is not given must not take the other's value away.
+        parser.add_argument("journal", nargs="?", metavar="JOURNAL", help=PLACES, default=argparse.SUPPRESS)
+    parser.add_argument("--journal", metavar="JOURNAL", help="the same" if position else PLACES)
+
+
+@contextlib.contextmanager
+def opened(options: argparse.Namespace) -> Iterator[Journal]:
+    """The journal that the options name, open; it is never made.
+
+    Raises:
+        CallerError: There is none.
+        JournalError: It cannot be opened.
+    """
+    journal = _open(options.journal or os.environ.get(VARIABLE) or str(DEFAULT))
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def _open(target: str) -> Journal:
+    if "://" not in target and not Path(target).exists():
+        raise CallerError(
+            f"There is no journal at {target}. Name one by --journal or by {VARIABLE}: an SQLite file "
+            f"(beside a checkpointer's FILE it is FILE{_BESIDE}) or a postgresql:// URL."
+        )
+    try:
+        return open_journal(target, create=False, kind=ProcessKind.OPERATOR)
+    except JournalError as error:
+        beside = f"{target}{_BESIDE}"
+        if "://" not in target and Path(beside).is_file():
+            raise JournalError(f"{error} The journal of that checkpointer is {beside}.") from error
+        raise
