@@ -1,7 +1,7 @@
 """The agents that are killed: ``build_agent``, the middleware in ``create_agent``, and plain ``create_agent``."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain.agents import create_agent
 
@@ -57,8 +57,8 @@ def agent_of(parts: Parts, saver: Any, journal: Journal | None, executor: Execut
         observers=(Watcher(parts.trigger, parts.steps, parts.life),),
     )
     specs = parts.toolbox.specs()
-    watched = None if journal is None else DyingJournal(journal, parts.trigger, case.broken)
-    kept = watched if watched is not None else False
+    assert journal is not None  # only a plain agent has none
+    kept = cast(Journal, DyingJournal(journal, parts.trigger, case.broken))
     if case.build is Build.GRAPH:
         return build_agent(model, tools, config=CONFIG, specs=specs, ports=ports, checkpointer=saver, journal=kept)
     guard = AsyncGuardMiddleware(config=CONFIG, specs=specs, ports=ports, journal=kept)

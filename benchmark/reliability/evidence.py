@@ -101,6 +101,8 @@ class Evidence:
         return frozenset(process.pid for process in self.processes if process.died)
 
 
+_NOBODY = "lost"
+"""The process of a start that is only assumed: an attempt may have begun that nothing tells of."""
 _ENDS: Mapping[str, str] = {"call_rejected": "rejected", "call_squashed": "squashed", "call_cancelled": "cancelled"}
 
 
@@ -122,7 +124,7 @@ def thread_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, ThreadCall]:
                 label=f"{made['tool']}#{ordinals[place]}",
                 call_id=made["call_id"],
             )
-        elif kind == "call_started":
+        elif kind == "call_started" and event["epoch"] != _NOBODY:
             calls[event["key"]].starts.append(number)
         elif kind == "call_retired":
             calls[event["key"]].ends.append((number, event["outcome"]))

@@ -12,7 +12,7 @@ from reliability.server import Server
 
 _LIVES = 12
 """Processes that may fail in a row for reasons that are no fault, such as a database that is away."""
-_EARLIEST, _LATEST = 0.02, 0.45
+_EARLIEST, _LATEST = 0.02, 0.25
 """Seconds after its start at which a process is killed."""
 
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from reliability.effectlog import What
-from reliability.evidence import Evidence, JournalAttempt, ThreadCall
+from reliability.evidence import Evidence, JournalAttempt, JournalCall, ThreadCall
 
 RECEIPT = re.compile(r"R\d+/\w+/\w+")
 _NEWS = re.compile(
@@ -61,10 +61,11 @@ def no_result_is_lost(evidence: Evidence) -> Iterator[str]:
         if line.n > forked and line.receipt not in told:
             yield f"the client was shown {line.receipt} by process {line.life}, and the thread does not have it"
     for call in evidence.journal or ():
-        known = evidence.calls.get(call.key)
+        if call.key not in evidence.calls or _of_another_branch(evidence, call):
+            continue
         for attempt in call.attempts:
             for receipt in _receipts(_content(attempt)):
-                if known is not None and receipt not in told:
+                if receipt not in told:
                     yield f"the journal has {receipt} for {call.label} of task {call.task}, and the thread does not"
     for known in evidence.calls.values():
         if known.end == "done" and not any(_item(receipt) == known.item for receipt in told):
@@ -123,10 +124,11 @@ def _answers(evidence: Evidence) -> Iterator[str]:
 
 def _journal_agrees(evidence: Evidence) -> Iterator[str]:
     for row in evidence.journal or ():
+        if _of_another_branch(evidence, row):
+            continue
         call = evidence.calls.get(row.key)
         if call is None:
-            if not evidence.of(What.FORKED):
-                yield f"the journal has a call {row.label} of task {row.task} that the thread does not know"
+            yield f"the journal has a call {row.label} of task {row.task} that the thread does not know"
             continue
         states = [state for _, state in call.ends]
         ended = "resolved" if states == ["in_doubt", "done"] else call.end
@@ -195,11 +197,13 @@ def no_result_is_anothers(evidence: Evidence) -> Iterator[str]:
     """Receipts stand where they belong: in messages, in the journal, and under their keys."""
     yield from _told_of_others(evidence)
     for row in evidence.journal or ():
+        call = evidence.calls.get(row.key)
+        refused = _of_another_branch(evidence, row) and call is not None and call.end != "done"
         for attempt in row.attempts:
-            yield from _row_of_another(attempt, evidence.calls.get(row.key))
+            yield from _row_of_another(attempt, None if refused else call)
     keys: dict[str, set[str]] = {}
     for line in evidence.of(What.BEGUN, What.EFFECT, What.REPEATED):
-        if line.key:
+        if line.key and _class(evidence, line.tool) != "pure":
             keys.setdefault(line.key, set()).add(line.item)
     for key, items in keys.items():
         if len(items) > 1:
@@ -256,6 +260,13 @@ def fingerprint(tool: str, arguments: Mapping[str, Any]) -> str:
 def in_doubt(evidence: Evidence) -> int:
     """How many calls ended in doubt."""
     return sum(call.end == "in_doubt" for call in evidence.calls.values())
+
+
+def _of_another_branch(evidence: Evidence, row: JournalCall) -> bool:
+    """Whether a row is about a call that the client gave up when it took up an earlier state of the thread."""
+    call = evidence.calls.get(row.key)
+    items = {str(attempt.arguments.get("item", "")) for attempt in row.attempts}
+    return bool(evidence.of(What.FORKED)) and (call is None or items != {call.item})
 
 
 def _class(evidence: Evidence, tool: str) -> str:

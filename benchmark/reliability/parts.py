@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from reliability.cases import Broken, Build, Case, Database, Durability, Effect, Point
 
@@ -41,13 +42,13 @@ class Part:
     """What has to come of it."""
 
 
-def _points(part: str, points: Iterable[Point], **options: object) -> Iterable[Case]:
+def _points(part: str, points: Iterable[Point], **options: Any) -> Iterable[Case]:
     for point, effect in product(points, Effect):
         yield _named(part, f"{point}-{effect}", point=point, effect=effect, **options)
 
 
-def _named(part: str, name: str, **options: object) -> Case:
-    return Case(name=f"{part}-{name}", part=part, **options)  # type: ignore[arg-type] - fields of a case
+def _named(part: str, name: str, **options: Any) -> Case:
+    return Case(name=f"{part}-{name}", part=part, **options)
 
 
 def _deterministic(database: Database) -> Callable[[int], Iterable[Case]]:
@@ -77,10 +78,10 @@ def _plain(durability: Durability) -> Callable[[int], Iterable[Case]]:
 
 def _broken(_: int) -> Iterable[Case]:
     once = Effect.AT_MOST_ONCE
-    for broken, point in product((Broken.INTENT, Broken.DEDUP), (Point.C6, Point.C7, Point.C8)):
+    for broken, point in product((Broken.INTENT, Broken.DEDUP), (Point.C6, Point.C7, Point.C9)):
         yield _named("broken", f"{broken}-{point}", broken=broken, point=point, effect=once)
     for effect in (Effect.IDEMPOTENT, Effect.KEYED, Effect.PROBED, once):
-        options = {"point": Point.C8, "effect": effect, "forks": True}
+        options: dict[str, Any] = {"point": Point.C8, "effect": effect, "forks": True}
         yield _named("broken", f"fingerprint-{effect}", broken=Broken.FINGERPRINT, **options)
 
 
@@ -93,7 +94,7 @@ _KILLS_A_CASE = 8
 """Random kills that one thread has to survive."""
 
 
-def _random(part: str, share: float, **options: object) -> Callable[[int], Iterable[Case]]:
+def _random(part: str, share: float, **options: Any) -> Callable[[int], Iterable[Case]]:
     def cases(kills: int) -> Iterable[Case]:
         for seed in range(max(1, round(kills * share / _KILLS_A_CASE))):
             yield _named(part, str(seed), seed=seed, kills=_KILLS_A_CASE, **options)
@@ -101,7 +102,7 @@ def _random(part: str, share: float, **options: object) -> Callable[[int], Itera
     return cases
 
 
-def _few(part: str, share: float, kills: int, **options: object) -> Callable[[int], Iterable[Case]]:
+def _few(part: str, share: float, kills: int, **options: Any) -> Callable[[int], Iterable[Case]]:
     def cases(wanted: int) -> Iterable[Case]:
         for seed in range(max(1, round(wanted * share / kills))):
             yield _named(part, str(seed), seed=seed, kills=kills, **options)

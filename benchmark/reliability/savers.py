@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -38,7 +39,7 @@ class Steps:
             self.trigger.at(Point.C11)
 
 
-class _Watched:
+class _Watched(BaseCheckpointSaver[Any]):
     """Tells the watch of every write; mixed into a saver."""
 
     steps: Steps | None = None
@@ -47,16 +48,16 @@ class _Watched:
         """Store a step."""
         if self.steps is not None:
             self.steps.before()
-        stored = await super().aput(*args, **kwargs)  # type: ignore[misc] - of the saver beside it
+        stored = await super().aput(*args, **kwargs)
         if self.steps is not None:
             self.steps.after()
         return stored
 
-    async def aput_writes(self, *args: Any, **kwargs: Any) -> Any:
+    async def aput_writes(self, *args: Any, **kwargs: Any) -> None:
         """Store what a node wrote."""
         if self.steps is not None:
             self.steps.before()
-        return await super().aput_writes(*args, **kwargs)  # type: ignore[misc] - of the saver beside it
+        await super().aput_writes(*args, **kwargs)
 
 
 class WatchedSqlite(_Watched, AsyncSqliteSaver):

@@ -1,18 +1,17 @@
 """Ports that die at a point: each wraps the real one and changes nothing else."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from asyncguard import Details
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState
 from asyncguard.engine.clock import LoopClock
 from asyncguard.engine.executors.local import LocalExecutor
 from asyncguard.engine.executors.port import Completion, Job, Result
 from asyncguard.engine.intent import Intent
-from asyncguard.engine.journal.port import Attempt, Entry, Fresh, Journal, Mail, MailKind, Verdict
+from asyncguard.engine.journal.port import Fresh, Journal, Verdict
 from asyncguard.testing import Step
 from reliability.cases import Broken, Point
 from reliability.killing import Trigger
@@ -114,33 +113,9 @@ class DyingJournal:
         self._trigger = trigger
         self._broken = broken
 
-    @property
-    def id(self) -> str:
-        """Identity of the database."""
-        return self._journal.id
-
-    @property
-    def epoch(self) -> str:
-        """Identity of this process."""
-        return self._journal.epoch
-
-    async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None]
-    ) -> Mapping[str, Attempt]:
-        """Take a thread."""
-        return await self._journal.enter(session, thread, keys, receive)
-
-    def leave(self, session: str) -> None:
-        """Give it free."""
-        self._journal.leave(session)
-
-    def hold(self, session: str) -> None:
-        """Keep it."""
-        self._journal.hold(session)
-
-    def unhold(self, session: str) -> None:
-        """Go on."""
-        self._journal.unhold(session)
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the journal's own."""
+        return getattr(self._journal, name)
 
     async def begin(self, intent: Intent) -> Verdict:
         """Ask whether an attempt may begin, or die before or after it is written down."""
@@ -173,31 +148,3 @@ class DyingJournal:
         await self._journal.end(key, attempt, result)
         if self._trigger.point is Point.C8 and self._trigger.item in str(getattr(result, "content", "")):
             self._trigger.at(Point.C8)
-
-    def conclude(self, key: str, attempt: int, result: Result) -> None:
-        """Write down an outcome, soon."""
-        self._journal.conclude(key, attempt, result)
-
-    def settle(self, key: str, state: CallState, error: str = "") -> None:
-        """Note what the thread made of a call."""
-        self._journal.settle(key, state, error)
-
-    def deliver(self, token: str, content: Any) -> None:
-        """Deliver an external result."""
-        self._journal.deliver(token, content)
-
-    def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
-        """Tell what became of a call."""
-        return self._journal.resolve(key, kind, content, by=by)
-
-    def entries(self, *, states: Collection[CallState] = (), session: str = "", key: str = "") -> Sequence[Entry]:
-        """Calls."""
-        return self._journal.entries(states=states, session=session, key=key)
-
-    def prune(self, older_than: float) -> int:
-        """Remove old calls."""
-        return self._journal.prune(older_than)
-
-    def close(self) -> None:
-        """End."""
-        self._journal.close()

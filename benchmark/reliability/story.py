@@ -51,10 +51,14 @@ class Story:
     """The call at which the process dies."""
     tasks: tuple[str, ...]
     """Names of the tasks."""
+    also: tuple[str, ...] = ()
+    """Items that the first task is told of, too, so that another branch may call for them."""
 
     def goals(self) -> list[dict[str, str]]:
         """The input: tasks that name all their items, so that no argument is invented."""
-        return [{"id": task, "goal": f"Handle {' '.join(self._items(task))}."} for task in self.tasks]
+        first = self.tasks[0]
+        told = {task: (*self.items(task), *(self.also if task == first else ())) for task in self.tasks}
+        return [{"id": task, "goal": f"Handle {' '.join(items)}."} for task, items in told.items()]
 
     def operands(self) -> dict[str, str]:
         """Item of each dependent call to the item on whose result it depends."""
@@ -77,13 +81,17 @@ class Story:
         )
         return replace(self, waves=waves, target=replace(self.target, item=item))
 
-    def _items(self, task: str) -> list[str]:
-        return [asked.item for wave in self.waves for asked in wave if asked.task == task]
+    def items(self, task: str) -> tuple[str, ...]:
+        """Items of a task, in order."""
+        return tuple(asked.item for wave in self.waves for asked in wave if asked.task == task)
 
 
 def story_of(case: Case) -> Story:
     """The story of a case."""
-    return _drawn(case.seed) if case.effect is None else _fixed(case.effect, aims_at_dependent(case))
+    if case.effect is None:
+        return _drawn(case.seed)
+    story = _fixed(case.effect, aims_at_dependent(case))
+    return replace(story, also=story.other().items("a")) if case.forks else story
 
 
 def aims_at_dependent(case: Case) -> bool:
@@ -100,11 +108,14 @@ def _fixed(effect: Effect, dependent: bool) -> Story:
     return Story(waves=((first, ship, *others), later), target=ship if dependent else first, tasks=("a", "b"))
 
 
+_WAVES = 5
+
+
 def _drawn(seed: int) -> Story:
     drawn = random.Random(f"story {seed}")
     tasks = ("a", "b", "c")
     waves: list[tuple[Asked, ...]] = []
-    for wave in range(3):
+    for wave in range(_WAVES):
         made: list[Asked] = []
         for task in tasks:
             tools = drawn.sample(sorted(TOOLS.values()), 2)

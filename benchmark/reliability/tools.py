@@ -53,7 +53,7 @@ def shape_of(case: Case, story: Story) -> Shape:
         case Point.C16:
             return Shape(classes=classes, hangs=name, timeout=0.3)
         case None:
-            return Shape(classes=classes, latency=(0.0, 0.12))
+            return Shape(classes=classes, latency=(0.0, 0.25))
         case _:
             return Shape(classes=classes)
 

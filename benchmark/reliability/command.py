@@ -1,0 +1,136 @@
+"""Kills agents at every point of their way, resumes them, and judges what happened outside of them.
+
+Agents of asyncguard and plain ones of LangChain are killed (SIGKILL) at named points and at drawn instants, frozen
+(SIGSTOP) and thawed, and lose their database. Their tools write each effect into a log of their own; a judge that knows
+nothing of asyncguard compares log, final thread and journal with six promises (P1 to P6, see RELIABILITY.md).
+
+Results are kept, so what was broken off goes on; --fresh begins anew. Evidence of violations stays in the folder.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from reliability.cases import Case, Database
+from reliability.lane import Played, serve
+from reliability.lanes import EVIDENCE, Lanes, Results, play_all
+from reliability.parts import PARTS
+from reliability.server import NoServerError, Server
+from reliability.table import as_expected, as_markdown, print_table, rows_of, write_between
+
+_KILLS, _QUICK_KILLS = 1100, 80
+_WIDTH = 130
+_DOCUMENT = Path(__file__).resolve().parents[2] / "RELIABILITY.md"
+_EXAMPLES = """examples:
+  run.py                                    everything (20 minutes on two cores)
+  run.py --quick                            every part, few random kills (a minute)
+  run.py points-sqlite broken               two parts
+  run.py random-sqlite --kills 5000 --fresh more random kills, from the beginning
+  run.py --case points-sqlite-C7-keyed      one case, its evidence kept
+  run.py --soak                             memory, tasks, files and connections over 100,000 calls
+  run.py --write                            put the table into RELIABILITY.md
+
+parts:
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns 1 if anything came out otherwise than it should."""
+    options = _parser().parse_args(arguments)
+    if options.lane is not None:
+        serve(options.lane, options.postgres or "", keep=options.keep)
+        return 0
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    results = Results(options.out, fresh=options.fresh)
+    names = options.parts or list(PARTS)
+    kills = options.kills or (_QUICK_KILLS if options.quick else _KILLS)
+    cases = [case for name in names for case in PARTS[name].cases(kills) if options.case in ("", case.name)]
+    if not cases:
+        console.print(
+            f"No case is called {options.case!r}; the names are part, point and class: points-sqlite-C7-keyed."
+        )
+        return 2
+    _play(cases, results, options, console)
+    told = [results.played[case.name] for case in cases if case.name in results.played]
+    _tell(told, options.out, console)
+    rows = rows_of(told)
+    print_table(rows, console)
+    if options.write:
+        write_between(_DOCUMENT, as_markdown(rows))
+    return int(not all(map(as_expected, told)) or len(told) < len(cases))
+
+
+def _play(cases: Sequence[Case], results: Results, options: argparse.Namespace, console: Console) -> None:
+    left = [case for case in cases if options.case or case.name not in results.played]
+    server, url = None, options.postgres or ""
+    if not url and any(case.database is Database.POSTGRES and not case.restarts for case in left):
+        server = Server()
+        url = server.url
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    try:
+        with Progress(*columns, console=console) as progress:
+            bar = progress.add_task("cases", total=len(cases), completed=len(cases) - len(left))
+
+            def done(played: Played) -> None:
+                results.add(played)
+                progress.update(bar, advance=1, description=played.part)
+
+            play_all(left, Lanes(folder=options.out, url=url, keep=bool(options.case), number=options.lanes), done)
+    finally:
+        if server is not None:
+            server.close()
+
+
+def _tell(played: Sequence[Played], folder: Path, console: Console) -> None:
+    for item in played:
+        if as_expected(item):
+            continue
+        console.print(f"[red]{item.case}[/red] (evidence: {folder / EVIDENCE / item.case})")
+        for violation in item.violations[:5]:
+            console.print(f"  {violation['promise']} {violation['text']}", markup=False)
+        if not item.violations:
+            console.print(f"  {item.refused or 'nothing was found'}", markup=False)
+
+
+def _parser() -> argparse.ArgumentParser:
+    summary, _, details = (__doc__ or "").partition("\n\n")
+    listed = "\n".join(f"  {part.name:<18} {part.title}" for part in PARTS.values())
+    parser = argparse.ArgumentParser(
+        prog="run.py",
+        description=f"{summary}\n\n{details}",
+        epilog=f"{_EXAMPLES}{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", type=_part, metavar="PART", help="which parts; all by default")
+    parser.add_argument("--kills", type=int, metavar="N", help=f"random kills wanted, all parts together ({_KILLS})")
+    parser.add_argument("--quick", action="store_true", help=f"{_QUICK_KILLS} random kills instead of {_KILLS}")
+    parser.add_argument("--lanes", type=int, default=2, metavar="N", help="cases played at once (2)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs/reliability"), metavar="DIR", help="results and evidence"
+    )
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    parser.add_argument(
+        "--postgres", metavar="URL", help="a database to use; by default a server is started and removed"
+    )
+    parser.add_argument("--write", action="store_true", help="write the table into RELIABILITY.md")
+    parser.add_argument("--case", default="", metavar="NAME", help="play one case again, and keep its evidence")
+    parser.add_argument("--lane", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def _part(text: str) -> str:
+    if text not in PARTS:
+        raise argparse.ArgumentTypeError(f"no part is called {text!r}; see --help for all")
+    return text
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except NoServerError as error:
+        sys.exit(str(error))
