@@ -104,11 +104,16 @@ def intent_of(session: Session, record: CallRecord, arguments: dict[str, Any]) -
 
 def take_mail(session: Session) -> None:
     """Carry out what was told from outside since the last call; what is about a settled call changes nothing."""
-    for mail in session.take_mail():
+    if not (session.early or session.has_mail):
+        return
+    early, session.early = session.early, []
+    for mail in (*early, *session.take_mail()):
         record = session.ledger.find(mail.key)
         if record is None:
             continue  # a call of another branch of the thread
-        if mail.kind is MailKind.DELIVERY:
+        if record.open and record.attempts < mail.attempt:
+            session.early.append(mail)  # the state is behind; the call is issued again, and is pending then
+        elif mail.kind is MailKind.DELIVERY:
             result = Success(content=mail.content)
             session.completed(Completion(key=mail.key, attempt=mail.attempt, result=result))
         elif record.state is CallState.IN_DOUBT and mail.attempt >= record.latest:

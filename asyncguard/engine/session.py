@@ -73,6 +73,7 @@ class Session:
         self.stopped: set[str] = set()
         self.tokens: dict[str, str] = {}
         self.again: set[str] = set()
+        self.early: list[Mail] = []
         self.entered = False
         self.unsettled = False
         self.begun_before: Mapping[str, Attempt] = {}
@@ -82,6 +83,7 @@ class Session:
         self._stored: tuple[int, str] = (0, "")
         self._completions: deque[Completion] = deque()
         self._mail: deque[Mail] = deque()
+        self._told: list[Mail] = []
         self._unissued: set[str] = set()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
@@ -201,6 +203,10 @@ class Session:
         """Tell the new ledger what the old one knows about calls that the state believes open."""
         self._unissued.clear()
         self.again.clear()
+        self.early.clear()
+        # Another branch may know nothing yet of what this one was told.
+        self._mail.extendleft(reversed(self._told))
+        self._told.clear()
         self.seen.clear()
         self.hazards.clear()
         current: set[str] = set()
@@ -260,7 +266,13 @@ class Session:
         taken: list[Mail] = []
         while self._mail:
             taken.append(self._mail.popleft())
+        self._told += taken
         return taken
+
+    @property
+    def has_mail(self) -> bool:
+        """Whether mail waits to be taken."""
+        return bool(self._mail)
 
     def take_completions(self) -> list[Completion]:
         """Completions since the last call, in order of arrival."""

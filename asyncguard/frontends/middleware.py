@@ -161,7 +161,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         take_answers(session, state["messages"])
         withdraw_unrunnable(session, handlers)
         decided = handlers.take_turn_after() == session.ledger.last_message
-        if session.ledger.turns and session.ledger.ended is None and not decided:
+        # At the beginning of a run only what came from outside meanwhile is taken in, before the model speaks.
+        due = session.ledger.turns or session.has_completions
+        if due and session.ledger.ended is None and not decided:
             with session.leaving_on_error(), session.inside():
                 await self._rest(session, handlers, config)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()

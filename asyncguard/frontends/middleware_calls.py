@@ -78,10 +78,12 @@ class HeldHandlers:
 
     def runnable(self, session: Session) -> list[CallRecord]:
         """Admitted calls whose handlers are here, or for which the journal answers."""
-        known = self._held.keys() | self.orphans
         queued = session.ledger.in_state(CallState.QUEUED)
-        # One that a person wants made again has no wrapper any more.
-        return [record for record in queued if record.key in known or record.error == NOT_HAPPENED]
+        # What a person wants made again has no wrapper any more, and can be run as soon as the tools are known.
+        again = {record.key for record in queued if record.error == NOT_HAPPENED and record.key not in self._held}
+        self.orphans |= again
+        later = again if not self.tools else set()
+        return [record for record in queued if self.holds(record.key) and record.key not in later]
 
     def holds(self, key: str) -> bool:
         """Whether the call can be run, or the journal answers for it."""
@@ -119,7 +121,7 @@ class HeldHandlers:
         async def run() -> Result:
             if tool is None or needs_injection(tool):
                 text = "The process that held the call ended, and here it cannot be run."
-                return Failure(symptom=Symptom(error="process_lost", message=text, transient=False, started=False))
+                return Failure(symptom=Symptom(error="not_run", message=text, transient=False, started=False))
             result = await guarded_run(lambda: tool.ainvoke(call, self.config), foreground=False)
             if is_external(session, record) and isinstance(result, Success):
                 return Started()
