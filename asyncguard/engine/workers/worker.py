@@ -26,6 +26,7 @@ _LOOK = 0.25
 _REPORT = 5.0
 """Seconds between two looks at orders that no worker of this version will take."""
 _PRUNE, _KEPT = 3600.0, 30 * 86400.0
+_MARGIN = 30.0
 _LOGGER = "dbos"
 
 
@@ -129,7 +130,8 @@ class Worker:
         running = len(self._serving.accepted())
         self._log.info("worker drains", **self._names(), running=running, seconds=self._settings.drain_timeout)
         until = time.monotonic() + self._settings.drain_timeout
-        ending = carrier.stop(self._settings.drain_timeout)
+        # DBOS would cancel at its own time-out, and leave unsaid what was cancelled: here is decided when it is over.
+        ending = carrier.stop(self._settings.drain_timeout + _MARGIN)
         while ending.is_alive() and (time.monotonic() < until or not self._serving.accepted()):
             ending.join(_LOOK)
             self._tend(carrier)

@@ -1,0 +1,163 @@
+"""What the tests of workers have in common: jobs with intents, calls that are waited for, and worker processes."""
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from asyncguard.core.calls import fingerprint
+from asyncguard.core.footprints import EffectClass
+from asyncguard.engine.executors.dbos import DbosExecutor
+from asyncguard.engine.executors.port import Completion, Executor, Job, Result
+from asyncguard.engine.intent import Intent
+from asyncguard.frontends.remote import application_version
+from tests.engine.workers import shop
+
+HERE = Path(__file__).parent
+VERSION = application_version(shop.TOOLS)
+_numbers = itertools.count(1)
+
+
+async def nobody() -> Result:
+    """The code of a job that a worker runs: it stays behind."""
+    raise AssertionError("the tool ran in the process of the agent")
+
+
+def new_key() -> str:
+    """A key that no other call has."""
+    return f"{next(_numbers)}x{time.time_ns():x}"
+
+
+def job_of(tool: str, arguments: Mapping[str, Any], **changes: Any) -> Job:
+    """A job; one with ``effect=`` has an intent."""
+    effect: EffectClass | None = changes.pop("effect", None)
+    key = changes.pop("key", None) or new_key()
+    attempt = changes.pop("attempt", 1)
+    intent = None
+    if effect is not None:
+        intent = Intent(
+            session=changes.pop("session", "thread"),
+            namespace="",
+            task="task",
+            label=f"{tool}#1",
+            key=key,
+            attempt=attempt,
+            tool=tool,
+            effect=effect,
+            arguments=arguments,
+            fingerprint=fingerprint(tool, arguments),
+        )
+    job = Job(
+        key=key, attempt=attempt, tool=tool, task="task", call_id="c1", arguments=arguments, run=nobody, intent=intent
+    )
+    return Job(**{name: getattr(job, name) for name in Job.__dataclass_fields__} | changes)
+
+
+def begin(executor: Executor, job: Job) -> "asyncio.Future[Result]":
+    """Start a job; its result."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+
+    def done(completion: Completion) -> None:
+        assert (completion.key, completion.attempt) == (job.key, job.attempt)
+        loop.call_soon_threadsafe(future.set_result, completion.result)
+
+    executor.start(job, done)
+    return future
+
+
+async def result_of(executor: Executor, job: Job, within: float = 30.0) -> Result:
+    """Start a job and wait for its result."""
+    async with asyncio.timeout(within):
+        return await begin(executor, job)
+
+
+@dataclass(kw_only=True)
+class Shop:
+    """A queue with its journal and its effects, and the workers of the test."""
+
+    database: str
+    journal: str
+    folder: Path
+    workers: list["Process"] = field(default_factory=list)
+
+    @property
+    def effects(self) -> list[str]:
+        """The effects so far, without who had them."""
+        file = self.folder / "effects"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [line.rpartition(" ")[0] for line in lines]
+
+    async def worker(self, *options: str, tools: str = "shop:TOOLS", wait: bool = True) -> "Process":
+        """Start a worker, and wait until it takes calls."""
+        started = Process(self, [*options, "--tools", tools], number=len(self.workers))
+        self.workers.append(started)
+        if wait:
+            await started.said("worker ready")
+        return started
+
+    def executor(self, journal: Any, **options: Any) -> DbosExecutor:
+        """An executor that sends here."""
+        return DbosExecutor(self.database, journal=journal, **{"application_version": VERSION, **options})
+
+    def end(self) -> None:
+        """End all workers."""
+        for worker in self.workers:
+            worker.kill()
+
+
+class Process:
+    """A worker process."""
+
+    def __init__(self, place: Shop, options: list[str], number: int) -> None:
+        self.log_file = place.folder / f"worker{number}.log"
+        command = [sys.executable, "-m", "asyncguard.cli", "worker"]
+        where = ["--database-url", place.database, "--journal", place.journal]
+        with self.log_file.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*command, *where, *options],
+                cwd=HERE,
+                env={**os.environ, "SHOP_EFFECTS": str(place.folder / "effects")},
+                stderr=log,
+                stdout=log,
+            )
+
+    def log(self) -> list[dict[str, Any]]:
+        """The lines that it has logged so far."""
+        lines = self.log_file.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+    async def said(self, event: str, within: float = 30.0, **names: Any) -> dict[str, Any]:
+        """Wait until it has logged an event with these values."""
+        until = time.monotonic() + within
+        while time.monotonic() < until:
+            for line in self.log():
+                if line["event"] == event and all(line.get(name) == value for name, value in names.items()):
+                    return line
+            if self.process.poll() is not None and not any(line["event"] == event for line in self.log()):
+                break
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"the worker did not say {event!r} {names}:\n{self.log_file.read_text()}")
+
+    def tell(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """End it at once, if it has not ended."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+        self.process.wait(timeout=10)
+
+    async def ended(self, within: float = 30.0) -> int:
+        """Wait for its end; its exit code."""
+        return await asyncio.to_thread(self.process.wait, within)

@@ -1,0 +1,25 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncguard.engine.journal.opening import open_journal
+from asyncguard.engine.journal.port import Journal
+from tests.engine.workers.bench import Shop
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    """A queue in a SQLite file."""
+    monkeypatch.setenv("SHOP_EFFECTS", str(tmp_path / "effects"))
+    made = Shop(database=str(tmp_path / "calls.db"), journal=str(tmp_path / "calls.db.journal"), folder=tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def journal(place: Shop) -> Iterator[Journal]:
+    """The journal of the agent."""
+    made = open_journal(place.journal)
+    yield made
+    made.close()
