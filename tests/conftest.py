@@ -5,6 +5,9 @@ import os
 import hypothesis
 import pytest
 
+# The fixtures `postgres_url` (a fresh database) and `postgres_server` (one that may be killed), for all tests.
+pytest_plugins = ["tests.support.postgres"]
+
 # A slow machine is no defect (no deadline); in CI the same examples every time (derandomize).
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)

@@ -37,7 +37,7 @@ class SqlJournal:
             JournalError: It cannot be opened.
         """
         self._store = store
-        self._upkeep = Upkeep()
+        self._upkeep = Upkeep(store.pulse)
         self._writer = Writer(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
         self._writer.start()
         self._post(retention.prune_daily)

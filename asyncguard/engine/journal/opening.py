@@ -10,6 +10,8 @@ from asyncguard.engine.journal.store import Store
 from asyncguard.errors import CallerError
 
 _SQLITE = "sqlite:///"
+_POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
+"""The last is how SQLAlchemy names the driver that is used here."""
 
 
 def open_journal(target: str | Path, *, create: bool = True, kind: ProcessKind = ProcessKind.AGENT) -> SqlJournal:
@@ -31,10 +33,20 @@ def open_journal(target: str | Path, *, create: bool = True, kind: ProcessKind =
 def _store(target: str | Path, kind: ProcessKind, *, create: bool) -> Store:
     if isinstance(target, Path):
         return SqliteStore(target, kind, create=create)
-    scheme, separator, _ = target.partition("://")
+    scheme, separator, rest = target.partition("://")
+    if separator and scheme in _POSTGRES:
+        return _postgres(f"postgresql://{rest}", kind, create=create)
     if separator and scheme != "sqlite":
         raise CallerError(f"A journal is kept in an SQLite file or in PostgreSQL; {scheme}:// is neither.")
     path = unquote(target[len(_SQLITE) :]) if target.startswith(_SQLITE) else target
     if not path or ":memory:" in path or (separator and "?" in path):
         raise CallerError(f"A journal outlives its process: name a file, not {target!r}.")
     return SqliteStore(Path(path), kind, create=create)
+
+
+def _postgres(url: str, kind: ProcessKind, *, create: bool) -> Store:
+    try:
+        from asyncguard.engine.journal.postgres import PostgresStore  # noqa: PLC0415 - psycopg is an extra
+    except ImportError as error:
+        raise CallerError("A journal in PostgreSQL needs psycopg: pip install 'asyncguard[postgres]'.") from error
+    return PostgresStore(url, kind, create=create)

@@ -36,6 +36,8 @@ _ADVICE = {
 class SqliteStore:
     """One connection to a journal file."""
 
+    pulse: float | None = None
+
     def __init__(
         self, path: Path, kind: ProcessKind, *, create: bool = True, wall_clock: Callable[[], float] = time.time
     ) -> None:
@@ -188,6 +190,8 @@ class SqliteStore:
 
     def is_locked(self, epoch: str) -> bool:
         """See :class:`~asyncguard.engine.journal.store.Store`."""
+        if epoch == self._epoch:
+            return True
         if not epoch.isalnum():
             return False  # forged: it must not lead out of the folder
         lock = self._lock_of(epoch)

@@ -29,6 +29,11 @@ class Store(Protocol):
         """Identity of this process while its lock is held; another one after the lock was lost."""
         ...
 
+    @property
+    def pulse(self) -> float | None:
+        """Seconds after which :meth:`has_news` wants to be asked though nobody waits for mail; ``None`` if never."""
+        ...
+
     def open(self) -> None:
         """Connect, prepare the schema, and register this process.
 

@@ -33,12 +33,14 @@ class _Entered:
 class Upkeep:
     """State of the writer thread; only :meth:`hold` and :meth:`unhold` are called from others."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, pulse: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         """Look after nothing yet.
 
         Args:
+            pulse: Seconds between two looks at the store if nothing is looked after.
             clock: Seconds that never go back.
         """
+        self._pulse = pulse
         self._clock = clock
         self._entered: dict[str, _Entered] = {}
         self._held: set[str] = set()
@@ -47,7 +49,7 @@ class Upkeep:
 
     def pause(self) -> float | None:
         """Seconds until the next round, ``None`` if there is nothing to look after."""
-        return LOOK if self._entered or self._unsure else None
+        return LOOK if self._entered or self._unsure else self._pulse
 
     def work(self, store: Store) -> None:
         """One round."""
@@ -58,7 +60,9 @@ class Upkeep:
             with_transaction(store, lambda: renew(store, due))
             for session in due:
                 self._entered[session].sign = now
-        if self._entered and (self._own_mail or store.has_news()):
+        if not self._entered and self._pulse is None:
+            return
+        if store.has_news() or self._own_mail:
             self._own_mail = False
             for session in tuple(self._entered):
                 self._hand_over(store, session)
