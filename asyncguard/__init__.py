@@ -8,16 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Timing
+    from asyncguard.core.calls import CallState
     from asyncguard.core.footprints import EffectClass
     from asyncguard.core.hazards import Anomaly, Diagnosis, HazardKind, Symptom
     from asyncguard.core.toolspec import Fallback, Mode, Source, ToolSpec
     from asyncguard.engine.engine import Ports
+    from asyncguard.engine.executors.dbos import DbosExecutor
     from asyncguard.engine.inbox import Inbox
-    from asyncguard.errors import AsyncguardError, CallerError, DeclarationError, ToolFault, UnknownTokenError
+    from asyncguard.engine.journal.opening import open_journal
+    from asyncguard.engine.journal.port import Journal, MailKind
+    from asyncguard.errors import (
+        AsyncguardError,
+        CallerError,
+        DeclarationError,
+        JournalError,
+        ThreadBusyError,
+        ToolFault,
+        UnknownTokenError,
+    )
     from asyncguard.frontends.builder import build_agent
     from asyncguard.frontends.declarations import guarded, mcp_spec
     from asyncguard.frontends.middleware import AsyncGuardMiddleware
     from asyncguard.frontends.ordering import guard_middleware
+    from asyncguard.frontends.remote import application_version
     from asyncguard.frontends.state import GuardedState
     from asyncguard.observability.details import Details, Observer
     from asyncguard.observability.structured import console_logger, log_events
@@ -26,16 +39,29 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "config": ("Delivery", "GuardConfig", "Limits", "NewsStyle", "Timing"),
+    "core.calls": ("CallState",),
     "core.footprints": ("EffectClass",),
     "core.hazards": ("Anomaly", "Diagnosis", "HazardKind", "Symptom"),
     "core.toolspec": ("Fallback", "Mode", "Source", "ToolSpec"),
     "engine.engine": ("Ports",),
+    "engine.executors.dbos": ("DbosExecutor",),
     "engine.inbox": ("Inbox",),
-    "errors": ("AsyncguardError", "CallerError", "DeclarationError", "ToolFault", "UnknownTokenError"),
+    "engine.journal.opening": ("open_journal",),
+    "engine.journal.port": ("Journal", "MailKind"),
+    "errors": (
+        "AsyncguardError",
+        "CallerError",
+        "DeclarationError",
+        "JournalError",
+        "ThreadBusyError",
+        "ToolFault",
+        "UnknownTokenError",
+    ),
     "frontends.builder": ("build_agent",),
     "frontends.declarations": ("guarded", "mcp_spec"),
     "frontends.middleware": ("AsyncGuardMiddleware",),
     "frontends.ordering": ("guard_middleware",),
+    "frontends.remote": ("application_version",),
     "frontends.state": ("GuardedState",),
     "observability.details": ("Details", "Observer"),
     "observability.structured": ("console_logger", "log_events"),
@@ -48,7 +74,9 @@ __all__ = [
     "Anomaly",
     "AsyncGuardMiddleware",
     "AsyncguardError",
+    "CallState",
     "CallerError",
+    "DbosExecutor",
     "DeclarationError",
     "Delivery",
     "Details",
@@ -59,7 +87,10 @@ __all__ = [
     "GuardedState",
     "HazardKind",
     "Inbox",
+    "Journal",
+    "JournalError",
     "Limits",
+    "MailKind",
     "Mode",
     "NewsStyle",
     "Observation",
@@ -67,18 +98,21 @@ __all__ = [
     "Ports",
     "Source",
     "Symptom",
+    "ThreadBusyError",
     "Timing",
     "ToolFault",
     "ToolSpec",
     "TraceFile",
     "UnknownTokenError",
     "__version__",
+    "application_version",
     "build_agent",
     "console_logger",
     "guard_middleware",
     "guarded",
     "log_events",
     "mcp_spec",
+    "open_journal",
 ]
 
 

@@ -1,6 +1,6 @@
 """Typical use of the public interface, for the type checker; nothing here is run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, assert_type
 
@@ -13,6 +13,9 @@ from langgraph.graph.state import CompiledStateGraph
 
 from asyncguard import (
     AsyncGuardMiddleware,
+    CallerError,
+    CallState,
+    DbosExecutor,
     Delivery,
     Details,
     EffectClass,
@@ -20,21 +23,27 @@ from asyncguard import (
     GuardConfig,
     GuardedState,
     Inbox,
+    Journal,
+    JournalError,
     Limits,
+    MailKind,
     Mode,
     NewsStyle,
     Observer,
     Ports,
+    ThreadBusyError,
     Timing,
     ToolFault,
     ToolSpec,
     TraceFile,
+    application_version,
     build_agent,
     console_logger,
     guard_middleware,
     guarded,
     log_events,
     mcp_spec,
+    open_journal,
 )
 
 
@@ -100,3 +109,27 @@ def declared(mcp_tool: BaseTool) -> ToolSpec:
     """A trusted MCP server's hints."""
     assert_type(book, BaseTool)
     return mcp_spec(mcp_tool, trusted=True)
+
+
+def durable(model: BaseChatModel, saver: BaseCheckpointSaver[Any]) -> None:
+    """A journal of one's own, workers elsewhere, and what an operator does."""
+    journal: Journal = open_journal("postgresql://agents@db/agents")
+    tools: list[BaseTool | Callable[..., Any] | dict[str, Any]] = [search, book]
+    executor = DbosExecutor(
+        "postgresql://agents@db/agents", journal=journal, application_version=application_version(tools), local=["book"]
+    )
+    agent = build_agent(model, tools, checkpointer=saver, ports=Ports(executor=executor, journal=journal))
+    build_agent(model, tools, checkpointer=saver, journal="effects.db")
+    try:
+        agent.invoke({"messages": []}, {"configurable": {"thread_id": "t"}})
+    except ThreadBusyError as busy:
+        assert_type(busy.data, dict[str, Any])
+    except JournalError:
+        return
+    try:
+        for entry in journal.entries(states=[CallState.IN_DOUBT]):
+            assert_type(entry.state, CallState)
+            journal.resolve(entry.key, MailKind.HAPPENED, {"booked": True}, by="Ann")
+        journal.deliver("token", "certified")
+    except CallerError:
+        journal.close()
