@@ -240,9 +240,10 @@ def bounded(session: Session, record: CallRecord, result: Result) -> Result:
     data = text.encode("utf-8", "replace")
     if len(data) <= config.limits.max_stored_bytes:
         return result
-    kept = data[: config.limits.max_output_bytes].decode("utf-8", "ignore")
     digest = hashlib.sha256(data).hexdigest()
     note = f"[{record.call.label}: truncated; {len(data)} bytes, sha256 {digest}; only the beginning was kept]"
+    room = max(0, config.limits.max_output_bytes - len(note) - 1)
+    kept = data[:room].decode("utf-8", "ignore")
     return Success(content=f"{kept}\n{note}", update=result.update)
 
 

@@ -24,6 +24,13 @@ from tests.behaviour.harness import Agent, AgentOf, Outcome, script
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, retry_jitter=0.0))
 
 
+async def until(true: Callable[[], bool]) -> None:
+    """Wait for what another thread or process does; ten seconds are for ever."""
+    async with asyncio.timeout(10):
+        while not await asyncio.to_thread(true):
+            await asyncio.sleep(0.01)
+
+
 class MortalJournal:
     """A journal whose process can die: its lock is free then, and nothing more is written or told."""
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from asyncguard import EffectClass, Mode, ToolSpec, UnknownTokenError
+from asyncguard import CallerError, EffectClass, Mode, ToolSpec, UnknownTokenError
 from asyncguard.core.calls import CallState
 from asyncguard.engine.journal.port import MailKind
+from asyncguard.errors import ThreadBusyError
 from asyncguard.testing import calls, scripted_tool
 from tests.behaviour.harness import AgentOf, pure
-from tests.behaviour.processes import Machine
+from tests.behaviour.processes import Machine, until
 
 PAY = calls(("pay", {"item": "x"}))
 SPECS = {
@@ -102,8 +103,7 @@ async def test_an_outcome_that_only_the_journal_knows_is_the_calls_result(machin
     shop = Shop()
     old = machine.process([*shop.tools(), slow_look()], [*specs(EffectClass.AT_MOST_ONCE), pure("look")], PAY_AND_LOOK)
     old.begin("Pay x and look.", durability="sync")
-    while not [entry for entry in old.journal.entries() if entry.attempts[0].result is not None]:
-        await asyncio.sleep(0.01)
+    await until(lambda: any(entry.attempts[0].result is not None for entry in old.journal.entries()))
     await old.die()
     new = machine.process([*shop.tools(), quick_look()], [*specs(EffectClass.AT_MOST_ONCE), pure("look")])
     outcome = await new.go_on(durability="sync")
@@ -265,15 +265,10 @@ async def test_a_delivery_from_another_process_reaches_a_run_that_waits(machine:
     bank = Bank()
     waiting = machine.process([bank.tool(), slow_look()], [Bank.SPEC, pure("look")], ASK_AND_LOOK)
     waiting.begin("Have x approved and look.")
-    while not bank.tokens:
-        await asyncio.sleep(0.01)
+    await until(lambda: bool(bank.tokens))
     other = machine.process([bank.tool()], [Bank.SPEC])
     await asyncio.to_thread(other.inbox.deliver, bank.tokens[0], "approved")
-    async with asyncio.timeout(5):
-        while not waiting.agent.model.requests[1:] and not any(
-            entry.state is CallState.DONE for entry in await asyncio.to_thread(other.journal.entries)
-        ):
-            await asyncio.sleep(0.02)
+    await until(lambda: other.journal.entries()[0].state is CallState.DONE)
     await waiting.die()
 
 
@@ -349,8 +344,6 @@ async def test_an_equal_call_of_another_branch_waits_until_the_doubt_is_settled(
 
 async def test_a_thread_that_another_live_process_works_on_is_refused(machine: Machine) -> None:
     """The second gets an error that says so, and nothing of its run happens; after the first has ended it may."""
-    from asyncguard.errors import ThreadBusyError
-
     shop = Shop()
     shop.stuck = "before"
     first = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE), PAY)
@@ -381,8 +374,6 @@ async def test_a_run_that_fails_gives_its_thread_free(machine: Machine) -> None:
 
 async def test_a_run_that_stores_nothing_before_its_end_makes_no_call_with_an_effect(machine: Machine) -> None:
     """It is refused with what to do; calls without effects are made."""
-    from asyncguard import CallerError
-
     shop = Shop()
     process = machine.process([*shop.tools(), quick_look()], [*specs(EffectClass.AT_MOST_ONCE), pure("look")], PAY)
     with pytest.raises(CallerError, match='durability="sync"'):
