@@ -87,7 +87,7 @@ class Server:
             time.sleep(0.1)
 
     def stop(self) -> None:
-        """End at once, as ``restart immediate`` does: no transaction is finished, recovery comes with the next start."""
+        """End at once, as ``restart immediate`` does: no transaction is finished, the next start recovers."""
         if self._shell is not None:
             assert self._shell.stdin is not None
             self._shell.stdin.close()
