@@ -136,6 +136,26 @@ def test_the_log_says_how_faults_were_diagnosed_and_recovered(run: Run) -> None:
     assert "2 of 3 agree (ask_archive, ask_wholesaler)" in mark
 
 
+def test_a_killed_process_repeats_nothing(run: Run) -> None:
+    """Each effect happened once; the payment is in doubt until somebody says what became of it."""
+    printed = run("13_survive_a_crash")
+    assert printed.startswith("killed: True\nin doubt: ['pay#1']\ntold: <result-")
+    assert 'call="pay#1" tool="pay" status="resolved">\npaid 268, receipt 815\n' in printed
+    assert printed.splitlines()[-1] == "effects: ['booked TP-713', 'paid 268']"
+
+
+@pytest.mark.slow
+def test_a_delivery_reaches_a_thread_without_a_process(run: Run) -> None:
+    """It is kept until the next process comes; the second one with the same token is refused."""
+    printed = run("14_deliver_from_outside").splitlines()
+    assert printed[:2] == [
+        "killed: True",
+        "delivery: 0 Delivered: it is on disk. A parked thread goes on when it is run again.",
+    ]
+    assert printed[2].startswith("delivery: 1 asyncguard: No pending external call has this token")
+    assert printed[3:] == ["told: certified as no. 815", "answer: The deed is certified as no. 815."]
+
+
 def test_every_example_is_here() -> None:
     """An example that is not run by a test would rot."""
     run_here = set(re.findall(r'run\("(\w+)"\)', Path(__file__).read_text()))
