@@ -27,7 +27,7 @@ CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, ret
 async def until(true: Callable[[], bool]) -> None:
     """Wait for what another thread or process does; ten seconds are for ever."""
     async with asyncio.timeout(10):
-        while not await asyncio.to_thread(true):
+        while not await asyncio.to_thread(true):  # noqa: ASYNC110 - the other side knows no event of this loop
             await asyncio.sleep(0.01)
 
 
