@@ -24,7 +24,7 @@ from asyncguard.recovery.comparing import Candidate, compare
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.inspection import read_answer
-from asyncguard.recovery.policy import CIRCUIT_OPEN, LOOKING, USER_SPOKE, decide
+from asyncguard.recovery.policy import CANCELLED, CIRCUIT_OPEN, LOOKING, USER_SPOKE, decide
 from asyncguard.recovery.wording import mark_of_doubt
 
 ANOMALY = "anomaly"
@@ -287,7 +287,7 @@ def _end(session: Session, record: CallRecord, end: End) -> None:
 
 NOT_HAPPENED = "not_happened"
 """The error of an attempt of which somebody found that it did not happen."""
-_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, "cancelled", NOT_HAPPENED, PROCESS_LOST, REFUSED, UNAVAILABLE})
+_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, CANCELLED, NOT_HAPPENED, PROCESS_LOST, REFUSED, UNAVAILABLE})
 """Failures that are not the tool's."""
 
 

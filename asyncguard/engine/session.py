@@ -138,6 +138,10 @@ class Session:
                 f"Another run of thread {self.thread!r} is under way in this process; wait for it, or cancel it first."
             )
 
+    def begin_run(self, run: str) -> None:
+        """Note that a run begins, in this process."""
+        self.note(ev.RunStarted, run=run, epoch=self.engine.epoch)
+
     def _new_board(self) -> Scoreboard:
         engine = self.engine
         return Scoreboard(config=engine.config, specs=engine.specs, validators=engine.validators)

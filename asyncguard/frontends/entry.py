@@ -54,22 +54,38 @@ def _read_task(position: int, item: Any, free: str) -> Task:
     return Task(id=name, goal=item["goal"])
 
 
+def read_cancelled(given: Sequence[Any] | str | None) -> list[str]:
+    """The tasks that an input cancels: ids, or one id.
+
+    Raises:
+        CallerError: They are no ids.
+    """
+    names = [given] if isinstance(given, str) else list(given or ())
+    if not all(isinstance(name, str) for name in names):
+        raise CallerError(f'"cancel" takes ids of tasks, as in {{"cancel": ["a"]}}, not {names!r}.')
+    return names
+
+
 def enter(
-    session: Session, run: str, tasks: Sequence[Task], messages: Sequence[AnyMessage], *, nonce: str
+    session: Session,
+    tasks: Sequence[Task],
+    messages: Sequence[AnyMessage],
+    *,
+    nonce: str,
+    cancelled: Sequence[str] = (),
 ) -> list[AnyMessage]:
-    """Begin a run on a thread.
+    """Take what the user says into a run that has begun.
 
     Args:
         session: The thread.
-        run: Id of the run.
         tasks: New tasks; without any, the user's messages are the task.
         messages: The history, the user's new messages included.
         nonce: The thread's secret part of the delimiters.
+        cancelled: Tasks that the user has just cancelled; the others go on.
 
     Returns:
         Messages to write: the tasks, or the whole history put in order where calls were left unanswered.
     """
-    session.note(ev.RunStarted, run=run, epoch=session.engine.epoch)
     freeze_effects(session)
     written: list[AnyMessage] = []
     if tasks:
@@ -78,7 +94,7 @@ def enter(
             session.board.evidence.add(task.id, task.goal)
         written.append(_task_message(tasks, several=session.board.several_tasks))
     else:
-        _reopen(session, messages)
+        _reopen(session, messages, cancelled)
     return _repaired(session, messages, written, Writer(session, nonce)) or written
 
 
@@ -91,13 +107,13 @@ def _task_message(tasks: Sequence[Task], *, several: bool) -> HumanMessage:
     return note_for_model(f"Work on {what} independent of {others}.\n\n{lines}", "tasks")
 
 
-def _reopen(session: Session, messages: Sequence[AnyMessage]) -> None:
+def _reopen(session: Session, messages: Sequence[AnyMessage], cancelled: Collection[str]) -> None:
     known = list(session.ledger.tasks())
     if not known:
         said = [text_of(message.content) for message in messages if isinstance(message, HumanMessage)]
         session.note(ev.TaskOpened, task=SOLE_TASK, goal=said[-1] if said else "")
     for record in known:
-        if record.state is not TaskState.OPEN:
+        if record.state is not TaskState.OPEN and record.task.id not in cancelled:
             session.note(ev.TaskOpened, task=record.task.id, goal=record.task.goal)
 
 

@@ -30,6 +30,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.core.turns import Step
+from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
@@ -37,7 +38,7 @@ from asyncguard.frontends.approvals import resumable
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import declared, specs_of
 from asyncguard.frontends.durability import JournalKeeper, JournalTarget
-from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
+from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
 from asyncguard.frontends.joining import (
     drop_answered,
     last_said,
@@ -69,6 +70,7 @@ class GuardState(AgentState[Any]):
 
     messages: Required[Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]]
     tasks: NotRequired[Annotated[list[Any], EphemeralValue, OmitFromOutput]]
+    cancel: NotRequired[Annotated[list[str], EphemeralValue, OmitFromOutput]]
     asyncguard: NotRequired[Annotated[Thread, PrivateStateAttr]]
     ledger: NotRequired[
         Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY), PrivateStateAttr]
@@ -140,7 +142,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             drop_answered(session, messages)
             settle_left(session, handlers)
             tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
-            written = enter(session, new_id(), tasks, messages, nonce=identity["nonce"])
+            cancelled = read_cancelled(state.get("cancel"))
+            session.begin_run(new_id())
+            cancel_tasks(session, cancelled)
+            written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
             add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
             return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
 

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
+from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.dispatch import issue, issue_again, settle, settle_lost, take_escape
 from asyncguard.engine.durable import enter_thread
 from asyncguard.engine.engine import Engine
@@ -30,7 +31,7 @@ from asyncguard.errors import CallerError
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.durability import JournalKeeper, ensure_stored
-from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_tasks
+from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
 from asyncguard.frontends.namespaces import namespace_of, thread_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
@@ -88,16 +89,19 @@ class Nodes:
         session.claim()
         messages = state.get("messages", [])
         tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
+        cancelled = read_cancelled(state.get("cancel"))
         if not tasks and not messages:
             raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]}.')
         known = session.ledger.turns
-        written = enter(session, new_id(), tasks, messages, nonce=identity["nonce"])
+        session.begin_run(new_id())
+        cancel_tasks(session, cancelled)
+        written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
         if not known:
             add_user_evidence(session, [*messages, *([self.system] if self.system is not None else [])])
         else:
             collect_evidence(session, messages)
         # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
-        goto = "execute" if known and session.has_completions else "model"
+        goto = "execute" if session.has_completions else "model"
         update = {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
         return Command(update=update, goto=goto)
 

@@ -120,6 +120,8 @@ class GuardedState(TypedDict, total=False):
     """The conversation."""
     tasks: Annotated[list[Any], EphemeralValue]
     """Input: tasks as ``{"id": ..., "goal": ...}`` or plain text."""
+    cancel: Annotated[list[str], EphemeralValue]
+    """Input: ids of tasks to cancel."""
     asyncguard: Thread
     """Identity of the thread."""
     ledger: Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY)]
@@ -135,6 +137,8 @@ class GuardedInput(TypedDict, total=False):
     """User messages."""
     tasks: list[Any]
     """Tasks as ``{"id": ..., "goal": ...}`` or plain text."""
+    cancel: list[str]
+    """Ids of tasks to cancel."""
 
 
 class GuardedOutput(TypedDict, total=False):

@@ -29,6 +29,8 @@ CIRCUIT_OPEN = "circuit_open"
 """The failure of a call that a breaker did not let through."""
 
 
+CANCELLED = "cancelled"
+"""The failure of an attempt that was cancelled."""
 USER_SPOKE = "user_spoke"
 """The failure of a further attempt that the user's new message stopped before it began."""
 
@@ -88,9 +90,12 @@ def _enabled(action: RecoveryAction, config: GuardConfig) -> bool:
 # -- when ----------------------------------------------------------------------------------------------------------
 
 
-def _user_spoke(case: Case, _: GuardConfig, __: Spent) -> bool:
+def _user_spoke(case: Case, config: GuardConfig, spent: Spent) -> bool:
     symptom = case.seen.symptom
-    return symptom is not None and symptom.error == USER_SPOKE
+    if symptom is None:
+        return False
+    # What was cancelled is not tried again, nowhere; only whether its effect happened is still asked.
+    return symptom.error == USER_SPOKE or (symptom.error == CANCELLED and not _in_doubt_with_probe(case, config, spent))
 
 
 def _circuit_is_open(case: Case, _: GuardConfig, __: Spent) -> bool:
@@ -294,7 +299,7 @@ _A = RecoveryAction
 _TOLD = Row(action=_A.ASK, reason="nothing more can be done here", applies=_always, then=_explain)
 
 FAILED: tuple[Row, ...] = (
-    Row(action=_A.GIVE_UP, reason="the user sent a new message", applies=_user_spoke, then=_end),
+    Row(action=_A.GIVE_UP, reason="the user stopped it", applies=_user_spoke, then=_end),
     Row(action=_A.VERIFY, reason="the probe says that it happened", applies=_happened, then=_accept_probe),
     Row(action=_A.VERIFY, reason="the effect may have begun", applies=_in_doubt_with_probe, then=_ask_probe),
     Row(action=_A.REBIND, reason="the live contract differs", applies=_can_rebind, then=_rebound),

@@ -21,6 +21,7 @@ from asyncguard.recovery.comparing import Candidate
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.normalising import Normalised
 from asyncguard.recovery.policy import (
+    CANCELLED,
     CIRCUIT_OPEN,
     FAILED,
     STRANGE,
@@ -43,6 +44,7 @@ CLOSED = Symptom(error="ValueError", message="closed", mro=("builtins.ValueError
 SAID_NO = Symptom(error="tool_error", message="no", transient=False, answered=True)
 RESTS = Symptom(error=CIRCUIT_OPEN, message="rests", transient=True, started=False, retry_after=60.0)
 STOPPED = Symptom(error=USER_SPOKE, message="stopped", transient=False, started=False)
+CANCELLED_CALL = Symptom(error=CANCELLED, message="cancelled")
 READ = Finding(aim=Aim.CONTRACT, tool="describe", content="{}")
 VERIFIED = Finding(aim=Aim.VERIFIER, tool="v", content="1")
 SOURCED = Finding(aim=Aim.SOURCE, tool="s", content="1")
@@ -123,7 +125,13 @@ MENDED = Normalised(value=[1, 2], changes=("cost is price",))
 _BOUNDS, _UNREADABLE = AnomalyKind.BOUNDS, AnomalyKind.UNREADABLE
 
 ROWS: list[tuple[Given, RecoveryAction, str, Aim | Outcome]] = [
-    (Given(symptom=STOPPED, spec=SIBLING), A.GIVE_UP, "the user sent a new message", Outcome.FAILED),
+    (Given(symptom=STOPPED, spec=SIBLING), A.GIVE_UP, "the user stopped it", Outcome.FAILED),
+    (
+        Given(effect=EffectClass.AT_MOST_ONCE, symptom=CANCELLED_CALL, spec=SIBLING),
+        A.GIVE_UP,
+        "the user stopped it",
+        Outcome.IN_DOUBT,
+    ),
     (
         Given(effect=EffectClass.PROBED, symptom=RESET, spec=PROBED, probed=Probed.HAPPENED, result="paid"),
         A.VERIFY,

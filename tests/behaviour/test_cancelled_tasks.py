@@ -1,0 +1,103 @@
+"""The user takes a task back: what has not begun never begins, what runs is asked to stop, the other tasks go on."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from asyncguard import CallerError, EffectClass, Fallback, ToolSpec
+from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
+from tests.behaviour.harness import AgentOf, pure, script
+from tests.behaviour.processes import CONFIG, Machine
+from tests.behaviour.test_durable import Bank
+
+TASKS = [{"id": "a", "goal": "Book x."}, {"id": "b", "goal": "Look up y."}]
+BOTH = calls(("book", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
+
+
+class Setup:
+    """Two tasks, of which one books for ever."""
+
+    def __init__(self, agent_of: AgentOf, booking: ToolSpec) -> None:
+        self.begun = asyncio.Event()
+        self.book = scripted_tool("book", self._book, args={"q": str})
+        self.other = scripted_tool("other", lambda a: f"booked {a['q']} elsewhere", args={"q": str})
+        look = scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str})
+        self.model = ScriptedChatModel(script(BOTH))
+        self.agent = agent_of(
+            self.model,
+            [self.book, self.other, look],
+            specs=[booking, pure("other"), pure("look")],
+            config=CONFIG,
+            checkpointer=InMemorySaver(),
+        )
+
+    async def _book(self, arguments: Any) -> str:
+        self.begun.set()
+        await asyncio.Event().wait()
+        return f"booked {arguments['q']}"
+
+    async def under_way(self) -> None:
+        """Begin, and leave the run when the booking has begun."""
+        payload = self.agent.input(None, TASKS)
+        run = asyncio.create_task(self.agent.graph.ainvoke(payload, {"configurable": {"thread_id": "t"}}))
+        await self.begun.wait()
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+
+    async def cancel(self, *names: str) -> Any:
+        """Take tasks back."""
+        payload = {"messages": [("user", "Never mind that.")], "cancel": list(names)}
+        return await self.agent.go(payload, "t")
+
+
+@pytest.mark.parametrize(
+    ("effect", "state"),
+    [(EffectClass.PURE, "failed"), (EffectClass.IDEMPOTENT, "failed"), (EffectClass.AT_MOST_ONCE, "in_doubt")],
+)
+async def test_a_running_call_of_a_cancelled_task_is_stopped_and_not_tried_again(
+    agent_of: AgentOf, effect: EffectClass, state: str
+) -> None:
+    """Neither by a retry nor by a sibling; an effect that had begun is in doubt, and the other task goes on."""
+    it = Setup(agent_of, ToolSpec(name="book", effect=effect, fallbacks=(Fallback(tool="other"),)))
+    await it.under_way()
+    async with asyncio.timeout(5):
+        outcome = await it.cancel("a")
+    assert outcome.states("a") == {state: 1}
+    assert outcome.states("b") == {"done": 1}
+    assert [task["state"] for task in outcome.report["tasks"]] == ["stopped", "closed"]
+    assert len(it.book.calls) == 1
+    assert it.other.calls == []
+
+
+async def test_a_task_that_does_not_exist_cannot_be_cancelled(agent_of: AgentOf) -> None:
+    """Nothing changes, and the error names the tasks."""
+    it = Setup(agent_of, pure("book"))
+    await it.under_way()
+    with pytest.raises(CallerError, match="There is no task 'c' to cancel; the tasks are: a, b"):
+        await it.cancel("a", "c")
+
+
+@pytest.fixture
+def machine(agent_of: AgentOf, tmp_path: Path) -> Iterator[Machine]:
+    """A machine with a disk."""
+    made = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    yield made
+    made.close()
+
+
+async def test_a_cancelled_external_call_is_in_doubt_until_its_delivery(machine: Machine) -> None:
+    """The work outside goes on; the thread does not wait for it any more, and a delivery still counts."""
+    bank = Bank()
+    process = machine.process([bank.tool()], [Bank.SPEC], Bank.ASK)
+    assert (await process.say("Have x approved.")).interrupts
+    payload = {"messages": [("user", "Never mind.")], "cancel": ["main"]}
+    state = await process.agent.graph.ainvoke(payload, {"configurable": {"thread_id": "t"}})
+    assert state["report"]["in_doubt"] == ["bank#1"]
+    await asyncio.to_thread(process.inbox.deliver, bank.tokens[0], "approved all the same")
+    outcome = await process.say("And?")
+    assert "approved all the same" in outcome.text
+    assert outcome.report["in_doubt"] == []
