@@ -38,7 +38,7 @@ def _store(target: str | Path, kind: ProcessKind, *, create: bool) -> Store:
         return _postgres(f"postgresql://{rest}", kind, create=create)
     if separator and scheme != "sqlite":
         raise CallerError(f"A journal is kept in an SQLite file or in PostgreSQL; {scheme}:// is neither.")
-    path = unquote(target[len(_SQLITE) :]) if target.startswith(_SQLITE) else target
+    path = unquote(target[len(_SQLITE) :]) if separator else target
     if not path or ":memory:" in path or (separator and "?" in path):
         raise CallerError(f"A journal outlives its process: name a file, not {target!r}.")
     return SqliteStore(Path(path), kind, create=create)

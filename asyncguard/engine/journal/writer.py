@@ -67,6 +67,7 @@ class Writer:
         """Nothing is queued behind the end."""
         self._pid = os.getpid()
         self._stopped = False
+        self._ailing = False
         # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not wait for it before.
         self._thread = threading.Thread(target=self._run, name="asyncguard journal", daemon=True)
         self._opened: Future[None] = Future()
@@ -144,11 +145,18 @@ class Writer:
         requests = [item for item in batch if item is not None and item.future.set_running_or_notify_cancel()]
         if requests:
             self._commit(requests)
+        self._look_after()
+        return not batch or batch[-1] is not None
+
+    def _look_after(self) -> None:
         try:
             self._rounds.work(self._store)
         except JournalError as error:
-            _log.warning("the journal was not looked after: %s", error)
-        return not batch or batch[-1] is not None
+            if not self._ailing:  # said once, not at every round until it is over
+                _log.warning("the journal is not looked after: %s", error)
+            self._ailing = True
+        else:
+            self._ailing = False
 
     def _commit(self, requests: list[_Request]) -> None:
         error = self._attempt(requests)
@@ -176,9 +184,9 @@ class Writer:
                 for request in requests:
                     _run_apart(store, request)
             store.commit()
-        except AsyncguardError as error:
+        except Exception as error:  # noqa: BLE001 - it goes to whoever asked; a thread that ended would answer nobody
             store.rollback()
-            return error
+            return _ours(error)
         return None
 
     def _refuse_the_rest(self) -> None:
@@ -190,12 +198,8 @@ class Writer:
 
 def _run_alone(store: Store, request: _Request) -> None:
     """Run the only request of a transaction; what it raises undoes the transaction."""
-    try:
-        request.answer = request.work(store)
-    except AsyncguardError:
-        raise
-    except Exception as error:
-        raise _odd(error) from error
+    request.error = None
+    request.answer = request.work(store)
 
 
 def _run_apart(store: Store, request: _Request) -> None:
@@ -207,20 +211,23 @@ def _run_apart(store: Store, request: _Request) -> None:
     except ConnectionLostError:
         raise
     except Exception as error:  # noqa: BLE001 - it goes to whoever asked
-        request.error = error if isinstance(error, AsyncguardError) else _odd(error)
+        request.error = _ours(error)
         store.execute("ROLLBACK TO SAVEPOINT request")
     store.execute("RELEASE SAVEPOINT request")
 
 
-def _odd(error: Exception) -> JournalError:
+def _ours(error: Exception) -> AsyncguardError:
+    """An error that says whose fault it is; what nobody foresaw is the journal's."""
+    if isinstance(error, AsyncguardError):
+        return error
     odd = JournalError(f"The journal could not do what it was asked: {type(error).__name__}: {error}")
     odd.__cause__ = error
     return odd
 
 
-def _call(request: _Request) -> JournalError | None:
+def _call(request: _Request) -> AsyncguardError | None:
     try:
         request.then(request.answer)
     except Exception as error:  # noqa: BLE001 - it goes to whoever asked
-        return _odd(error)
+        return _ours(error)
     return None

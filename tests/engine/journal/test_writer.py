@@ -1,0 +1,239 @@
+"""The writer thread: one commit for many, and nobody suffers for another."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from asyncguard.engine.journal.store import ConnectionLostError, Row, Store
+from asyncguard.engine.journal.writer import Rounds, Writer
+from asyncguard.errors import CallerError, JournalError
+
+
+class FakeStore:
+    """Remembers what lasted; a value that starts with ``bad`` cannot be committed."""
+
+    id, epoch, pulse = "id", "epoch", None
+
+    def __init__(self) -> None:
+        self.commits: list[list[str]] = []
+        self.closed = False
+        self.error: JournalError | None = None
+        self._open: list[list[str]] = []
+
+    def open(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def close(self) -> None:
+        self.closed = True
+
+    def begin(self) -> None:
+        assert not self._open
+        self._open = [[]]
+
+    def commit(self) -> None:
+        if any(value.startswith("bad") for value in self._open[-1]):
+            raise self.error or JournalError("the disk is full")
+        self.commits.append(self._open.pop())
+
+    def rollback(self) -> None:
+        self._open.clear()
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        if sql.startswith("SAVEPOINT"):
+            self._open.append([])
+        elif sql.startswith("ROLLBACK TO"):
+            self._open[-1].clear()
+        elif sql.startswith("RELEASE"):
+            kept = self._open.pop()
+            self._open[-1] += kept
+        else:
+            self._open[-1].append(sql)
+        return []
+
+
+def put(value: str) -> Callable[[Store], str]:
+    """A request that writes a value and answers with it."""
+
+    def work(store: Store) -> str:
+        store.execute(value)
+        return value
+
+    return work
+
+
+def failing(error: Exception) -> Callable[[Store], str]:
+    """A request that writes something, and fails then."""
+
+    def work(store: Store) -> str:
+        store.execute("half")
+        raise error
+
+    return work
+
+
+@contextmanager
+def running(store: FakeStore, work: Callable[[Store], None] = lambda _: None) -> Iterator[Writer]:
+    """A writer that has started."""
+    writer = Writer(store, Rounds(pause=lambda: 0.01, work=work))  # type: ignore[arg-type]
+    writer.start()
+    yield writer
+    writer.stop(lambda _: None)
+    assert store.closed
+    assert not writer._thread.is_alive()
+
+
+@contextmanager
+def one_batch(writer: Writer) -> Iterator[None]:
+    """What is submitted inside comes to the writer at once."""
+    begun, gate = threading.Event(), threading.Event()
+
+    def block(_: Store) -> None:
+        begun.set()
+        gate.wait(5.0)
+
+    busy = writer.submit(block)
+    begun.wait(5.0)
+    yield
+    gate.set()
+    busy.result(5.0)
+
+
+def test_what_waits_is_committed_together() -> None:
+    """One commit for all of it, in order, and each gets its answer."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            futures = [writer.submit(put(str(number))) for number in range(100)]
+        assert [future.result(5.0) for future in futures] == [str(number) for number in range(100)]
+    assert store.commits[1] == [str(number) for number in range(100)]
+
+
+def test_a_request_that_fails_is_undone_alone() -> None:
+    """The others of its batch last; an error of ours comes as it is, any other as a journal's with its cause."""
+    store = FakeStore()
+    odd = ZeroDivisionError("odd")
+    with running(store) as writer:
+        with one_batch(writer):
+            futures = [
+                writer.submit(work) for work in (put("a"), failing(CallerError("no")), put("b"), failing(odd), put("c"))
+            ]
+        errors = [future.exception(5.0) for future in futures]
+        alone = writer.submit(failing(odd)).exception(5.0)
+    assert store.commits[1] == ["a", "b", "c"]
+    assert [type(error) for error in errors] == [type(None), CallerError, type(None), JournalError, type(None)]
+    assert errors[3] is not None
+    assert errors[3].__cause__ is odd
+    assert isinstance(alone, JournalError)
+    assert all("half" not in commit for commit in store.commits)
+
+
+def test_a_commit_that_fails_is_tried_request_by_request() -> None:
+    """What fills the disk fails; what was in one transaction with it lasts."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            futures = [writer.submit(put(value)) for value in ("a", "bad", "b")]
+        errors = [future.exception(5.0) for future in futures]
+    assert [error is None for error in errors] == [True, False, True]
+    assert store.commits[1:3] == [["a"], ["b"]]
+
+
+def test_a_connection_that_breaks_fails_all_at_once() -> None:
+    """Each of them trying on its own would keep everybody waiting for a server that is gone."""
+    store = FakeStore()
+    store_error = ConnectionLostError("gone")
+    with running(store) as writer:
+        store.error = store_error
+        with one_batch(writer):
+            futures = [writer.submit(put(value)) for value in ("a", "bad", "b")]
+        assert [future.exception(5.0) for future in futures] == [store_error] * 3
+
+
+def test_what_follows_a_commit_comes_before_the_answer() -> None:
+    """And what it raises goes to whoever asked, and to nobody else."""
+    seen: list[str] = []
+
+    def broken(_: str) -> None:
+        raise ValueError("broken")
+
+    with running(FakeStore()) as writer:
+        with one_batch(writer):
+            first = writer.submit(put("a"), seen.append)
+            second = writer.submit(put("b"), broken)
+            third = writer.submit(put("c"), seen.append)
+        assert first.result(5.0) == "a"
+        assert seen[0] == "a"
+        assert isinstance(second.exception(5.0), JournalError)
+        assert third.result(5.0) == "c"
+
+
+def test_a_request_that_was_cancelled_in_time_is_not_run() -> None:
+    """It is as if it had never been made."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            cancelled = writer.submit(put("a"))
+            kept = writer.submit(put("b"))
+            assert cancelled.cancel()
+        kept.result(5.0)
+    assert store.commits[1] == ["b"]
+
+
+def test_a_round_that_fails_is_said_and_not_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    """A journal that is away for a while is not given up, and a log is not filled with that."""
+
+    def fail(_: Store) -> None:
+        raise JournalError("away")
+
+    with running(FakeStore(), fail) as writer:
+        time.sleep(0.05)
+        assert writer.submit(put("a")).result(5.0) == "a"
+    assert [record.message for record in caplog.records] == ["the journal is not looked after: away"]
+
+
+def test_an_error_that_nobody_foresaw_is_answered_and_not_the_end() -> None:
+    """Of the database's driver, say: whoever asked hears of it."""
+
+    class Odd(FakeStore):
+        def commit(self) -> None:
+            raise ZeroDivisionError("odd")
+
+    with running(Odd()) as writer:
+        assert isinstance(writer.submit(put("a")).exception(5.0), JournalError)
+        assert isinstance(writer.submit(put("b")).exception(5.0), JournalError)
+
+
+def test_nothing_waits_for_a_thread_that_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect of ours ends the thread; whoever asks is told, and nobody hangs."""
+
+    def fail(_: Store) -> None:
+        raise ZeroDivisionError
+
+    store = FakeStore()
+    raised: list[type[BaseException]] = []
+    monkeypatch.setattr(threading, "excepthook", lambda said: raised.append(said.exc_type))
+    writer = Writer(store, Rounds(pause=lambda: None, work=fail))  # type: ignore[arg-type]
+    writer.start()
+    writer.submit(put("a")).result(5.0)
+    writer._thread.join(5.0)
+    with pytest.raises(JournalError, match="closed"):
+        writer.submit(put("b"))
+    assert store.closed
+    assert raised == [ZeroDivisionError]
+
+
+def test_a_store_that_does_not_open_is_whoever_opens_its_to_hear() -> None:
+    """Nothing is left running."""
+    store = FakeStore()
+    store.error = JournalError("no such file")
+    writer = Writer(store, Rounds(pause=lambda: None, work=lambda _: None))  # type: ignore[arg-type]
+    with pytest.raises(JournalError, match="no such file"):
+        writer.start()
+    writer._thread.join(5.0)
+    with pytest.raises(JournalError, match="closed"):
+        writer.submit(put("a"))
