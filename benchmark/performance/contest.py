@@ -1,11 +1,12 @@
 """A list of peers with the peer each is compared with, resolved to what is installed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from measure import Sample, interleaved, timed_run, warm_up
 from peers import Peer, UnavailableError, load
 from settings import Settings
+from table import Reference, Row, row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,15 @@ class Entry:
     """The peer its figures are divided by; empty for none."""
     limit: float | None = None
     """The largest ratio that is on target."""
+
+
+JOURNALS = {
+    "guarded_graph:GRAPH_JOURNALED": "guarded_graph:GRAPH_SAVED",
+    "guarded_middleware:GUARDED_JOURNALED": "guarded_middleware:GUARDED_DELTA",
+}
+"""Peers with a journal, and what each is without."""
+JOURNAL_LIMIT_US = 500.0
+"""Microseconds that a journal may add to a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,3 +60,18 @@ def run(entries: Sequence[Entry], settings: Settings, *, lengths: Sequence[int])
     return [
         {name: Outcome(peer=peer, samples=samples[steps, name]) for name, peer in peers.items()} for steps in lengths
     ]
+
+
+def step_times(outcome: Outcome, steps: int) -> list[float]:
+    """Returns the microseconds of a step, one figure per round."""
+    return [sample.seconds / steps * 1e6 for sample in outcome.samples]
+
+
+def journal_rows(section: str, outcomes: Mapping[str, Outcome], steps: int) -> Iterator[Row]:
+    """Says what the journal adds to a step: two commits, and the wait for the checkpoint that the call came from."""
+    for name, without in JOURNALS.items():
+        if name in outcomes and without in outcomes:
+            pairs = zip(step_times(outcomes[name], steps), step_times(outcomes[without], steps), strict=True)
+            added = [journaled - plain for journaled, plain in pairs]
+            bound = Reference(name=f"{JOURNAL_LIMIT_US:.0f} us", values=[JOURNAL_LIMIT_US] * len(added), limit=1.0)
+            yield row((section, f"journal, {steps} steps"), outcomes[name].peer.name, added, "us/step", bound)

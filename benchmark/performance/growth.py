@@ -10,11 +10,23 @@ from table import Reference, Row, row
 _BASE = "create_agent:SAVED"
 
 # Limits on the ratio to _BASE at the long run: time, then bytes.
-_TIME_LIMITS = {"guarded_graph:GRAPH_SAVED": 0.5, "guarded_middleware:GUARDED_DELTA": 1.0}
-_BYTE_LIMITS = {"guarded_graph:GRAPH_SAVED": 0.025, "guarded_middleware:GUARDED_DELTA": 1.0}
+_TIME_LIMITS = {
+    "guarded_graph:GRAPH_SAVED": 0.5,
+    "guarded_graph:GRAPH_JOURNALED": 0.5,
+    "guarded_middleware:GUARDED_DELTA": 1.0,
+    "guarded_middleware:GUARDED_JOURNALED": 1.0,
+}
+_BYTE_LIMITS = {
+    "guarded_graph:GRAPH_SAVED": 0.025,
+    "guarded_graph:GRAPH_JOURNALED": 0.025,
+    "guarded_middleware:GUARDED_DELTA": 1.0,
+    "guarded_middleware:GUARDED_JOURNALED": 1.0,
+}
 # Limits on a peer's ratio to itself: a constant price per step, and bytes in proportion to the steps.
-_OWN_TIME_LIMITS = {"guarded_graph:GRAPH": 1.3, "guarded_graph:GRAPH_SAVED": 1.3}
-_OWN_BYTE_LIMITS = {"guarded_graph:GRAPH_SAVED": 4.5}
+_OWN_TIME_LIMITS = dict.fromkeys(
+    ("guarded_graph:GRAPH", "guarded_graph:GRAPH_SAVED", "guarded_graph:GRAPH_JOURNALED"), 1.3
+)
+_OWN_BYTE_LIMITS = dict.fromkeys(("guarded_graph:GRAPH_SAVED", "guarded_graph:GRAPH_JOURNALED"), 4.5)
 # Bytes are compared over this part of the long run: at a few steps a file is mostly its empty pages.
 _PART = 4
 
@@ -24,8 +36,10 @@ PEERS = (
     Entry(peer="create_agent:DELTA"),
     Entry(peer="guarded_graph:GRAPH"),
     Entry(peer="guarded_graph:GRAPH_SAVED"),
+    Entry(peer="guarded_graph:GRAPH_JOURNALED"),
     Entry(peer="guarded_middleware:GUARDED_SAVED"),
     Entry(peer="guarded_middleware:GUARDED_DELTA"),
+    Entry(peer="guarded_middleware:GUARDED_JOURNALED"),
 )
 
 
@@ -37,13 +51,14 @@ def measure(settings: Settings) -> list[Row]:
         return []
     return [
         *_times(short, long, settings),
+        *contest.journal_rows("growth", long, settings.long_steps),
         *_bytes(middle, long, settings),
     ]
 
 
 def _times(short: Mapping[str, Outcome], long: Mapping[str, Outcome], settings: Settings) -> Iterator[Row]:
-    before = {name: _step_times(outcome, settings.steps) for name, outcome in short.items()}
-    after = {name: _step_times(outcome, settings.long_steps) for name, outcome in long.items()}
+    before = {name: contest.step_times(outcome, settings.steps) for name, outcome in short.items()}
+    after = {name: contest.step_times(outcome, settings.long_steps) for name, outcome in long.items()}
     for name, outcome in long.items():
         base = Reference(name=long[_BASE].peer.name, values=after[_BASE], limit=_TIME_LIMITS.get(name))
         yield row(("growth", f"{settings.long_steps} steps"), outcome.peer.name, after[name], "us/step", base)
@@ -63,10 +78,6 @@ def _bytes(middle: Mapping[str, Outcome], long: Mapping[str, Outcome], settings:
         part = settings.long_steps // _PART
         own = Reference(name=f"its {part} steps", values=before[name], limit=_OWN_BYTE_LIMITS.get(name))
         yield row(("growth", f"stored, {_PART} x the steps"), long[name].peer.name, after[name], "kB", own)
-
-
-def _step_times(outcome: Outcome, steps: int) -> list[float]:
-    return [sample.seconds / steps * 1e6 for sample in outcome.samples]
 
 
 def _kilobytes(outcome: Outcome) -> list[float]:

@@ -53,7 +53,7 @@ def timed_run(peer: Peer, *, steps: int) -> Sample:
         if script.executed != steps:
             message = f"{peer.name}: the tool ran {script.executed} times instead of {steps}"
             raise UnsoundRunError(message)
-        return Sample(seconds=seconds, bytes=sum(file.stat().st_size for file in folder.iterdir()))
+        return Sample(seconds=seconds, bytes=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()))
 
 
 def warm_up(peers: Sequence[Peer]) -> None:

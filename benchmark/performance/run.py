@@ -1,8 +1,9 @@
 """Compares asyncguard with the runtimes it stands beside, on this machine, in one run.
 
 The sections are
-  steps     time of one step: a model turn with one tool call, and the call; with and without an SQLite saver
-  growth    time and stored bytes of a long run against a short one
+  steps     time of one step: a model turn with one tool call, and the call; with and without an SQLite saver, and with
+            asyncguard's journal of calls beside it
+  growth    time and stored bytes of a long run against a short one, journal included
   makespan  tasks with chained slow calls against the critical path, beside a barrier and one task after the other
   ledger    one operation on the record of calls with 10,000 pending against 100
   startup   `asyncguard --help` beside what importing the frameworks costs

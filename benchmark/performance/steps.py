@@ -26,8 +26,10 @@ DURABLE = (
     Entry(peer=_DURABLE_BASE),
     Entry(peer="create_agent:DELTA", reference=_DURABLE_BASE),
     Entry(peer="guarded_graph:GRAPH_SAVED", reference=_DURABLE_BASE, limit=1.3),
+    Entry(peer="guarded_graph:GRAPH_JOURNALED", reference=_DURABLE_BASE, limit=1.3),
     Entry(peer="guarded_middleware:GUARDED_SAVED", reference=_DURABLE_BASE),
     Entry(peer="guarded_middleware:GUARDED_DELTA", reference=_DURABLE_BASE),
+    Entry(peer="guarded_middleware:GUARDED_JOURNALED", reference=_DURABLE_BASE),
 )
 
 
@@ -41,10 +43,7 @@ def measure(settings: Settings) -> list[Row]:
 
 def _rows(case: str, entries: Sequence[Entry], settings: Settings) -> Iterator[Row]:
     (outcomes,) = contest.run(entries, settings, lengths=(settings.steps,))
-    times = {
-        name: [sample.seconds / settings.steps * 1e6 for sample in outcome.samples]
-        for name, outcome in outcomes.items()
-    }
+    times = {name: contest.step_times(outcome, settings.steps) for name, outcome in outcomes.items()}
     for entry in entries:
         if entry.peer not in outcomes:
             continue
@@ -55,3 +54,4 @@ def _rows(case: str, entries: Sequence[Entry], settings: Settings) -> Iterator[R
         )
         heading = ("steps", f"{settings.steps} steps, {case}")
         yield row(heading, outcomes[entry.peer].peer.name, times[entry.peer], "us/step", reference)
+    yield from contest.journal_rows("steps", outcomes, settings.steps)

@@ -28,11 +28,15 @@ def rows(*arguments: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_steps_compares_both_front_ends_with_create_agent() -> None:
     """Each front end stands beside its reference, with a ratio and a target."""
-    found = {row["subject"]: row for row in rows("steps", "--steps", "3", "--repeats", "1")}
+    measured = rows("steps", "--steps", "3", "--repeats", "1")
+    found = {row["subject"]: row for row in measured if row["case"].startswith("3 steps")}
     assert found["build_agent"]["reference"] == "create_agent"
     assert found["build_agent"]["ratio"] > 0
     assert found["AsyncGuardMiddleware"]["reference"] == "create_agent, the same hooks empty"
-    assert found["build_agent:sqlite"]["limit"] == 1.3
+    assert found["build_agent:sqlite"]["limit"] == found["build_agent:sqlite+journal"]["limit"] == 1.3
+    journals = {row["subject"]: row for row in measured if row["case"].startswith("journal")}
+    assert set(journals) == {"build_agent:sqlite+journal", "AsyncGuardMiddleware+its state:sqlite+journal"}
+    assert {row["reference"] for row in journals.values()} == {"500 us"}
     assert found["hand-written StateGraph"]["median"] < found["create_agent, every hook empty"]["median"]
 
 
@@ -42,7 +46,9 @@ def test_growth_counts_the_bytes_that_a_saver_leaves() -> None:
     found = rows("growth", "--steps", "2", "--long-steps", "12", "--repeats", "1")
     stored = {row["subject"] for row in found if row["case"].startswith("stored")}
     timed = {row["subject"] for row in found if row["case"] == "price of a later step"}
-    assert {"create_agent:sqlite", "build_agent:sqlite"} <= stored
+    assert {"create_agent:sqlite", "build_agent:sqlite", "build_agent:sqlite+journal"} <= stored
+    room = {row["subject"]: row["median"] for row in found if row["case"] == "stored, 12 steps"}
+    assert room["build_agent:sqlite+journal"] > room["build_agent:sqlite"] + 10
     assert "create_agent" in timed - stored
     assert all(row["median"] > 4 for row in found if row["unit"] == "kB")
 

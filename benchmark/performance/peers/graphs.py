@@ -32,17 +32,24 @@ def _session(build: Build, *, saved: bool) -> Session:
     @asynccontextmanager
     async def session(script: Script, folder: Path) -> AsyncIterator[Run]:
         if not saved:
-            yield _run(build(script, None), script)
+            yield runner(build(script, None), script)
             return
-        # Closing the last connection moves the write-ahead log into the file, so its size is what is stored.
-        async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
-            await saver.setup()
-            yield _run(build(script, saver), script)
+        async with open_saver(folder) as saver:
+            yield runner(build(script, saver), script)
 
     return session
 
 
-def _run(graph: Any, script: Script) -> Run:
+@asynccontextmanager
+async def open_saver(folder: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+    """Opens a saver; closing its connection moves the write-ahead log into the file, so its size is what is stored."""
+    async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
+        await saver.setup()
+        yield saver
+
+
+def runner(graph: Any, script: Script) -> Run:
+    """Returns what drives a graph from question to answer."""
     config = {
         "configurable": {"thread_id": "performance"},
         "recursion_limit": 100 + _SUPER_STEPS_PER_STEP * script.steps,

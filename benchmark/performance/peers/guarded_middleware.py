@@ -5,28 +5,31 @@ from typing import Any
 from langchain.agents import create_agent
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from asyncguard import AsyncGuardMiddleware
+from asyncguard import AsyncGuardMiddleware, Journal
 from chains import Chains
 from chat import scripted_tool
 from peers.create_agent import agent, overridden_hooks, with_empty_hooks
 from peers.graphs import graph_peer, saved_graph_peer
-from peers.guarded_graph import CONFIG
+from peers.guarded_graph import CONFIG, journaled_graph_peer
 from script import Script
 
 
 def _guarded(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
-    guard = AsyncGuardMiddleware(tools=[scripted_tool(script)], config=CONFIG)
+    guard = AsyncGuardMiddleware(tools=[scripted_tool(script)], config=CONFIG, journal=False)
     return agent(script, saver, middleware=[guard])
 
 
-def _guarded_with_its_state(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any:
-    guard = AsyncGuardMiddleware(tools=[scripted_tool(script)], config=CONFIG)
+def _guarded_with_its_state(
+    script: Script, saver: BaseCheckpointSaver[Any] | None, journal: Journal | bool = False
+) -> Any:
+    guard = AsyncGuardMiddleware(tools=[scripted_tool(script)], config=CONFIG, journal=journal)
     return agent(script, saver, middleware=[guard], state_schema=guard.state_schema)
 
 
 GUARDED = graph_peer("AsyncGuardMiddleware", _guarded)
 GUARDED_SAVED = saved_graph_peer("AsyncGuardMiddleware", _guarded)
 GUARDED_DELTA = saved_graph_peer("AsyncGuardMiddleware+its state", _guarded_with_its_state)
+GUARDED_JOURNALED = journaled_graph_peer("AsyncGuardMiddleware+its state", _guarded_with_its_state)
 EMPTY_HOOKS = graph_peer("create_agent, the same hooks empty", with_empty_hooks(overridden_hooks(AsyncGuardMiddleware)))
 
 
