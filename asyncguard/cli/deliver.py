@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from asyncguard.cli.ledger_files import read_text
-from asyncguard.cli.ledger_opening import add_journal, opened
+from asyncguard.cli.ledger_opening import PLACES, opened
 from asyncguard.errors import CallerError
 
 _VARIABLE = "ASYNCGUARD_TOKEN"
@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     options.words = [*first, *options.words]
     token, rest = _token(parser, options)
     content = _content(parser, options, rest)
-    with opened(options) as journal:
+    with opened(options.journal) as journal:
         journal.deliver(token, content)
     print("Delivered: it is on disk. A parked thread goes on when it is run again.")  # noqa: T201 - the output
     return 0
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--file", metavar="FILE", help="read the result from a file in UTF-8")
     parser.add_argument("--token-file", metavar="FILE", help="read the token from a file")
     parser.add_argument("--json", action="store_true", help="the result is JSON; anything else is refused")
-    add_journal(parser, position=False)
+    parser.add_argument("--journal", metavar="JOURNAL", help=PLACES)
     return parser
 
 

@@ -5,7 +5,6 @@ refused, 2 the command line was wrong.
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from asyncguard.cli.ledger_calls import Listed, listed, rows, the_call
 from asyncguard.cli.ledger_export import export
 from asyncguard.cli.ledger_opening import opened
 from asyncguard.cli.ledger_options import parsed
-from asyncguard.cli.ledger_text import is_narrow, show
+from asyncguard.cli.ledger_text import clean, is_narrow, json_text, show
 from asyncguard.cli.ledger_views import advice, story, table
 from asyncguard.core.calls import CallState
 
@@ -53,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
 def _list(options: argparse.Namespace) -> int:
     states = [CallState(state) for state in options.state or ()]
     chosen = bool(options.all or states)
-    with opened(options) as journal:
+    with opened(options.journal) as journal:
         wanted = states if chosen else [CallState.IN_DOUBT, CallState.PENDING]
         calls = listed(journal, journal.entries(states=wanted, session=options.thread))
     if chosen:
@@ -62,11 +61,11 @@ def _list(options: argparse.Namespace) -> int:
         shown = [call for call in calls if call.in_doubt or call.broken_off]
         answered = sum(call.answer is not None for call in calls)
     if options.json:
-        sys.stdout.write(json.dumps(list(rows(shown, payload=False, nested=True)), indent=2) + "\n")
+        sys.stdout.write(json_text(list(rows(shown, payload=False, nested=True)), indent=2) + "\n")
     elif shown:
         show(table(shown, time.time(), narrow=is_narrow()), "", *advice(shown))
     else:
-        show(Text(_nothing(options, chosen=chosen)))
+        show(clean(_nothing(options, chosen=chosen)))
     if answered and not options.json:
         many = "1 call was answered and waits" if answered == 1 else f"{answered} calls were answered and wait"
         show(Text(f"{many} for the thread to run; see --all."))
@@ -82,18 +81,18 @@ def _nothing(options: argparse.Namespace, *, chosen: bool) -> str:
 
 
 def _show(options: argparse.Namespace) -> int:
-    with opened(options) as journal:
+    with opened(options.journal) as journal:
         call: Listed = the_call(journal, options.key)
     if options.json:
         row = next(rows([call], payload=options.payload, nested=True))
-        sys.stdout.write(json.dumps(row, indent=2) + "\n")
+        sys.stdout.write(json_text(row, indent=2) + "\n")
     else:
         show(story(call, time.time(), payload=options.payload))
     return 0
 
 
 def _prune(options: argparse.Namespace) -> int:
-    with opened(options) as journal:
+    with opened(options.journal) as journal:
         count = journal.prune(options.older_than)
     show(Text("1 call was removed." if count == 1 else f"{count} calls were removed."))
     return 0

@@ -47,7 +47,7 @@ def retry(options: argparse.Namespace) -> int:
 
 def _answer(options: argparse.Namespace, kind: MailKind, content: str | None) -> int:
     by = options.by if options.by is not None else _user()
-    with opened(options) as journal:
+    with opened(options.journal) as journal:
         call = the_call(journal, options.key)
         if call.in_doubt and not options.yes and (refusal := _unsure(call, kind)) is not None:
             return refusal

@@ -1,6 +1,5 @@
 """Which journal a command means, and opening it."""
 
-import argparse
 import contextlib
 import os
 from collections.abc import Iterator
@@ -21,28 +20,18 @@ PLACES = f"a file or a postgresql:// URL; ${VARIABLE} by default, else {DEFAULT}
 """For help texts."""
 
 
-def add_journal(parser: argparse.ArgumentParser, *, position: bool = True) -> None:
-    """Let a command name its journal, as ``options.journal``.
+@contextlib.contextmanager
+def opened(target: str | None) -> Iterator[Journal]:
+    """The journal that is meant, open; it is never made.
 
     Args:
-        parser: Of the command.
-        position: Whether the last argument may name it, too.
-    """
-    if position:
-        # The last argument stands for the option; the one that is not given must not take the other's value away.
-        parser.add_argument("journal", nargs="?", metavar="JOURNAL", help=PLACES, default=argparse.SUPPRESS)
-    parser.add_argument("--journal", metavar="JOURNAL", help="the same" if position else PLACES)
-
-
-@contextlib.contextmanager
-def opened(options: argparse.Namespace) -> Iterator[Journal]:
-    """The journal that the options name, open; it is never made.
+        target: What the command line says, ``None`` for what the environment says.
 
     Raises:
         CallerError: There is none.
         JournalError: It cannot be opened.
     """
-    journal = _open(options.journal or os.environ.get(VARIABLE) or str(DEFAULT))
+    journal = _open(target or os.environ.get(VARIABLE) or str(DEFAULT))
     try:
         yield journal
     finally:

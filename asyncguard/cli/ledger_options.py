@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from asyncguard.cli.ledger_calls import FIELDS, PAYLOADS
-from asyncguard.cli.ledger_opening import add_journal
+from asyncguard.cli.ledger_opening import PLACES
 from asyncguard.core.calls import CallState
 
 if TYPE_CHECKING:
@@ -103,7 +103,14 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
         SystemExit: After help, or if they are wrong.
     """
     made = parser()
-    options = made.parse_args(argv)
+    options, others = made.parse_known_args(argv)
+    if len(others) == 1 and not others[0].startswith("-") and options.place is None:
+        options.place = others.pop()  # argparse does not look for it behind an option that follows KEY
+    if others:
+        made.error(f"unrecognized arguments: {' '.join(others)}")
+    if options.place is not None and options.journal is not None:
+        made.error("the journal is named twice, as the last argument and by --journal")
+    options.journal = options.journal if options.place is None else options.place
     if options.action == "resolve" and options.did_not_happen and (options.result, options.result_file) != (None, None):
         made.error("what did not happen has no result; leave it out, or say --happened")
     return options
@@ -144,7 +151,7 @@ def _add_list(actions: "_Actions") -> None:
     _add_filters(made)
     made.add_argument("--all", action="store_true", help="all calls, also those that nobody has to look at")
     made.add_argument("--json", action="store_true", help="a JSON array instead of a table")
-    add_journal(made)
+    _add_journal(made)
 
 
 def _add_filters(made: argparse.ArgumentParser) -> None:
@@ -163,7 +170,7 @@ def _add_show(actions: "_Actions") -> None:
     _add_key(made)
     made.add_argument("--payload", action="store_true", help="with arguments, results and texts of failures")
     made.add_argument("--json", action="store_true", help="a JSON object instead of text")
-    add_journal(made)
+    _add_journal(made)
 
 
 def _add_resolve(actions: "_Actions") -> None:
@@ -178,14 +185,14 @@ def _add_resolve(actions: "_Actions") -> None:
     result.add_argument("--result", metavar="TEXT", help="what it answered, as the agent is to read it")
     result.add_argument("--result-file", metavar="FILE", help="the same, from a file in UTF-8")
     _add_signature(made)
-    add_journal(made)
+    _add_journal(made)
 
 
 def _add_retry(actions: "_Actions") -> None:
     made = _action(actions, "retry", "have a call made again that did not happen", _RETRY)
     _add_key(made)
     _add_signature(made)
-    add_journal(made)
+    _add_journal(made)
 
 
 def _add_export(actions: "_Actions") -> None:
@@ -200,7 +207,7 @@ def _add_export(actions: "_Actions") -> None:
         "--out", metavar="FILE", help="write to this file, which only you can read; replaced if it is there"
     )
     made.add_argument("--payload", action="store_true", help="with arguments and results, which may be confidential")
-    add_journal(made)
+    _add_journal(made)
 
 
 def _add_prune(actions: "_Actions") -> None:
@@ -208,7 +215,12 @@ def _add_prune(actions: "_Actions") -> None:
     made.add_argument(
         "--older-than", required=True, type=_span, metavar="SPAN", help="unchanged for so long: 90s, 12h, 30d, 8w"
     )
-    add_journal(made)
+    _add_journal(made)
+
+
+def _add_journal(made: argparse.ArgumentParser) -> None:
+    made.add_argument("place", nargs="?", metavar="JOURNAL", help=PLACES)
+    made.add_argument("--journal", metavar="JOURNAL", help="the same")
 
 
 def _add_key(made: argparse.ArgumentParser) -> None:

@@ -1,0 +1,171 @@
+import io
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from asyncguard.cli import main
+from asyncguard.engine.executors.port import Started
+from asyncguard.engine.journal.opening import open_journal
+from asyncguard.engine.journal.port import Mail, MailKind
+from tests.cli.desk import TOKEN, entry, intent, key, listening, tell
+
+Capture = pytest.CaptureFixture[str]
+UNKNOWN = "asyncguard: No pending external call has this token; deliver with the token that the tool received.\n"
+
+
+def deliver(capsys: Capture, *words: object, code: int = 0) -> str:
+    """What `asyncguard deliver` says; never the token."""
+    assert main(["deliver", "--journal", "effects.db", *map(str, words)]) == code
+    captured = capsys.readouterr()
+    assert TOKEN not in captured.out + captured.err
+    return captured.err if code else captured.out
+
+
+def wrong(capsys: Capture, *words: str) -> str:
+    """What a wrong command line is told; never the token."""
+    with pytest.raises(SystemExit) as caught:
+        main(["deliver", *words])
+    assert caught.value.code == 2
+    text = capsys.readouterr().err
+    assert TOKEN not in text
+    return text.splitlines()[-1].removeprefix("asyncguard deliver: error: ")
+
+
+def test_a_delivery_is_kept_for_its_thread(desk: Path, capsys: Capture) -> None:
+    """It says what happens next, and a token is good for one."""
+    assert (
+        deliver(capsys, TOKEN, "certified")
+        == "Delivered: it is on disk. A parked thread goes on when it is run again.\n"
+    )
+    assert deliver(capsys, TOKEN, "certified", code=1) == UNKNOWN
+    assert deliver(capsys, "guessed", "certified", code=1) == UNKNOWN
+    (mail,) = entry(desk, "ask#5").mail
+    assert (mail.kind, mail.content, mail.attempt) == (MailKind.DELIVERY, "certified", 1)
+
+
+def test_a_run_that_waits_gets_it_soon(desk: Path, capsys: Capture) -> None:
+    """In another process, within a second."""
+    got: list[Mail] = []
+    with listening(desk, got):
+        deliver(capsys, TOKEN, "certified")
+        until = time.monotonic() + 5
+        while not got and time.monotonic() < until:
+            time.sleep(0.01)
+    assert [(mail.kind, mail.content) for mail in got] == [(MailKind.DELIVERY, "certified")]
+
+
+@pytest.mark.parametrize("source", ["--file", "-"])
+def test_the_result_comes_from_a_file_or_the_input(
+    desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """Exactly as it stands there."""
+    text = "certified\n as no. ½ "
+    Path("answer.txt").write_text(text, encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    deliver(capsys, TOKEN, *(["--file", "answer.txt"] if source == "--file" else ["-"]))
+    assert entry(desk, "ask#5").mail[0].content == text
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ('{"number": 815}', '{"number": 815}'),
+        ('[{"type": "text", "text": "done"}]', [{"type": "text", "text": "done"}]),
+        ('"text"', "text"),
+        ("815", "815"),
+    ],
+)
+def test_json_is_checked_and_delivered_as_such(desk: Path, capsys: Capture, given: str, kept: object) -> None:
+    """Content blocks stay blocks; other values are the model's as JSON text."""
+    deliver(capsys, TOKEN, "--json", given)
+    content = entry(desk, "ask#5").mail[0].content
+    assert (json.loads(content) if given[0] == "{" else content) == (json.loads(given) if given[0] == "{" else kept)
+
+
+@pytest.mark.parametrize("given", ["{", "", "NaN", '{"a": Infinity}', "{'a': 1}", "[" * 100_000])
+def test_what_is_no_json_is_refused_and_the_token_stays_good(desk: Path, capsys: Capture, given: str) -> None:
+    """The text itself is not quoted."""
+    text = deliver(capsys, TOKEN, "--json", given, code=1)
+    assert text.startswith("asyncguard: The result is no JSON (")
+    assert len(text) < 300
+    deliver(capsys, TOKEN, "--json", "null")
+
+
+def test_the_token_need_not_stand_in_the_list_of_processes(
+    desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file or the environment holds it; line ends around it do not matter, and the only argument is the result."""
+    monkeypatch.setenv("ASYNCGUARD_TOKEN", "wrong")
+    assert deliver(capsys, "x", code=1) == UNKNOWN
+    Path("token.txt").write_text(f"{TOKEN}\n")
+    assert "comes from --token-file, so the only argument is the result" in wrong(
+        capsys, "--token-file", "token.txt", TOKEN, "x"
+    )
+    assert "comes from $ASYNCGUARD_TOKEN, so" in wrong(capsys, TOKEN, "x")
+    deliver(capsys, "--token-file", "token.txt", "by file")
+    assert entry(desk, "ask#5").mail[0].content == "by file"
+
+
+def test_a_token_from_the_environment_counts(desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the same token would elsewhere."""
+    monkeypatch.setenv("ASYNCGUARD_TOKEN", TOKEN)
+    deliver(capsys, "--", "-5 degrees")
+    assert entry(desk, "ask#5").mail[0].content == "-5 degrees"
+
+
+@pytest.mark.parametrize("token", ["-abcDEF_12", "--file-of-mine", "-h3"])
+def test_a_token_may_begin_with_a_dash(desk: Path, capsys: Capture, token: str) -> None:
+    """One in sixty does; it is not taken for an option."""
+
+    async def start(journal: object) -> None:
+        await journal.begin(intent("new#7", token=token))  # type: ignore[attr-defined]
+        await journal.end(key("new#7"), 1, Started())  # type: ignore[attr-defined]
+
+    tell(desk, start)
+    assert main(["deliver", token, "done", "--journal", str(desk)]) == 0
+    assert token not in capsys.readouterr().out
+    assert entry(desk, "new#7").mail[0].content == "done"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ([], "there is no token: name it first, or by --token-file or $ASYNCGUARD_TOKEN"),
+        ([TOKEN], "name one result: as text, - for standard input, or --file"),
+        ([TOKEN, "x", "y"], "name one result: as text, - for standard input, or --file"),
+        ([TOKEN, "x", "--file", "f"], "name one result: as text, - for standard input, or --file"),
+        (["x", f"--{TOKEN}"], "an option is unknown; write -- before a result that begins with a dash"),
+        (["--token-file", "empty.txt", "x"], "the token from --token-file is empty"),
+    ],
+)
+def test_wrong_command_lines_never_show_the_token(
+    desk: Path, capsys: Capture, words: list[str], complaint: str
+) -> None:
+    """They say what is missing."""
+    desk.with_name("empty.txt").write_text("\n")
+    assert wrong(capsys, *words) == complaint
+
+
+def test_files_that_cannot_be_read_are_named_and_not_quoted(desk: Path, capsys: Capture) -> None:
+    """A token that is no text, and a result that is not there."""
+    Path("token.bin").write_bytes(b"\xff" + TOKEN.encode())
+    text = deliver(capsys, "--token-file", "token.bin", "x", code=1)
+    assert text == "asyncguard: The token cannot be read from token.bin: it is no text in UTF-8.\n"
+    text = deliver(capsys, TOKEN, "--file", "none.txt", code=1)
+    assert text == "asyncguard: The result cannot be read from none.txt: No such file or directory.\n"
+
+
+def test_a_delivery_makes_no_journal(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong place is told, and stays empty."""
+    monkeypatch.chdir(tmp_path)
+    assert deliver(capsys, TOKEN, "x", code=1).startswith("asyncguard: There is no journal at effects.db. Name one by")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_journal_keeps_no_token(desk: Path, capsys: Capture) -> None:
+    """Who reads the file cannot deliver."""
+    deliver(capsys, TOKEN, "certified")
+    open_journal(desk).close()
+    assert TOKEN.encode() not in desk.read_bytes()

@@ -1,0 +1,315 @@
+"""What people say to the journal, and what they take out of it."""
+
+import csv
+import getpass
+import io
+import json
+import shlex
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncguard.cli import main
+from asyncguard.cli.ledger_calls import FIELDS, PAYLOADS
+from asyncguard.cli.ledger_options import parser
+from asyncguard.core.calls import CallState
+from asyncguard.engine.executors.port import Failure, Success
+from asyncguard.engine.journal.port import Fresh, Known, Lost, Mail, MailKind
+from tests.cli.desk import HOSTILE, LABELS, SECRETS, THREAD, TOKEN, ask, entry, everything, intent, key, listening, tell
+
+Capture = pytest.CaptureFixture[str]
+HAPPENED = ("--happened", "--yes")
+DENIED = ("--did-not-happen", "--yes")
+
+
+class Terminal(io.StringIO):
+    """Somebody at a keyboard."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def run(capsys: Capture, *words: object, code: int = 0) -> str:
+    """The output of `asyncguard ledger`, of both streams."""
+    assert main(["ledger", *map(str, words)]) == code
+    captured = capsys.readouterr()
+    return " ".join((captured.err + captured.out).split())
+
+
+def wrong(capsys: Capture, *words: object) -> str:
+    """What a wrong command line is told."""
+    with pytest.raises(SystemExit) as caught:
+        main(["ledger", *map(str, words)])
+    assert caught.value.code == 2
+    return capsys.readouterr().err
+
+
+# -- resolve, retry ------------------------------------------------------------------------------------------------
+
+
+def test_what_happened_is_what_the_thread_is_told(desk: Path, capsys: Capture) -> None:
+    """The next process gets the result, under the name of whoever found out; nothing is run again."""
+    assert isinstance(ask(desk, "pay#1"), Lost)
+    text = run(capsys, "resolve", key("pay#1")[:7], desk, *HAPPENED, "--result", "paid", "--by", "Ann")
+    assert text == (
+        f"pay#1 ({key('pay#1')[:8]}) is answered: happened, says Ann. The agent is told that it happened, with this "
+        f"result. A run of thread {THREAD} that waits now learns of it within a second; otherwise it does when the "
+        "thread is run again."
+    )
+    assert ask(desk, "pay#1") == Known(result=Success(content="paid"))
+    (mail,) = entry(desk, "pay#1").mail
+    assert (mail.kind, mail.by, mail.attempt) == (MailKind.HAPPENED, "Ann", 1)
+
+
+def test_a_result_may_be_unknown_or_come_from_a_file(desk: Path, capsys: Capture) -> None:
+    """What it answered is told as it stands in the file."""
+    assert "what it answered is not known" in run(capsys, "resolve", key("mail#3"), desk, *HAPPENED)
+    assert entry(desk, "mail#3").mail[0].content is None
+    Path("answer.txt").write_text("paid,\nat last ✓", encoding="utf-8")
+    run(capsys, "resolve", key("pay#1"), desk, *HAPPENED, "--result-file", "answer.txt")
+    assert ask(desk, "pay#1") == Known(result=Success(content="paid,\nat last ✓"))
+
+
+@pytest.mark.parametrize(("words", "again"), [(["retry", "--yes"], True), (["resolve", *DENIED], False)])
+def test_what_did_not_happen_is_made_again_on_request_only(
+    desk: Path, capsys: Capture, words: list[str], again: bool
+) -> None:
+    """Either way the attempt is over; whether another follows is the difference."""
+    action, *options = words
+    text = run(capsys, action, key("pay#1"), desk, *options)
+    assert ("It is made again under the same key" in text) is again
+    assert ("it is not repeated unless the agent calls again" in text) is not again
+    verdict = ask(desk, "pay#1")
+    assert isinstance(verdict, Known)
+    assert isinstance(verdict.result, Failure)
+    assert (verdict.result.symptom.started, verdict.result.symptom.transient) == (False, again)
+    assert ask(desk, "pay#1", attempt=2) == Fresh()
+
+
+def test_a_thread_that_is_at_work_learns_of_it_soon(desk: Path, capsys: Capture) -> None:
+    """No restart is needed."""
+    got: list[Mail] = []
+    with listening(desk, got):
+        run(capsys, "retry", key("pay#1"), desk, "--yes")
+        until = time.monotonic() + 5
+        while not got and time.monotonic() < until:
+            time.sleep(0.01)
+    assert [(mail.kind, mail.key) for mail in got] == [(MailKind.RETRY, key("pay#1"))]
+
+
+@pytest.mark.parametrize(
+    ("label", "reason"),
+    [
+        ("book#2", "is not in doubt: it is done"),
+        ("note#4", "is not in doubt: it is idempotent, and is made again"),
+        ("ask#5", "is not in doubt: attempt 1 is started"),
+    ],
+)
+def test_only_what_is_in_doubt_is_resolved(desk: Path, capsys: Capture, label: str, reason: str) -> None:
+    """Nothing is written, whatever is said."""
+    for words in (["resolve", *HAPPENED], ["resolve", *DENIED], ["retry", "--yes"], ["retry"]):
+        assert reason in run(capsys, words[0], key(label), desk, *words[1:], code=1)
+    assert entry(desk, label).mail == ()
+
+
+def test_the_first_answer_stays(desk: Path, capsys: Capture) -> None:
+    """Two people do not overrule each other."""
+    run(capsys, "resolve", key("pay#1"), desk, *HAPPENED)
+    assert "it was resolved before (happened)" in run(capsys, "retry", key("pay#1"), desk, "--yes", code=1)
+    assert len(entry(desk, "pay#1").mail) == 1
+
+
+def test_nobody_to_ask_is_no_consent(desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script has to say --yes."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    for words in (["resolve", "--happened"], ["retry"]):
+        text = run(capsys, words[0], key("pay#1"), desk, *words[1:], code=2)
+        assert text == "asyncguard: Nobody can be asked here whether this is right; say --yes."
+    assert entry(desk, "pay#1").mail == ()
+
+
+@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("YES\n", 0), ("n\n", 1), ("\n", 1), ("", 1), ("yup\n", 1)])
+def test_a_person_is_asked_first(
+    desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
+) -> None:
+    """Anything but yes changes nothing."""
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    text = run(capsys, "retry", key("pay#1"), desk, code=code)
+    assert text.startswith(
+        f"pay#1 of task main, thread {THREAD}: not happened, and to be made again. Sure? [y/N] "
+        + ("asyncguard: Nothing was changed." if code else "pay#1 (")
+    )
+    assert len(entry(desk, "pay#1").mail) == 1 - code
+
+
+def test_who_says_so_is_the_user_by_default(desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without a name has to give one."""
+    monkeypatch.setattr(getpass, "getuser", lambda: "ann")
+    run(capsys, "resolve", key("pay#1"), desk, *HAPPENED)
+    assert entry(desk, "pay#1").mail[0].by == "ann"
+
+    def nobody() -> str:
+        raise KeyError("uid not found: 4711")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert "say who you are with --by" in run(capsys, "retry", key("mail#3"), desk, "--yes", code=1)
+    run(capsys, "retry", key("mail#3"), desk, "--yes", "--by", "night shift")
+    assert entry(desk, "mail#3").mail[0].by == "night shift"
+
+
+def test_contradictions_are_usage_errors(desk: Path, capsys: Capture) -> None:
+    """Before anything is opened or asked."""
+    assert "what did not happen has no result" in wrong(capsys, "resolve", "a", desk, *DENIED, "--result", "")
+    assert "what did not happen has no result" in wrong(capsys, "resolve", "a", desk, *DENIED, "--result-file", "f")
+    assert "not allowed with" in wrong(capsys, "resolve", "a", desk, "--happened", "--did-not-happen")
+    assert "not allowed with" in wrong(
+        capsys, "resolve", "a", desk, "--happened", "--result", "r", "--result-file", "f"
+    )
+    assert "one of the arguments --happened --did-not-happen is required" in wrong(capsys, "resolve", "a", desk)
+    assert "required: ACTION" in wrong(capsys)
+
+
+def test_an_unreadable_result_changes_nothing(desk: Path, capsys: Capture) -> None:
+    """The message names the file and quotes nothing of it."""
+    Path("bytes.txt").write_bytes(b"\xff\xfeSECRET")
+    for name, why in (("none.txt", "No such file or directory"), ("bytes.txt", "it is no text in UTF-8")):
+        text = run(capsys, "resolve", key("pay#1"), desk, *HAPPENED, "--result-file", name, code=1)
+        assert text == f"asyncguard: The result cannot be read from {name}: {why}."
+    assert entry(desk, "pay#1").mail == ()
+
+
+# -- export, prune -------------------------------------------------------------------------------------------------
+
+
+def exported(capsys: Capture, *words: object) -> list[dict[str, Any]]:
+    """Rows of JSON lines."""
+    assert main(["ledger", "export", *map(str, words)]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_exported_fields_are_the_documented_ones(desk: Path, capsys: Capture) -> None:
+    """In that order, in both forms; and the help lists them."""
+    rows = exported(capsys, desk)
+    assert [row["key"] for row in rows] == [key(label) for label in LABELS]
+    assert all(list(row) == [*FIELDS, "attempts", "mail"] for row in rows)
+    assert list(exported(capsys, desk, "--payload")[0]) == [*FIELDS, *PAYLOADS, "attempts", "mail"]
+    assert main(["ledger", "export", str(desk), "--format", "csv", "--payload"]) == 0
+    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert list(table[0]) == [*FIELDS, *PAYLOADS]
+    assert [row["state"] for row in table] == [row["state"] for row in rows]
+    assert (table[1]["result"], table[0]["result"]) == (f"booked, {SECRETS[1]}", "")
+    assert json.loads(table[0]["arguments"]) == {"iban": SECRETS[0], "of": "pay#1"}
+    with pytest.raises(SystemExit):
+        main(["ledger", "export", "--help"])
+    helped = capsys.readouterr().out
+    assert [name for name in (*FIELDS, *PAYLOADS) if f"\n  {name} " not in helped] == []
+
+
+def test_rows_say_what_is_known(desk: Path, capsys: Capture) -> None:
+    """Of a call that was lost, and of one that ended."""
+    lost, done, late, *_ = exported(capsys, desk)
+    assert (lost["state"], lost["process_gone"], lost["attempt_state"]) == ("in_doubt", True, "intent")
+    assert (done["state"], done["process_gone"], done["attempts"][0]["outcome"]) == ("done", False, "success")
+    assert (late["error"], late["attempts"][0]["outcome"]) == ("TimeoutError", "TimeoutError")
+    assert lost["attempts"][0]["ended_at"] is None
+    assert lost["created_at"] <= done["created_at"] <= lost["attempts"][0]["deadline"]
+    assert lost["created_at"].endswith("+00:00")
+
+
+def test_a_spreadsheet_runs_nothing(tmp_path: Path, capsys: Capture) -> None:
+    """Names that would be formulas are quoted in CSV, and exact in JSON lines."""
+    formula = '=HYPERLINK("http://example.org")'
+
+    async def odd(journal: Any) -> None:
+        await journal.begin(intent("pay#1", task=formula, namespace="@x", label="-1"))
+
+    tell(tmp_path / "new.db", odd)
+    assert main(["ledger", "export", str(tmp_path / "new.db"), "--format", "csv"]) == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["task"], row["namespace"], row["label"]) == (f"'{formula}", "'@x", "'-1")
+    assert exported(capsys, tmp_path / "new.db")[0]["task"] == formula
+
+
+def test_a_pipeline_goes_on_where_it_ended(desk: Path, capsys: Capture) -> None:
+    """With the latest change that it knows; what was answered since is there again."""
+    since = max(row["updated_at"] for row in exported(capsys, desk))
+    run(capsys, "retry", key("pay#1"), desk, "--yes")
+    fresh = exported(capsys, desk, "--since", since)
+    assert fresh[0]["key"] == key("pay#1")
+    assert fresh[0]["answer"] == "retry"
+    assert len(fresh) < len(LABELS)
+    assert exported(capsys, desk, "--since", "2999-01-01") == []
+    assert len(exported(capsys, desk, "--since", "2020-01-01T00:00:00", "--state", "done")) == 1
+    assert "'yesterday' is no time; write it as in 2026-" in wrong(capsys, "export", desk, "--since", "yesterday")
+
+
+def test_a_file_is_written_as_a_whole_and_for_its_owner(desk: Path, capsys: Capture) -> None:
+    """An old one stays until the new one is complete; one that cannot be written is an error."""
+    Path("calls.jsonl").write_text("old")
+    assert run(capsys, "export", desk, "--payload", "--out", "calls.jsonl") == ""
+    assert len(Path("calls.jsonl").read_text().splitlines()) == len(LABELS)
+    assert stat.S_IMODE(Path("calls.jsonl").stat().st_mode) == 0o600
+    text = run(capsys, "export", desk, "--out", "no/calls.jsonl", code=1)
+    assert text == "asyncguard: no/calls.jsonl cannot be written (No such file or directory); name another file."
+    Path("folder").mkdir()
+    assert "folder cannot be written" in run(capsys, "export", desk, "--out", "folder", code=1)
+    assert not list(desk.parent.glob(".export-*"))
+
+
+def test_prune_removes_what_has_ended_and_nothing_else(desk: Path, capsys: Capture) -> None:
+    """What is pending or in doubt stays, however old."""
+    assert run(capsys, "prune", desk, "--older-than", "11d") == "0 calls were removed."
+    assert run(capsys, "prune", desk, "--older-than", "9d") == "1 call was removed."
+    assert [row["key"] for row in exported(capsys, desk)] == [key(label) for label in LABELS if label != "book#2"]
+
+
+@pytest.mark.parametrize("span", ["", "d", "0d", "-1d", "1.5h", "30", "1y", "²d"])
+def test_a_span_without_a_unit_is_refused(desk: Path, capsys: Capture, span: str) -> None:
+    """30 could be days or seconds."""
+    assert f"{span!r} is no span of time" in wrong(capsys, "prune", desk, f"--older-than={span}")
+
+
+@pytest.mark.parametrize("action", ["list", "show", "resolve", "retry", "export", "prune"])
+def test_each_action_has_examples_that_parse(capsys: Capture, action: str) -> None:
+    """The help shows only what works."""
+    with pytest.raises(SystemExit) as caught:
+        main(["ledger", action, "--help"])
+    assert caught.value.code == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"  asyncguard ledger {action}")]
+    assert len(shown) >= 2
+    for line in shown:
+        words = shlex.split(line.strip().split("   ")[0].split(" | ")[0])
+        assert parser().parse_args(words[2:]).action == action
+
+
+# -- PostgreSQL ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_journal_in_postgresql_is_served_in_the_same_way(
+    postgres_url: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """List, show, resolve, retry, deliver and export, by URL in the environment."""
+    monkeypatch.setenv("ASYNCGUARD_JOURNAL", postgres_url)
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main(["ledger", "list"]) == 1
+    assert "holds no journal; a run with a checkpointer makes one" in capsys.readouterr().err
+    tell(postgres_url, everything)
+    text = run(capsys, "list")
+    assert "pay#1 at_most_once in doubt 1" in text
+    assert "note#4 idempotent broken off 1" in text
+    assert "(gone)" in run(capsys, "show", key("pay#1"))
+    run(capsys, "resolve", key("pay#1"), *HAPPENED, "--result", "paid")
+    assert ask(postgres_url, "pay#1") == Known(result=Success(content="paid"))
+    run(capsys, "retry", key("mail#3"), "--yes")
+    assert "1 call was removed" not in run(capsys, "prune", "--older-than", "1h")
+    assert main(["deliver", TOKEN, "certified"]) == 0
+    capsys.readouterr()
+    assert entry(postgres_url, "ask#5").mail[0].content == "certified"
+    rows = {row["key"]: row for row in exported(capsys)}
+    assert [rows[key(label)]["answer"] for label in ("pay#1", "mail#3", "note#4")] == ["happened", "retry", ""]
+    assert rows[key("odd#6")]["state"] == CallState.IN_DOUBT
+    assert rows[key("odd#6")]["label"] == HOSTILE
