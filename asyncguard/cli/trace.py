@@ -101,7 +101,8 @@ def _event_lines(trace: Trace) -> Iterator[str]:
     start = trace.rows[0]["at"] if trace.rows else 0.0
     for row in trace.rows:
         about = "/".join(row[name] for name in ("task", "label") if row.get(name))
-        yield f"{row['at'] - start:10.3f}  {row['event']:<18} {about:<28} {_rest(row)}".rstrip()
+        # Whoever changed the file chose its names, too.
+        yield printable(f"{row['at'] - start:10.3f}  {row['event']:<18} {about:<28} {_rest(row)}".rstrip())
 
 
 def _rest(row: Row) -> str:

@@ -18,7 +18,8 @@ from asyncguard_benchmark.scenario import Composition, Regime, Surface
 FORMAT = 1
 """Version of the saved form."""
 
-_COUNT = {"type": "integer", "minimum": 0}
+_COUNT = {"type": "integer", "minimum": 0, "maximum": 10**12}
+_TEXT = {"type": "string"}
 _RECORD = {
     "type": "object",
     "properties": {
@@ -48,6 +49,30 @@ _COUNTERS = {
     "required": ["rounds", "ticks", "idle_turns", "format_errors", "truncated"],
     "additionalProperties": False,
 }
+_SETTINGS = {
+    "type": "object",
+    "properties": {
+        "arm": _TEXT,
+        "characters": {"anyOf": [_COUNT, {"type": "null"}]},
+        "declared": {"type": "boolean"},
+        "interventions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"guard": _TEXT, "verdict": _TEXT, "task": _TEXT, "enforced": {"type": "boolean"}},
+                "required": ["guard", "verdict"],
+            },
+        },
+        "involved": {"type": "array", "items": _TEXT},
+        "refused": _COUNT,
+        "refusals_wanted": _COUNT,
+        "usage": {
+            "type": "object",
+            "properties": {"dollars": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}]}},
+        },
+    },
+}
+"""What players note and others read; a player may note more."""
 _EPISODE = {
     "type": "object",
     "properties": {
@@ -65,8 +90,8 @@ _EPISODE = {
             "required": ["regime", "surface", "seed"],
             "additionalProperties": False,
         },
-        "settings": {"type": "object"},
-        "messages": {"type": "array", "items": {"type": "object"}},
+        "settings": _SETTINGS,
+        "messages": {"type": "array", "items": {"type": "object", "required": ["role", "content"]}},
         "trajectory": {"type": "array", "items": _RECORD},
         "counters": _COUNTERS,
         "firings": {"type": "array", "items": FIRING_SCHEMA, "minItems": 1},
@@ -220,7 +245,7 @@ def episode_from_json(value: Any, compositions: Mapping[str, Composition] | None
 def _named(value: Mapping[str, Any], known: Mapping[str, Composition]) -> Composition:
     if set(value) != {"digest"}:
         return _composition(json.dumps(value))
-    if value["digest"] not in known:
+    if not isinstance(value["digest"], str) or value["digest"] not in known:
         raise DataError("episode.composition", f"nothing before it says what {value['digest']!r} is")
     return known[value["digest"]]
 

@@ -210,7 +210,11 @@ class Journal:
             self.commands.append(tuple(command))
 
     def _write(self, value: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(value, ensure_ascii=False).encode() + b"\n")
+        try:
+            line = json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:  # an agent wrote half a character, which UTF-8 does not know
+            line = json.dumps(value).encode()
+        self._file.write(line + b"\n")
         self._file.flush()
 
     def __enter__(self) -> Self:

@@ -30,5 +30,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return int(command.execute(options))
     except (BenchmarkError, OSError) as error:
-        sys.stderr.write(f"asyncguard bench: {error}\n")
+        # Their texts quote files. Here, so that help and mistakes do not load what commands print with.
+        text = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in str(error))
+        sys.stderr.write(f"asyncguard bench: {text}\n")
         return 1

@@ -183,6 +183,9 @@ def _resume(commands: Any) -> None:
     made = _command(commands, "resume", "play what a file was asked for and does not hold yet")
     made.add_argument("file", type=Path, metavar="FILE", help="what `run` wrote")
     made.add_argument("--jobs", type=_positive, metavar="N", help="processes, as before by default")
+    made.add_argument(
+        "--trusted", action="store_true", help="take agents of one's own and --base-url from the file, too"
+    )
 
 
 def _score(commands: Any) -> None:

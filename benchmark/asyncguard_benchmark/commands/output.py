@@ -16,32 +16,46 @@ _PAUSE = 5.0
 """Seconds between two lines of progress where they cannot overwrite each other."""
 
 
+def harmless(text: str) -> str:
+    """The text with every character replaced that could steer a terminal: names and messages come from files."""
+    return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
+
+
 def print_json(value: Any) -> None:
     """One JSON object on the standard output."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    sys.stdout.write((text if harmless(text) == text else json.dumps(value, indent=2)) + "\n")
 
 
 def notice(text: str) -> None:
     """A line for people, beside the output."""
-    sys.stderr.write(f"asyncguard bench: {text}\n")
+    sys.stderr.write(f"asyncguard bench: {harmless(text)}\n")
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]], title: str | None = None) -> Table:
     """A table; columns that hold figures stand to the right."""
     lines = list(lines)
+    title = None if title is None else harmless(title)
     made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
     for index, head in enumerate(heads):
         figures = bool(lines) and all(is_figure(line[index]) for line in lines)
-        made.add_column(head, justify="right" if figures else "left", overflow="fold")
+        made.add_column(harmless(head), justify="right" if figures else "left", overflow="fold")
     for line in lines:
-        made.add_row(*line)
+        made.add_row(*map(harmless, line))
     return made
+
+
+class _Output(Console):
+    """Prints text as it is: nothing in it is markup, and nothing in it steers the terminal."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(harmless(each) if isinstance(each, str) else each for each in objects), **options)
 
 
 def console() -> Console:
     """The standard output; wide enough for a table if it is no terminal."""
-    made = Console(highlight=False)
-    return made if made.is_terminal else Console(highlight=False, width=140)
+    made = _Output(highlight=False, markup=False)
+    return made if made.is_terminal else _Output(highlight=False, markup=False, width=140)
 
 
 def with_progress(played: Iterable[_T], total: int, what: str = "episodes") -> Iterator[_T]:

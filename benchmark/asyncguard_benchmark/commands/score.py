@@ -4,7 +4,7 @@ import sys
 from argparse import Namespace
 
 from asyncguard_benchmark.campaign import EpisodeKey, key_of_episode
-from asyncguard_benchmark.commands.output import console, notice, print_json, table
+from asyncguard_benchmark.commands.output import console, harmless, notice, print_json, table
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.journal import Line, read_lines
 from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
@@ -54,4 +54,4 @@ def _bad(line: Line, *, partial: bool) -> str:
 def _explain(number: int, judged: Score) -> None:
     for task in judged.sub_tasks:
         for finding in task.findings:
-            sys.stderr.write(f"line {number}, {judged.composition_id}, {task.task_id}: {finding}\n")
+            sys.stderr.write(harmless(f"line {number}, {judged.composition_id}, {task.task_id}: {finding}") + "\n")

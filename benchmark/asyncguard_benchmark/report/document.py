@@ -59,7 +59,9 @@ def page_of(document: Document, largest: int = LARGEST) -> Page:
         panels[key] = html
         return key
 
-    body = "\n".join(chapter_html(chapter, keep) for chapter in document.chapters)
+    # Half a character, which an agent may write and UTF-8 does not know, is shown as a question mark.
+    said = "\n".join(chapter_html(chapter, keep) for chapter in document.chapters)
+    body = said.encode("utf-8", "replace").decode()
     frame = _framed(document, body, data="", note="")
     data = fitted(document.explorer, {"panels": panels}, largest - len(frame.encode()))
     text = _framed(document, body, data=data.text, note=_note(data.held, data.of))

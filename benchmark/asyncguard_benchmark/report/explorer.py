@@ -127,7 +127,8 @@ def _packed(bits: Sequence[bool]) -> str:
 def compressed(value: Any) -> str:
     """JSON, deflated, as text that a page can hold; every current browser inflates it without help."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    raw = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    # Half a character, which an agent may write and UTF-8 does not know, is shown as a question mark.
+    raw = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return base64.b64encode(packer.compress(raw) + packer.flush()).decode()
 
 
