@@ -141,21 +141,13 @@ class DbosExecutor:
         return await asyncio.to_thread(look)
 
     def health(self) -> Health:
-        """Alive while it is open and the database answers; says what is wrong, as far as that is known."""
+        """Alive while it is open and the database answers; tells of calls that wait for workers of no known version."""
         if self._closed:
             return Health(alive=False, pending=len(self.pending()), detail=_CLOSED)
-        trouble = self._courier.trouble
-        detail = f"The queue's database does not answer ({trouble}); calls are kept until it does." if trouble else ""
+        trouble, detail = self._courier.trouble, self._courier.notice
+        if trouble:
+            detail = f"The queue's database does not answer ({trouble}); calls are kept until it does."
         return Health(alive=not trouble, pending=len(self.pending()), detail=detail)
-
-    def unserved(self) -> str:
-        """Which orders wait for workers of which version, in a sentence; empty if none waits. Asks the database."""
-        self._tables.prepare()
-        waiting = self._tables.waiting(self._queue)
-        if not waiting:
-            return ""
-        told = ", ".join(f"{count} for version {version!r}" for version, count in sorted(waiting.items()))
-        return f"Orders wait in queue {self._queue!r}: {told}; this agent sends those of version {self._version!r}."
 
     def close(self) -> None:
         """Cancel what no worker has taken; what runs on workers goes on and is not told any more."""

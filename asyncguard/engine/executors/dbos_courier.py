@@ -19,7 +19,7 @@ from asyncguard.engine.executors.port import Failure
 
 _IDLE = 5.0
 """Seconds after which a thread with nothing to wait for ends; the next order starts another."""
-_MISSING_EVERY = 5.0
+_CHECK_EVERY = 5.0
 _LONGEST_PAUSE = 2.0
 _AWAY = (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError, sqlalchemy.exc.TimeoutError)
 Told = Ended | Failure
@@ -56,14 +56,21 @@ class Courier:
         self._errands: deque[_Errand] = deque()
         self._awaited: set[str] = set()
         self._thread: threading.Thread | None = None
+        self._tried: set[str] = set()
         self._closing = False
         self._trouble = ""
-        self._missing_at = 0.0
+        self._notice = ""
+        self._checked_at = -_CHECK_EVERY
 
     @property
     def trouble(self) -> str:
         """What keeps the database from being asked, empty while it answers."""
         return self._trouble
+
+    @property
+    def notice(self) -> str:
+        """What keeps orders from being taken, in a sentence; empty if nothing is known to."""
+        return self._notice
 
     def post(self, name: str, text: str) -> None:
         """Put an order into the queue, or wait for the one of this name that is there."""
@@ -74,7 +81,10 @@ class Courier:
         self._run(_Errand(name=name))
 
     def close(self) -> None:
-        """Cancel the orders that no worker has taken, and end; returns at once."""
+        """Cancel the orders that no worker has taken, and end; returns at once.
+
+        If the database is away, those that reached it stay in the queue, and the others are told as cancelled.
+        """
         with self._changed:
             if self._closing:
                 return
@@ -114,6 +124,8 @@ class Courier:
             else:
                 self._trouble = ""
                 pause = max(self._poll, 4 * (time.monotonic() - began))  # many orders are looked at less often
+        if self._closing:
+            self._tell_unsent()
         self._tables.close()
 
     def _rest(self, pause: float) -> bool:
@@ -133,6 +145,16 @@ class Courier:
         self._thread = None
         return False
 
+    def _tell_unsent(self) -> None:
+        """What was to be posted when the executor was closed and the database away."""
+        for errand in self._errands:
+            if errand.text is not None:
+                # A transaction whose end was not heard of may have lasted.
+                started = errand.name in self._tried
+                message = "The executor was closed before the call could be sent to a worker."
+                self._tell(errand.name, Failure(symptom=Symptom(error="cancelled", message=message, started=started)))
+        self._errands.clear()
+
     def _send(self, batch: list[_Errand]) -> None:
         orders = [(errand.name, errand.text) for errand in batch if errand.text is not None]
         try:
@@ -148,8 +170,11 @@ class Courier:
 
     def _post(self, orders: list[tuple[str, str]]) -> None:
         if orders:
+            names = {name for name, _ in orders}
+            self._tried |= names
             self._tables.post(orders, queue=self._queue, version=self._version)
-            self._awaited.update(name for name, _ in orders)
+            self._tried -= names
+            self._awaited |= names
 
     def _post_alone(self, name: str, text: str) -> None:
         """Post one of a batch that the database refused: the others must not suffer for it."""
@@ -167,10 +192,22 @@ class Courier:
             self._awaited.discard(ended.id)
             self._tell(ended.id, ended)
         now = time.monotonic()
-        if now - self._missing_at < _MISSING_EVERY:
-            return
-        self._missing_at = now
+        if now - self._checked_at >= _CHECK_EVERY:
+            self._checked_at = now
+            self._check()
+
+    def _check(self) -> None:
+        """Look for what the answers do not tell: orders that are gone, and workers that do not come."""
         for name in self._awaited - self._tables.present(self._awaited):
             self._awaited.discard(name)
             message = "The call was sent to a worker, and its order was removed from the queue before it ended."
             self._tell(name, Failure(symptom=Symptom(error="order_lost", message=message)))
+        waiting = self._tables.waiting(self._queue).get(self._version, 0) if self._awaited else 0
+        versions = self._tables.versions() if waiting else []
+        self._notice = ""
+        if waiting and self._version not in versions:
+            others = f"there were workers of {', '.join(map(repr, versions))}" if versions else "there was none at all"
+            self._notice = (
+                f"{waiting} calls wait in queue {self._queue!r} for workers of version {self._version!r}; {others}. "
+                "Start workers with the agent's list of tools, or give both the same application version."
+            )

@@ -6,9 +6,12 @@ change are one statement, so that nothing is cancelled that has begun and nothin
 value is ever handed to a deserializer that its row names, for one of them unpickles.
 """
 
+import contextlib
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 try:
@@ -67,6 +70,7 @@ class OrderTables:
         if self._client is not None:
             return
         if self._sqlite:
+            _make_private(Path(self._url.removeprefix("sqlite:///")))
             with self._engine.connect() as connection:
                 # For good: readers do not wait for the one who writes.
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
@@ -200,6 +204,14 @@ class OrderTables:
             values = {"queue": queue, "state": WAITING, "workflow": WORKFLOW}
             return {str(version): count for version, count in connection.execute(self._sql(sql), values)}
 
+    def versions(self) -> list[str]:
+        """The versions that workers announced, ever; the latest first."""
+        sql = """SELECT version_name FROM {schema}application_versions
+            WHERE application_name = :application ORDER BY version_timestamp DESC"""
+        with self._engine.connect() as connection:
+            rows = connection.execute(self._sql(sql), {"application": APPLICATION}).fetchall()
+        return [str(name) for (name,) in rows]
+
     def prune(self, older_than: float) -> int:
         """Remove orders that ended some seconds ago; how many."""
         condition = """name = :workflow AND completed_at IS NOT NULL AND completed_at < {now} - :age"""
@@ -233,6 +245,13 @@ class OrderTables:
     def _change(self, text: str, **values: Any) -> int:
         with self._engine.begin() as connection:
             return connection.execute(self._sql(text), values).rowcount
+
+
+def _make_private(path: Path) -> None:
+    """Make the file, for this user only: it holds the arguments of calls. One that is there stays as it is."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _readable(serialization: str | None, output: str | None) -> str | None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asyncguard.errors import CallerError
 
-_SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
+_SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://", "postgresql+psycopg://")
 
 
 def database_url(target: str | Path) -> str:
@@ -23,7 +23,7 @@ def database_url(target: str | Path) -> str:
         if text.startswith(prefix):
             return _POSTGRES[0] + text.removeprefix(prefix)
     path = text.removeprefix(_SQLITE) if text.startswith(_SQLITE) else text
-    if "://" in path or not path or path == ":memory:":
+    if "://" in path or not path or ":memory:" in path:
         raise CallerError(
             f"{_without_password(text)!r} is no database for workers; give postgresql://user@host/name, or the path of "
             "a SQLite file."

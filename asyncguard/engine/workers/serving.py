@@ -5,7 +5,6 @@ away for a while is waited for, before the tool and after it, for the outcome of
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -93,13 +92,13 @@ class Serving:
         except CallerError as error:
             self._log.error("order unreadable", error=str(error))
             return answer_to_json("", _failure(UNREADABLE, str(error)))
-        began = time.monotonic()
+        began = self._clock.now()
         self._accepted[order.id] = order
         try:
             result = await self._result(order)
         finally:
             self._accepted.pop(order.id, None)
-        seconds = round(time.monotonic() - began, 3)
+        seconds = round(self._clock.now() - began, 3)
         write = self._log.info if isinstance(result, Success) else self._log.warning
         write("call ended", **_names(order), outcome=_outcome(result), seconds=seconds)
         return answer_to_json(order.fingerprint, result)
@@ -137,11 +136,11 @@ class Serving:
             run=lambda: self._tools.run(order),
             intent=order.intent(),
         )
-        until, pause = time.monotonic() + self._patience, _FIRST_PAUSE
+        until, pause = self._clock.now() + self._patience, _FIRST_PAUSE
         while True:
             answer = await begin_in(self._journal, job, self._clock)
             away = isinstance(answer, Failure) and answer.symptom.error == UNAVAILABLE
-            if not away or time.monotonic() > until:
+            if not away or self._clock.now() > until:
                 return answer
             self._log.warning("journal unavailable", **_names(order))
             await self._clock.sleep(pause)
@@ -179,13 +178,13 @@ class Serving:
         task.add_done_callback(self._late.discard)
 
     async def _end(self, order: Order, result: Result) -> None:
-        until, pause = time.monotonic() + self._patience, _FIRST_PAUSE
+        until, pause = self._clock.now() + self._patience, _FIRST_PAUSE
         while True:
             try:
                 await self._journal.end(order.key, order.attempt, result)
                 return
             except JournalError as error:
-                if time.monotonic() > until:
+                if self._clock.now() > until:
                     # It is not lost: the answer carries it to the thread. Only the journal does not know of it.
                     self._log.error("outcome not written", **_names(order), error=str(error))
                     return

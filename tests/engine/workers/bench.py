@@ -5,10 +5,11 @@ import itertools
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,13 @@ async def result_of(executor: Executor, job: Job, within: float = 30.0) -> Resul
         return await begin(executor, job)
 
 
+async def eventually(true: Callable[[], bool], within: float = 20.0) -> None:
+    """Wait until something is true that another thread or process makes true."""
+    async with asyncio.timeout(within):
+        while not true():  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0.02)
+
+
 @dataclass(kw_only=True)
 class Shop:
     """A queue with its journal and its effects, and the workers of the test."""
@@ -95,6 +103,21 @@ class Shop:
         file = self.folder / "effects"
         lines = file.read_text().splitlines() if file.exists() else []
         return [line.rpartition(" ")[0] for line in lines]
+
+    @property
+    def file(self) -> Path:
+        """The queue, on SQLite."""
+        return Path(self.database)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The orders in the queue and where they stand, on SQLite; none while there are no tables."""
+        database = sqlite3.connect(self.database)
+        try:
+            return database.execute("SELECT workflow_uuid, status FROM workflow_status ORDER BY 1").fetchall()
+        except sqlite3.OperationalError:
+            return []
+        finally:
+            database.close()
 
     async def worker(self, *options: str, tools: str = "shop:TOOLS", wait: bool = True) -> "Process":
         """Start a worker, and wait until it takes calls."""
