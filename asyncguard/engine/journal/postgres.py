@@ -216,15 +216,21 @@ class PostgresStore:
 
     def has_news(self) -> bool:
         """See :class:`~asyncguard.engine.journal.store.Store`; a broken connection is made anew here at the latest."""
-        if self._connection is None or self._connection.closed:
+        try:
+            told = self._notified()
+        except ConnectionLostError:
             self._connect()
-        with self._told():
-            told = bool(list(self._live().notifies(timeout=0)))
+            told = True  # what came meanwhile was announced to nobody
         now = time.monotonic()
         if not told and now - self._looked_at < _NET:
             return False
         self._looked_at = now
         return True
+
+    def _notified(self) -> bool:
+        connection = self._live()
+        with self._told():
+            return bool(list(connection.notifies(timeout=0)))
 
 
 @functools.lru_cache(maxsize=256)
