@@ -94,13 +94,15 @@ def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
     )
     target = options.journal or os.environ.get(_VARIABLE) or journal_beside(url)
     journal = open_journal(target, kind=ProcessKind.WORKER)
-    left = Worker(settings, journal, toolbox, log).run(_stopped_by_signals())
-    if left:
-        # Their threads cannot be stopped but with the process; only its end tells the other workers that they are free.
-        sys.stdout.flush()
-        os._exit(1)
-    journal.close()
-    pool.shutdown(wait=False)
+    try:
+        left = Worker(settings, journal, toolbox, log).run(_stopped_by_signals())
+        if left:
+            # Their threads cannot be stopped but with the process, and its end tells the other workers to take over.
+            sys.stderr.flush()
+            os._exit(1)
+    finally:
+        journal.close()
+        pool.shutdown(wait=False)
     return 0
 
 

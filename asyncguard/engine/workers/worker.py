@@ -91,28 +91,33 @@ class Worker:
         Raises:
             CallerError: The database cannot be reached or prepared.
         """
-        settings = self._settings
-        self._prepare()
         dbos_log, handler = logging.getLogger(_LOGGER), ToStructlog(self._log)
+        propagated, dbos_log.propagate = dbos_log.propagate, False
         dbos_log.addHandler(handler)
-        dbos_log.propagate = False
         try:
-            carrier = Carrier(
-                settings.url,
-                queue=settings.queue,
-                version=settings.application_version,
-                owner=self._owner,
-                serve=self._serving.serve,
-            )
-            carrier.launch()
-            self._state = "serving"
-            self._log.info("worker ready", **self._names(), concurrency=settings.concurrency)
+            self._prepare()
+            carrier = self._launch()
             while not stop.wait(_LOOK):
                 self._tend(carrier)
             return self._drain(carrier)
         finally:
             dbos_log.removeHandler(handler)
+            dbos_log.propagate = propagated
             self._tables.close()
+
+    def _launch(self) -> Carrier:
+        settings = self._settings
+        carrier = Carrier(
+            settings.url,
+            queue=settings.queue,
+            version=settings.application_version,
+            owner=self._owner,
+            serve=self._serving.serve,
+        )
+        carrier.launch()
+        self._state = "serving"
+        self._log.info("worker ready", **self._names(), concurrency=settings.concurrency)
+        return carrier
 
     def _prepare(self) -> None:
         settings = self._settings

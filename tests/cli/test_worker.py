@@ -1,0 +1,123 @@
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncguard.cli import main
+from asyncguard.cli.worker import _stopped_by_signals
+
+ROOT = Path(__file__).parents[2]
+GIVEN = ["worker", "--database-url", "calls.db"]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with modules of tools, which is the current one."""
+    modules = {
+        "shop_fine": "def look(name: str) -> str:\n    'Look.'\n    return name\nTOOLS = [look]\n",
+        "shop_broken": "import no_such_module\n",
+        "shop_odd": "TOOLS = 'text'\nNONE = []\ndef f(x: int) -> int:\n    'F.'\n    return x\nTWICE = [f, f]\n",
+    }
+    for name, text in modules.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("tools", "more", "said"),
+    [
+        ("shop_fine", [], "not of the form module:attribute"),
+        (":TOOLS", [], "not of the form module:attribute"),
+        ("shop_missing:TOOLS", [], "'shop_missing' of --tools cannot be imported (ModuleNotFoundError"),
+        ("shop_broken:TOOLS", [], "(ModuleNotFoundError: No module named 'no_such_module')"),
+        ("shop_fine:NOTHING", [], "'shop_fine:NOTHING' is not there; --tools names a list of tools"),
+        ("shop_odd:TOOLS", [], "'shop_odd:TOOLS' is str"),
+        ("shop_odd:NONE", [], "'shop_odd:NONE' is empty"),
+        ("shop_odd:TWICE", [], "Two tools are called 'f'"),
+        ("shop_fine:TOOLS", ["--database-url", "mysql://u:secret@h/n"], "is no database for workers"),
+        ("shop_fine:TOOLS", ["--journal", "mysql://h/n"], "mysql"),
+        ("shop_fine:TOOLS", ["--database-url", "/proc/none/calls.db", "--journal", "j.db"], "see --database-url"),
+        (
+            "shop_fine:TOOLS",
+            ["--database-url", "postgresql://u:secret@127.0.0.1:9/n", "--journal", "j.db"],
+            "The queue's database cannot be used",
+        ),
+    ],
+)
+def test_what_cannot_work_is_one_clear_line(
+    tools: str, more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It names what is wrong and shows no password; nothing was left behind."""
+    assert main([*GIVEN, "--tools", tools, *more]) == 1
+    text = capsys.readouterr().err
+    assert text.splitlines()[-1].startswith("asyncguard: ")
+    assert text.count("asyncguard: ") == 1
+    assert said in text
+    assert "secret" not in text
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("asyncguard")]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--tools", "a:b", "--concurrency", "0"],
+        ["--tools", "a:b", "--concurrency", "many"],
+        ["--tools", "a:b", "--drain-timeout", "-1"],
+        ["--tools", "a:b", "--poll", "inf"],
+    ],
+)
+def test_a_wrong_command_line_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """As argparse does it, before anything is loaded."""
+    with pytest.raises(SystemExit) as caught:
+        main([*GIVEN, *arguments])
+    assert caught.value.code == 2
+    assert "usage: asyncguard worker" in capsys.readouterr().err
+
+
+def test_help_tells_of_journal_versions_and_health_and_loads_nothing() -> None:
+    """With examples; neither databases nor frameworks are imported for it."""
+    code = (
+        "import sys\nimport asyncguard.cli\n"
+        "try:\n    asyncguard.cli.main(['worker', '--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = 'dbos sqlalchemy langgraph langchain_core langchain structlog'.split()\n"
+        "print([name for name in heavy if name in sys.modules], file=sys.stderr)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, encoding="utf-8", timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+    for said in ("FILE.journal", "--application-version", "examples:", "SIGTERM", "--drain-timeout", "health file"):
+        assert said in done.stdout
+
+
+def test_the_first_signal_asks_and_the_second_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drain, then at once, with the exit code of the signal."""
+    ends: list[int] = []
+    monkeypatch.setattr(os, "_exit", ends.append)
+    with _restored(signal.SIGTERM, signal.SIGINT):
+        stop = _stopped_by_signals()
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.is_set()
+        assert ends == []
+        signal.raise_signal(signal.SIGINT)
+        assert ends == [130]
+
+
+@contextlib.contextmanager
+def _restored(*numbers: signal.Signals) -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
