@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-_MEMORY = Path("/dev/shm")
+
+def memory() -> Path | None:
+    """A folder in memory: what is tried there does not wait for a disk."""
+    place = Path("/dev/shm")
+    return place if place.is_dir() else None
 
 
 @pytest.fixture
 def file() -> Iterator[Path]:
-    """A path that nothing is at, in a folder of its own; what is tried there does not wait for a disk."""
-    folder = Path(tempfile.mkdtemp(dir=_MEMORY if _MEMORY.is_dir() else None))
+    """A path that nothing is at, in a folder of its own."""
+    folder = Path(tempfile.mkdtemp(dir=memory()))
     yield folder / "journal.db"
     shutil.rmtree(folder)
