@@ -35,14 +35,22 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_person_answers_another_process(kind: Kind, frontend: Frontend, target: str, tmp_path: Path) -> None:
-    """What was found before is told once, the payment is made once, by the process that got the answer."""
+    """What was found before is told once; the payment is made once, or nobody believes that it was made.
+
+    A wrapper of the middleware ends with its process: its call is reported as not run, and the model may ask again.
+    """
     asked = told(run("asking", kind, frontend, target, tmp_path / "mark"))
     assert [item["type"] for item in asked["interrupts"]] == ["approval"]
     assert asked["paid"] == 0
     answered = told(run("answering", kind, frontend, target, tmp_path / "mark"))
-    assert answered["paid"] == 1
     assert answered["report"]["reason"] == "complete"
-    assert answered["text"].count("found x") == answered["text"].count("paid y") == 1
+    assert answered["report"]["in_doubt"] == []
+    assert answered["text"].count("found x") == 1
+    if frontend is Frontend.GRAPH:
+        assert answered["paid"] == answered["text"].count("paid y") == 1
+    else:
+        assert answered["paid"] == 0
+        assert "pay#1 was not run" in answered["text"]
 
 
 @pytest.mark.slow
