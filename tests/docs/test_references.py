@@ -1,16 +1,22 @@
 """Whatever a document points to is there: files, commands, options and names."""
 
+import argparse
 import importlib
 import re
 import shlex
 import tomllib
+from collections.abc import Callable
 
 import pytest
 
 import asyncguard
 import asyncguard.testing
+from asyncguard.cli.deliver import _parser as deliver_parser
+from asyncguard.cli.ledger_options import parsed as ledger_parsed
+from asyncguard.cli.ledger_options import parser as ledger_parser
 from asyncguard.cli.plugins import GROUP
 from asyncguard.cli.trace import _parser as trace_parser
+from asyncguard.cli.worker import _parser as worker_parser
 from asyncguard.engine import begun
 from asyncguard_benchmark.commands.options import parser as bench_parser
 from tests.docs.markdown import ROOT, code_spans, fences, links, read, rows
@@ -19,7 +25,7 @@ DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "EVENTS.md")
 _PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*")
 _DOTTED = re.compile(r"asyncguard(?:\.\w+)+(?:\(\))?")
 _NAME = re.compile(r"[A-Z][a-z]+[A-Za-z]*(?=$|[.(])")
-_NOT_HERE = ("demo-report/",)
+_NOT_HERE = ("demo-report/", ".asyncguard/effects.db")
 _FOREIGN = {
     "HumanInTheLoopMiddleware": "langchain.agents.middleware",
     "BaseChatModel": "langchain_core.language_models",
@@ -29,6 +35,9 @@ _FOREIGN = {
     "ToolNode": "langgraph.prebuilt",
     "StateGraph": "langgraph.graph",
     "DeltaChannel": "langgraph.channels",
+    "InMemorySaver": "langgraph.checkpoint.memory",
+    "SqliteSaver": "langgraph.checkpoint.sqlite",
+    "PostgresSaver": "langgraph.checkpoint.postgres",
     "Command": "langgraph.types",
 }
 """Names of other libraries, with their homes."""
@@ -41,6 +50,29 @@ def _commands(document: str) -> list[str]:
     starts = ("asyncguard ", "make ", "python ", "langgraph ", "pip ")
     return [*lines, *(span for span in code_spans(text) if span.startswith(starts))]
 
+
+def _ledger(rest: list[str]) -> None:
+    if rest not in [[name] for name in _choices(ledger_parser())]:  # the mere name of an action is no command line
+        ledger_parsed(rest)
+
+
+def _deliver(rest: list[str]) -> None:
+    assert deliver_parser().parse_known_intermixed_args(rest)[1] == []
+
+
+def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    (choices,) = (action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(choices)
+
+
+_COMMAND_LINES: dict[str, Callable[[list[str]], object]] = {
+    "trace": trace_parser().parse_args,
+    "ledger": _ledger,
+    "deliver": _deliver,
+    "worker": worker_parser().parse_args,
+    "bench": bench_parser().parse_args,
+}
+"""Each refuses arguments that its command would refuse."""
 
 ALL_COMMANDS = sorted({command for document in DOCUMENTS for command in _commands(document)})
 
@@ -75,12 +107,9 @@ def test_commands_work_as_written(command: str) -> None:
             assert (ROOT / f"{module.replace('.', '/')}.py").exists()
         case ["python", script, *_]:
             assert (ROOT / script).exists()
-        case ["asyncguard", "trace", *rest]:
+        case ["asyncguard", name, *rest]:
             if rest:
-                trace_parser().parse_args(rest)
-        case ["asyncguard", "bench", *rest]:
-            if rest:
-                bench_parser().parse_args(rest)
+                _COMMAND_LINES[name](rest)
         case ["langgraph", "dev"]:
             assert (ROOT / "langgraph.json").exists()
         case ["pip", "install", *_]:
@@ -89,9 +118,10 @@ def test_commands_work_as_written(command: str) -> None:
             pytest.fail(f"nobody knows {command!r}")
 
 
-def test_options_of_the_trace_command_exist() -> None:
-    """Options that the README names without the command stand in its help."""
-    text = trace_parser().format_help()
+def test_options_that_are_named_exist() -> None:
+    """Options that the README names without their command stand in the help of one."""
+    parsers = [trace_parser(), deliver_parser(), worker_parser(), *_choices(ledger_parser()).values()]
+    text = "".join(parser.format_help() for parser in parsers)
     named = {span for span in code_spans(read("README.md")) if span.startswith("--")} - {"--help"}
     assert named
     assert [option for option in sorted(named) if option not in text] == []
