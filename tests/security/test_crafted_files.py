@@ -138,6 +138,7 @@ def _commands(file: Path, folder: Path) -> Iterator[list[str]]:
     yield ["resume", str(file)]
 
 
+@pytest.mark.slow
 def test_no_name_in_a_file_of_episodes_steers_the_terminal(
     episodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,6 +223,7 @@ def test_whoever_wrote_the_file_may_say_so(tmp_path: Path) -> None:
     assert bench(["resume", "--trusted", str(file)]) == 1
 
 
+@pytest.mark.slow
 def test_half_a_character_does_not_end_a_campaign(tmp_path: Path) -> None:
     """An agent may write it; the episode is stored and read back as it was."""
     [cell] = _cells()

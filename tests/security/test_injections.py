@@ -15,7 +15,7 @@ from tests.security.orders import ORDERS, Obedient, Order
 
 _DESTRUCTIVE = ("wipe", "pay")
 _SPECS = tuple(ToolSpec(name=name, destructive=True, reads=(), writes=(name,)) for name in _DESTRUCTIVE)
-_FEW = ORDERS[::43]
+_FEW = ORDERS[::67]
 """Of several forms and wordings."""
 
 
@@ -102,9 +102,15 @@ def test_an_order_in_a_result_reaches_a_person_only(frontend: Frontend, order: O
 @pytest.mark.parametrize("frontend", list(Frontend), ids=lambda frontend: frontend.value)
 def test_an_order_reaches_a_person_only_on_whatever_way_it_comes(frontend: Frontend, channel: Any) -> None:
     """Errors, news, deliveries, siblings, contracts, probes, verifiers and sources are tool output like any other."""
-    order = ORDERS[0]
-    _check_held(frontend, channel(order.text), order)
-    _check_obeyed(frontend, channel(order.text), order)
+    _check_held(frontend, channel(ORDERS[0].text), ORDERS[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.__name__)
+@pytest.mark.parametrize("frontend", list(Frontend), ids=lambda frontend: frontend.value)
+def test_an_order_is_obeyed_without_the_guard(frontend: Frontend, channel: Any) -> None:
+    """The test above can fail: on each of these ways the order arrives."""
+    _check_obeyed(frontend, channel(ORDERS[0].text), ORDERS[0])
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """What users, models and tools write is in no log that was not asked for it; tokens and nonces are in none at all."""
 
+import asyncio
 import io
 import json
 import logging
@@ -31,10 +32,11 @@ from asyncguard import (
     UnknownTokenError,
     console_logger,
     log_events,
+    open_journal,
 )
 from asyncguard.cli import main as command
 from asyncguard.observability.otel import otel_spans
-from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.behaviour.conftest import frontend
 from tests.behaviour.harness import Agent, Frontend, build, pure, script
 
@@ -118,8 +120,9 @@ def python_logs() -> Iterator[io.StringIO]:
 class Office:
     """Tools of every kind, each of which says secrets where it can."""
 
-    def __init__(self) -> None:
+    def __init__(self, journal: Path) -> None:
         self.inbox = Inbox()
+        self.journal = open_journal(journal)
         self.tokens: list[str] = []
 
     def tools(self) -> list[Any]:
@@ -194,7 +197,7 @@ def _agent(frontend: Frontend, office: Office, sinks: Sinks) -> Agent:
         office.tools(),
         specs=office.specs(),
         config=GuardConfig(timing=Timing(retry_initial=0.0, retry_jitter=0.0)),
-        ports=Ports(inbox=office.inbox, observers=sinks.observers()),
+        ports=Ports(inbox=office.inbox, observers=sinks.observers(), journal=office.journal),
         checkpointer=InMemorySaver(),
         system_prompt=f"The password is {CANARIES[45]}.",
     )
@@ -243,7 +246,21 @@ def _mistakes(office: Office) -> str:
     return "\n".join(told)
 
 
-@pytest.mark.parametrize("payloads", [False, True], ids=["default", "payloads"])
+def _look_at(journal: Path, keys: list[str], payloads: bool) -> None:
+    """Everything that a person may ask the journal."""
+    shown = ["--payload"] if payloads else []
+    for options in (["list", "--all"], ["list", "--all", "--json"], ["export", *shown], ["export", "--format", "csv"]):
+        assert command(["ledger", *options, "--journal", str(journal)]) == 0
+    for key in keys:
+        for options in ([], ["--json"]):
+            assert command(["ledger", "show", key, *shown, *options, "--journal", str(journal)]) == 0
+    assert command(["deliver", CANARIES[26], CANARIES[27], "--journal", str(journal)]) == 1
+    assert (
+        command(["ledger", "resolve", keys[0], "--happened", "--result", CANARIES[28], "--journal", str(journal)]) == 1
+    )
+
+
+@pytest.mark.parametrize("payloads", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["default", "payloads"])
 def test_no_secret_is_logged_unless_it_was_asked_for(
     frontend: Frontend,
     payloads: bool,
@@ -254,9 +271,13 @@ def test_no_secret_is_logged_unless_it_was_asked_for(
 ) -> None:
     """Fifty secrets in all that is said: every sink is silent about them by default, and about tokens always."""
     monkeypatch.setenv("OPENAI_API_KEY", CANARIES[6])
-    office, sinks = Office(), Sinks(folder=tmp_path, payloads=payloads, library=python_logs)
-    state = run_virtual(_work(_agent(frontend, office, sinks), office)).result
+    office, sinks = Office(tmp_path / "effects.db"), Sinks(folder=tmp_path, payloads=payloads, library=python_logs)
+    state = asyncio.run(_work(_agent(frontend, office, sinks), office))
     mistakes = _mistakes(office)
+    keys = [entry.key for entry in office.journal.entries()]
+    office.journal.close()
+    assert len(keys) == 3, "what was held and refused has begun nothing; what is pure needs no journal"
+    _look_at(tmp_path / "effects.db", keys, payloads)
     for options in ([], ["--events"], ["--json"]):
         assert command(["trace", str(tmp_path / "trace.jsonl"), *options]) == 0
     captured = capfd.readouterr()
@@ -274,4 +295,7 @@ def test_no_secret_is_logged_unless_it_was_asked_for(
     else:
         assert leaked(everything) == []
     secrets = [state["asyncguard"]["nonce"], *office.tokens]
+    stored = b"".join(file.read_bytes() for file in tmp_path.glob("effects.db*") if file.is_file())
+    assert CANARIES[18].encode() in stored
+    assert [token for token in office.tokens if token.encode() in stored] == [], "the journal keeps hashes of tokens"
     assert [secret for secret in secrets if secret in everything] == []
