@@ -25,6 +25,7 @@ from asyncguard.frontends.declarations import as_tools, specs_of
 from asyncguard.frontends.durability import DURABILITY, JournalKeeper, JournalTarget
 from asyncguard.frontends.nodes import NodeFunction, Nodes
 from asyncguard.frontends.registry import Registry
+from asyncguard.frontends.remote import check_suited
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.state import GuardedInput, GuardedOutput, GuardedState
 from asyncguard.recovery.case import UserDiagnosis
@@ -113,11 +114,12 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         ``{"messages": [...], "report": {...}}``.
 
     Raises:
-        DeclarationError: A declaration contradicts itself or names a missing tool.
+        DeclarationError: A declaration contradicts itself or names a missing tool, or the executor cannot run a tool.
     """
     config = config or GuardConfig()
     own = as_tools(tools)
     engine = Engine(config, specs_of(own, specs), ports or Ports(), diagnose)
+    check_suited(engine.executor, own, engine.specs)
     binding = ModelBinding(
         as_model(model),
         own,

@@ -51,6 +51,7 @@ from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_per
 from asyncguard.frontends.middleware_threads import Threads
 from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
+from asyncguard.frontends.remote import check_suited
 from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
 from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
@@ -363,6 +364,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._known_tools |= {tool.name: tool for tool in new}
         everything = list(self._known_tools.values())
         specs = specs_of(everything, self._given)
+        check_suited(self.engine.executor, everything, specs)
         self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
         self._task_argument = task_argument(self.engine.specs)
 

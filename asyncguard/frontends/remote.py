@@ -14,9 +14,10 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from asyncguard.core.toolspec import Mode, ToolSpec
-from asyncguard.engine.executors.port import Result, Success
+from asyncguard.engine.executors.port import RemoteExecutor, Result, Success
 from asyncguard.engine.workers.order import Order
 from asyncguard.engine.workers.version import version_of
+from asyncguard.errors import DeclarationError
 from asyncguard.frontends.declarations import as_tools, specs_of
 from asyncguard.frontends.prepared import needs_injection, prepared
 from asyncguard.frontends.running import guarded_run, refused_input, runs_sync
@@ -52,6 +53,21 @@ def unsuited(tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec], local: Co
     unknown = [f"local= names {name!r}, which is no tool of the agent." for name in sorted(set(local) - by_name.keys())]
     reasons = {name: _reason(tool, specs[name]) for name, tool in by_name.items() if name not in local}
     return unknown + [f"{name!r} {reason}; name it in local=." for name, reason in reasons.items() if reason]
+
+
+def check_suited(executor: object, tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec]) -> None:
+    """Refuse tools that an executor would have to send where they cannot run.
+
+    Args:
+        executor: Of the agent; one that runs everything in this process takes every tool.
+        tools: The tools of the agent.
+        specs: Their declarations.
+
+    Raises:
+        DeclarationError: There is such a tool; the text names all of them.
+    """
+    if isinstance(executor, RemoteExecutor) and (problems := unsuited(tools, specs, executor.local)):
+        raise DeclarationError("Not every tool can be run by workers: " + " ".join(problems))
 
 
 def _reason(tool: BaseTool, spec: ToolSpec) -> str:

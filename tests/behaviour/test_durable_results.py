@@ -15,8 +15,10 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
-from asyncguard import GuardConfig, GuardedState, Limits, Ports, ToolSpec, build_agent
+from asyncguard import DeclarationError, GuardConfig, GuardedState, Limits, Ports, ToolSpec, build_agent
 from asyncguard.core.calls import CallState
+from asyncguard.engine.clock import LoopClock
+from asyncguard.engine.executors.local import LocalExecutor
 from asyncguard.engine.journal.opening import open_journal
 from asyncguard.errors import JournalError
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
@@ -279,3 +281,28 @@ async def test_an_agent_as_a_tool_has_its_own_calls_in_the_same_journal(frontend
     assert len({entry.session for entry in entries}) == 2
     assert len({entry.namespace for entry in entries}) == 2
     journal.close()
+
+
+# -- executors that run calls elsewhere ----------------------------------------------------------------------------
+
+
+class Elsewhere(LocalExecutor):
+    """An executor that says that all but one tool run on another machine."""
+
+    local = frozenset({"write"})
+
+
+@pytest.mark.parametrize("frontend", [Frontend.GRAPH])
+def test_a_tool_that_takes_something_of_the_graph_is_not_sent_elsewhere(frontend: Frontend) -> None:
+    """The agent is not built; the error names every such tool and what to do."""
+
+    @tool
+    async def remember(tool_call_id: Annotated[str, InjectedToolCallId]) -> str:
+        """Remember."""
+        return tool_call_id
+
+    ports = Ports(executor=Elsewhere(LoopClock()))
+    with pytest.raises(DeclarationError, match=r"'remember' takes something of the graph .*; name it in local="):
+        build(frontend, ScriptedChatModel([]), [remember, write()], ports=ports)
+    asking = ToolSpec(name="write", interrupts=True)
+    build(frontend, ScriptedChatModel([]), [write()], specs=[asking], ports=ports)

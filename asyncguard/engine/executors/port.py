@@ -6,7 +6,7 @@ of them at once does not.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.intent import Intent
@@ -145,4 +145,14 @@ class Executor(Protocol):
         What runs in this process goes on and completes; what runs elsewhere goes on, and :meth:`recover` of a later
         process knows it.
         """
+        ...
+
+
+@runtime_checkable
+class RemoteExecutor(Protocol):
+    """What an executor has, beside the port, that runs jobs elsewhere."""
+
+    @property
+    def local(self) -> Collection[str]:
+        """Names of the tools that run in this process."""
         ...
