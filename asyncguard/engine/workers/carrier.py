@@ -11,6 +11,7 @@ from dbos._utils import GlobalParams
 from typing_extensions import override
 
 from asyncguard.engine.executors.dbos_database import APPLICATION, WORKFLOW
+from asyncguard.errors import CallerError
 
 _MOST_CLAIMS = 20
 """An order whose workers died so often is given up: it may be what kills them."""
@@ -32,6 +33,9 @@ class Carrier:
             version: Only orders of this version are taken.
             owner: Under whose name orders are taken.
             serve: Answers an order; never raises but for cancellation.
+
+        Raises:
+            CallerError: Somebody else in this process has configured DBOS.
         """
         _refuse_pickles()
         DBOS(
@@ -48,6 +52,11 @@ class Carrier:
                 enable_otlp=False,
             )
         )
+        if GlobalParams.executor_id != owner:  # it hands out the one there is, and says nothing
+            raise CallerError(
+                "The module of the tools makes a DBOS of its own, and a process has one only; move it to where the "
+                "tools do not import it, or keep these tools in the agent's process (local=)."
+            )
         DBOS.listen_queues([queue])
 
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=_MOST_CLAIMS)

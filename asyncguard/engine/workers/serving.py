@@ -39,7 +39,6 @@ class Toolbox(Protocol):
 
 @dataclass(kw_only=True, eq=False)
 class _Running:
-    order: Order
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[Result]
 
@@ -62,18 +61,17 @@ class Serving:
         self._patience = patience
         self._accepted: dict[str, Order] = {}
         self._running: dict[str, _Running] = {}
+        self._cancelled: set[str] = set()
         self._late: set[asyncio.Task[None]] = set()
 
     def accepted(self) -> Collection[Order]:
         """The orders that were taken and not answered."""
         return tuple(self._accepted.values())
 
-    def begun(self) -> Collection[Order]:
-        """Those of them whose tool runs."""
-        return tuple(running.order for running in tuple(self._running.values()))
-
     def cancel(self, name: str) -> None:
-        """Ask a running tool to stop; from any thread."""
+        """Ask a running tool to stop, and let one that waits for the journal not begin; from any thread."""
+        if name in self._accepted:
+            self._cancelled.add(name)
         running = self._running.get(name)
         if running is not None and not running.loop.is_closed():
             running.loop.call_soon_threadsafe(running.task.cancel)
@@ -98,6 +96,7 @@ class Serving:
             result = await self._result(order)
         finally:
             self._accepted.pop(order.id, None)
+            self._cancelled.discard(order.id)
         seconds = round(self._clock.now() - began, 3)
         write = self._log.info if isinstance(result, Success) else self._log.warning
         write("call ended", **_names(order), outcome=_outcome(result), seconds=seconds)
@@ -148,9 +147,11 @@ class Serving:
 
     async def _made(self, order: Order) -> Result:
         """Run the tool within its time. What outlives its time or its cancellation is still heard of."""
+        if order.id in self._cancelled:
+            return _failure("cancelled", "The call was cancelled before it began.")
         self._log.info("call begun", **_names(order))
         task = asyncio.ensure_future(self._tools.run(order))
-        self._running[order.id] = _Running(order=order, loop=asyncio.get_running_loop(), task=task)
+        self._running[order.id] = _Running(loop=asyncio.get_running_loop(), task=task)
         try:
             await asyncio.wait({task}, timeout=order.timeout)
         except asyncio.CancelledError:

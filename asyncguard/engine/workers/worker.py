@@ -183,8 +183,8 @@ class Worker:
         self._owner = epoch
 
     def _stop_cancelled(self) -> None:
-        begun = [order.id for order in self._serving.begun()]
-        for name in self._tables.cancelled(begun) if begun else ():
+        names = [order.id for order in self._serving.accepted()]
+        for name in self._tables.cancelled(names) if names else ():
             self._serving.cancel(name)
 
     def _report_others(self) -> None:

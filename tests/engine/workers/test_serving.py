@@ -215,11 +215,30 @@ async def test_a_cancelled_call_is_stopped_and_its_outcome_written() -> None:
     task = asyncio.ensure_future(bench.serve())
     await begun.wait()
     bench.serving.cancel("unknown")
-    (order,) = bench.serving.begun()
+    (order,) = bench.serving.accepted()
     bench.serving.cancel(order.id)
     result = await task
     assert isinstance(result, Failure)
     assert (result.symptom.error, result.symptom.started) == ("cancelled", True)
+    assert journal.ended == [result]
+
+
+def test_a_call_that_is_cancelled_while_it_waits_does_not_begin() -> None:
+    """The journal lets it begin in the end; the tool does not run, and that is written down."""
+
+    async def check() -> Result:
+        task = asyncio.ensure_future(bench.serve())
+        await asyncio.sleep(0.01)
+        (order,) = bench.serving.accepted()
+        bench.serving.cancel(order.id)
+        return await task
+
+    journal = Scripted(JournalError(), Fresh())
+    bench = Bench(journal)
+    result = run_virtual(check()).result
+    assert isinstance(result, Failure)
+    assert (result.symptom.error, result.symptom.started) == ("cancelled", False)
+    assert bench.tools.runs == 0
     assert journal.ended == [result]
 
 

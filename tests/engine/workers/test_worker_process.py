@@ -7,6 +7,8 @@ import pickle
 import signal
 import sqlite3
 import statistics
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -216,8 +218,31 @@ async def test_a_call_that_kills_its_workers_is_given_up(place: Shop, journal: J
     assert await future == Success(content="survived")
     with sqlite3.connect(place.database) as database:
         assert database.execute("SELECT recovery_attempts FROM workflow_status").fetchall() == [(3,)]
+        poison = begin(executor, job_of("look", {"name": "it"}, key="poison", delay=0.1))
+        database.execute(
+            "CREATE TRIGGER killed_often AFTER INSERT ON workflow_status "
+            "BEGIN UPDATE workflow_status SET recovery_attempts = 21 WHERE workflow_uuid = 'poison.1'; END"
+        )
     database.close()
+    result = await poison
+    assert isinstance(result, Failure)
+    assert (result.symptom.error, result.symptom.started) == ("workers_gave_up", True)
     executor.close()
+
+
+@pytest.mark.slow
+async def test_a_module_that_makes_a_dbos_of_its_own_is_refused(place: Shop, tmp_path: Path) -> None:
+    """DBOS would silently keep the first one: the worker would listen to nothing."""
+    (tmp_path / "their_own.py").write_text(
+        "from dbos import DBOS\nDBOS(config={'name': 'their-own', 'system_database_url': 'sqlite:///x.db'})\n"
+        "def look(name: str) -> str:\n    'Look.'\n    return name\nTOOLS = [look]\n"
+    )
+    command = [sys.executable, "-m", "asyncguard.cli", "worker", "--database-url", "c.db", "--tools", "their_own:TOOLS"]
+    done = await asyncio.to_thread(
+        subprocess.run, command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "a DBOS of its own" in done.stderr
 
 
 @pytest.mark.slow
