@@ -5,6 +5,7 @@ refused, 2 the command line was wrong.
 """
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,9 +17,12 @@ from asyncguard.cli.ledger_calls import Listed, listed, rows, the_call
 from asyncguard.cli.ledger_export import export
 from asyncguard.cli.ledger_opening import opened
 from asyncguard.cli.ledger_options import parsed
-from asyncguard.cli.ledger_text import clean, is_narrow, json_text, show
+from asyncguard.cli.ledger_text import clean, is_narrow, show
 from asyncguard.cli.ledger_views import advice, story, table
 from asyncguard.core.calls import CallState
+
+_MOST = 500
+"""Lines of a table: nobody reads more, and to fit more to the terminal takes long."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -61,9 +65,11 @@ def _list(options: argparse.Namespace) -> int:
         shown = [call for call in calls if call.in_doubt or call.broken_off]
         answered = sum(call.answer is not None for call in calls)
     if options.json:
-        sys.stdout.write(json_text(list(rows(shown, payload=False, nested=True)), indent=2) + "\n")
+        sys.stdout.write(json.dumps(list(rows(shown, payload=False, nested=True)), indent=2) + "\n")
     elif shown:
-        show(table(shown, time.time(), narrow=is_narrow()), "", *advice(shown))
+        show(table(shown[:_MOST], time.time(), narrow=is_narrow()), "", *advice(shown))
+        if len(shown) > _MOST:
+            show(Text(f"These are the oldest of {len(shown)}; `asyncguard ledger export` writes them all."))
     else:
         show(clean(_nothing(options, chosen=chosen)))
     if answered and not options.json:
@@ -85,7 +91,7 @@ def _show(options: argparse.Namespace) -> int:
         call: Listed = the_call(journal, options.key)
     if options.json:
         row = next(rows([call], payload=options.payload, nested=True))
-        sys.stdout.write(json_text(row, indent=2) + "\n")
+        sys.stdout.write(json.dumps(row, indent=2) + "\n")
     else:
         show(story(call, time.time(), payload=options.payload))
     return 0

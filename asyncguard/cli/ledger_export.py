@@ -2,13 +2,13 @@
 
 import argparse
 import csv
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from asyncguard.cli.ledger_calls import FIELDS, PAYLOADS, listed, rows
 from asyncguard.cli.ledger_files import output
 from asyncguard.cli.ledger_opening import opened
-from asyncguard.cli.ledger_text import json_text
 from asyncguard.core.calls import CallState
 from asyncguard.observability.fields import printable
 
@@ -37,7 +37,7 @@ def export(options: argparse.Namespace) -> int:
         found = rows(listed(journal, wanted), payload=options.payload, nested=nested)
     with output(options.out) as file:
         if nested:
-            file.writelines(json_text(row) + "\n" for row in found)
+            file.writelines(json.dumps(row) + "\n" for row in found)
         else:
             _write_csv(file, [*FIELDS, *(PAYLOADS if options.payload else ())], found)
     return 0
@@ -52,6 +52,6 @@ def _write_csv(file: TextIO, names: Sequence[str], found: Iterable[dict[str, Any
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    # Printable, for the output may go to a terminal.
-    text = printable(value) if isinstance(value, str) else json_text(value)
+    # Printable, for the output may go to a terminal; JSON is, by itself.
+    text = printable(value) if isinstance(value, str) else json.dumps(value)
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,10 +1,8 @@
 """Text for a terminal: times, widths, and nothing that steers the terminal."""
 
 import io
-import json
 import os
 import sys
-from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -20,11 +18,6 @@ _NARROW = 100
 def clean(value: object) -> Text:
     """A value as text without markup, line ends and control characters."""
     return Text(printable(str(value)))
-
-
-def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON in printable ASCII: the only control character that JSON leaves as it is, is escaped, too."""
-    return json.dumps(value, indent=indent).replace("\x7f", "\\u007f")
 
 
 def age(seconds: float) -> str:

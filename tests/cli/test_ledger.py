@@ -120,6 +120,15 @@ def test_what_was_answered_is_counted_and_not_listed(desk: Path, capsys: Capture
     assert (rows["pay#1"]["answer"], rows["mail#3"]["answer"]) == ("happened", "")
 
 
+def test_a_long_list_is_cut_and_says_so(desk: Path, capsys: Capture, monkeypatch: Any) -> None:
+    """The oldest come first, and JSON has all."""
+    monkeypatch.setattr("asyncguard.cli.ledger._MOST", 2)
+    text = run(capsys, "list", desk)
+    assert [label for label in LABELS if label in text] == ["pay#1", "mail#3"]
+    assert text.endswith("These are the oldest of 4; `asyncguard ledger export` writes them all.\n")
+    assert len(json.loads(run(capsys, "list", desk, "--json"))) == 4
+
+
 def test_a_fallback_is_named_beside_the_call(tmp_path: Path, capsys: Capture) -> None:
     """The tool that was tried last is the one to ask about."""
 
