@@ -1,6 +1,5 @@
 """Two processes on one file: killed, stopped, forked, and both alive."""
 
-import asyncio
 import gc
 import os
 import signal
@@ -168,21 +167,3 @@ async def test_a_journal_that_nobody_has_any_more_ends_itself(file: Path) -> Non
     assert other.gone([epoch]) == {epoch}
     other.close()
     assert not [each for each in threading.enumerate() if each.name == "asyncguard journal"]
-
-
-async def test_a_held_thread_keeps_its_sign_of_life(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that waits for long is not taken for gone; one that is not held has its lease only."""
-    monkeypatch.setattr("asyncguard.engine.journal.upkeep.RENEWAL", 0.05)
-    monkeypatch.setattr("asyncguard.engine.journal.upkeep.LOOK", 0.02)
-    monkeypatch.setattr("asyncguard.engine.journal.threads.LEASE", 0.15)
-    journal, other = journal_at(file), journal_at(file)
-    await entered(journal)
-    journal.hold("s")
-    await asyncio.sleep(0.25)
-    with pytest.raises(ThreadBusyError):
-        await entered(other)
-    journal.unhold("s")
-    await asyncio.sleep(0.2)
-    await entered(other)
-    for each in (journal, other):
-        each.close()
