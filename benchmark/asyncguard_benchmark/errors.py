@@ -32,3 +32,7 @@ class ToolFailure(BenchmarkError):
 
 class RefusedCall(ToolFailure):
     """A call that no tool can take as it is: there is no such tool, or its arguments do not fit."""
+
+
+class WorkersError(BenchmarkError):
+    """Workers cannot be reached, are of another version, or end again and again; what they did not play is missing."""

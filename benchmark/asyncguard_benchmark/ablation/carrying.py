@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from asyncguard_benchmark.ablation.comparing import compliance_of, ensemble_effects, four_cells, wild_of
 from asyncguard_benchmark.ablation.design import COMPLIANCE, EVERY_ARM, GAME, Design, complying
@@ -34,6 +35,9 @@ from asyncguard_benchmark.names import PERSONA_NAMES
 from asyncguard_benchmark.roster import AgentSpec
 from asyncguard_benchmark.scenario import Regime
 
+if TYPE_CHECKING:
+    from asyncguard_benchmark.fanout.fleet import Fleet
+
 _WILD_AGENT = AgentSpec(kind="oracle")
 """An agent without fault: every intervention is an error of the guard."""
 
@@ -48,6 +52,8 @@ class Ablation:
     jobs: int = 1
     asking: Asking | None = None
     """Quota and budget, if a real model is asked."""
+    fleet: "Fleet | None" = None
+    """Workers that play instead of processes; they ask no model."""
     notices: list[str] = field(default_factory=list)
     """What was put in order on the way."""
     _results: list[UnitResult] = field(default_factory=list)
@@ -76,7 +82,7 @@ class Ablation:
                 if journal.notice:
                     self.notices.append(journal.notice)
                 tasks = _tasks(units, path)
-                for task, result in zip(tasks, play_units(tasks, self.jobs, asking), strict=True):
+                for task, result in zip(tasks, self._played(tasks, asking), strict=True):
                     for episode in result.episodes:
                         journal.add(episode)
                     for failure in result.failures:
@@ -90,6 +96,13 @@ class Ablation:
                     yield slim
             if stopped:
                 raise BudgetExhaustedError(stopped)
+
+    def _played(self, tasks: Sequence[Task], asking: Asking | None) -> Iterator[UnitResult]:
+        if self.fleet is None or asking is not None:
+            return play_units(tasks, self.jobs, asking)
+        from asyncguard_benchmark.fanout.units import play_units_on  # noqa: PLC0415 - DBOS is an extra
+
+        return play_units_on(self.fleet, tasks)
 
     # -- findings --------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from asyncguard_benchmark.ablation.shapley import of_episode
 from asyncguard_benchmark.arms import ALL, FEATURES, ONE_IN, SHADOW, SHAM, arm_of, coalition_name
 from asyncguard_benchmark.campaign import Cell, Condition, EpisodeKey, Played, key_of, play
 from asyncguard_benchmark.episode import Episode
+from asyncguard_benchmark.errors import WorkersError
 from asyncguard_benchmark.models.metered import BudgetExhaustedError
 from asyncguard_benchmark.models.playing import Asking
 from asyncguard_benchmark.processes import worker_pool
@@ -107,7 +108,7 @@ class _Playing:
                 return known
         try:
             played = _with_length(self.play(cell))
-        except BudgetExhaustedError:
+        except (BudgetExhaustedError, WorkersError):  # nothing is wrong with the episode
             raise
         except Exception as error:
             self.failures.append(Failure(key=key_of(cell), error=f"{type(error).__name__}: {error}"))

@@ -26,6 +26,7 @@ from asyncguard_benchmark.campaign import Cell, Contestant
 from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.run import chosen, estimated
+from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
 from asyncguard_benchmark.journal import Journal
 from asyncguard_benchmark.loading import shipped_sub_tasks
 from asyncguard_benchmark.models.spec import ModelSpec
@@ -44,14 +45,14 @@ def execute(options: Namespace) -> int:
     if options.dry_run:
         return estimated(options, list(_model_cells(design)))
     asking = None if options.model is None else asking_of(options, _spent(options.out))
-    ablation = Ablation(design=design, folder=options.out, jobs=options.jobs, asking=asking)
-    invalid = 0
-    for result in with_progress(ablation.play(), ablation.total(), "compositions under all arms"):
-        for failure in result.failures:
-            notice(f"{failure.key.composition} under {failure.key.arm} ended by an error: {failure.error}")
+    with fleet_of(options, options.out, simulated=_simulated(design)) as fleet:
+        ablation = Ablation(design=design, folder=options.out, jobs=options.jobs, asking=asking, fleet=fleet)
+        for result in with_progress(ablation.play(), ablation.total(), "compositions under all arms"):
+            for failure in result.failures:
+                notice(f"{failure.key.composition} under {failure.key.arm} ended by an error: {failure.error}")
     for text in ablation.notices:
         notice(text)
-    command = shlex.join(["asyncguard", "bench", *options.argv])
+    command = shlex.join(["asyncguard", "bench", *without_options(options.argv)])
     found = ablation.findings(command, resamples=options.resamples)
     path = options.out / FILE
     write_findings(found, path)
@@ -95,6 +96,11 @@ def _contestants(options: Namespace) -> list[Contestant]:
     names = options.agents or (() if model is not None else ("eager",))
     simulated = [member for kind in names for member in members(kind, options.members)]
     return [*([] if model is None else [model]), *simulated]
+
+
+def _simulated(design: Design) -> bool:
+    """Whether anybody but a model plays; the agent of the wild split does."""
+    return bool(design.wild) or any(not isinstance(agent, ModelSpec) for agent in design.agents)
 
 
 def _model_cells(design: Design) -> Iterator[Cell]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from asyncguard_benchmark.arms import ALL, NONE, RECOVER, RECOVERY_ARMS
 from asyncguard_benchmark.commands.model_options import add_model_arguments
+from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.names import AGENT_NAMES, HAZARD_AGENT_NAMES, PLAYER_NAMES
 from asyncguard_benchmark.scenario import Domain, Regime, Surface
 
@@ -44,6 +45,7 @@ examples:
   asyncguard bench hazards run --model openai:gpt-4.1-mini --surfaces native --quick --arms none,hint-only,scaling,all
 
 The same command again goes on where an interrupted run stopped.
+
 """
 _SCORE_EXAMPLES = """\
 examples:
@@ -57,6 +59,7 @@ examples:
 
 Every arm of recovery is played on the same tasks with the same faults. The same command again goes on where an
 interrupted one stopped.
+
 """
 _REPORT_EXAMPLES = """\
 examples:
@@ -106,7 +109,7 @@ def _validate(commands: Any) -> None:
 
 
 def _run(commands: Any) -> None:
-    made = _command(commands, "run", "play agents and save every episode", _RUN_EXAMPLES)
+    made = _command(commands, "run", "play agents and save every episode", _RUN_EXAMPLES + WORKER_EXAMPLES)
     _which(made, GATHERINGS)
     _how(made)
     made.add_argument(
@@ -115,6 +118,7 @@ def _run(commands: Any) -> None:
     made.add_argument("--no-messages", dest="messages", action="store_false", help="save no conversations")
     made.add_argument("--out", type=Path, default=Path("hazards.jsonl"), metavar="FILE", help="appended to")
     add_model_arguments(made)
+    add_worker_arguments(made)
 
 
 def _score(commands: Any) -> None:
@@ -124,11 +128,13 @@ def _score(commands: Any) -> None:
 
 
 def _ablate(commands: Any) -> None:
-    made = _command(commands, "ablate", "measure what each recovery is worth, under every arm", _ABLATE_EXAMPLES)
+    examples = _ABLATE_EXAMPLES + WORKER_EXAMPLES
+    made = _command(commands, "ablate", "measure what each recovery is worth, under every arm", examples)
     _which(made, GATHERINGS[:3])
     _how(made)
     made.add_argument("--out", type=Path, default=Path("hazards"), metavar="DIR", help="where episodes and findings go")
     add_model_arguments(made)
+    add_worker_arguments(made)
 
 
 def _report(commands: Any) -> None:

@@ -2,18 +2,25 @@
 
 import shlex
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from asyncguard import __version__
-from asyncguard_benchmark.campaign import Cell, Contestant, Played, key_of, play_all
+from asyncguard_benchmark.campaign import Cell, Contestant, key_of
 from asyncguard_benchmark.commands.hazard_options import ARM_NAMES
 from asyncguard_benchmark.commands.hazard_tables import show_findings
-from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of
+from asyncguard_benchmark.commands.model_options import check_model_options, model_of
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.report import side_of
-from asyncguard_benchmark.commands.run import MOST_FAILED, NothingToPlayError, TooManyFailuresError, estimated
+from asyncguard_benchmark.commands.run import (
+    MOST_FAILED,
+    NothingToPlayError,
+    TooManyFailuresError,
+    estimated,
+    play_cells,
+)
+from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
 from asyncguard_benchmark.hazards.analysing import studies_of
 from asyncguard_benchmark.hazards.campaigning import Experiment
 from asyncguard_benchmark.hazards.faults import Hazard, Profile
@@ -38,7 +45,7 @@ from asyncguard_benchmark.hazards.instances import (
 from asyncguard_benchmark.hazards.observing import Observed, observed
 from asyncguard_benchmark.hazards.validating import Validation, validated
 from asyncguard_benchmark.journal import Journal, read_lines
-from asyncguard_benchmark.models.playing import Failed, play_models
+from asyncguard_benchmark.models.playing import Failed
 from asyncguard_benchmark.models.spec import ModelSpec
 from asyncguard_benchmark.report.assembly import document_of
 from asyncguard_benchmark.report.chapters.hazards import hazard_document
@@ -137,13 +144,14 @@ def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
         TooManyFailuresError: so many episodes were ended by the infrastructure that the rest is no fair sample.
     """
     failed = 0
-    with Journal(path) as journal:
+    simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
+    with Journal(path) as journal, fleet_of(options, options.out, simulated=simulated) as fleet:
         if journal.notice:
             notice(journal.notice)
         missing = [cell for cell in asked if key_of(cell) not in journal.keys]
         if len(missing) < len(asked):
             notice(f"{len(asked) - len(missing)} of {len(asked)} episodes are in {path} already")
-        for outcome in with_progress(_outcomes(missing, options, journal.dollars), len(missing)):
+        for outcome in with_progress(play_cells(missing, options, fleet, journal.dollars), len(missing)):
             if isinstance(outcome, Failed):
                 failed += 1
                 journal.add_failure(outcome.key, outcome.error)
@@ -155,15 +163,6 @@ def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
             f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures are "
             "no fair sample; the same command again plays the rest"
         )
-
-
-def _outcomes(missing: Sequence[Cell], options: Namespace, spent: float) -> Iterator[Played | Failed]:
-    """Simulated agents on processes, models on threads."""
-    models = [cell for cell in missing if isinstance(cell.condition.agent, ModelSpec)]
-    others = [cell for cell in missing if not isinstance(cell.condition.agent, ModelSpec)]
-    yield from play_all(others, options.jobs, keep_messages=getattr(options, "messages", False))
-    if models:
-        yield from play_models(models, asking_of(options, spent), options.jobs)
 
 
 def _score(options: Namespace) -> int:
@@ -223,7 +222,7 @@ def _found(options: Namespace, files: Iterable[Path]) -> tuple[HazardFindings, l
         raise NothingToPlayError(f"{', '.join(map(str, files))}: no episode of the hazard suite")
     settings = HazardSettings(
         version=__version__,
-        command=shlex.join(["asyncguard", "bench", *options.argv]),
+        command=shlex.join(["asyncguard", "bench", *without_options(options.argv)]),
         tasks=len({each.score.task_id for each in found}),
         instances=len({each.score.composition_id for each in found if each.score.faults}),
         seeds=tuple(sorted({each.score.run.seed for each in found})),

@@ -10,6 +10,7 @@ from asyncguard_benchmark.arms import ALL, ARMS, NONE
 from asyncguard_benchmark.commands.adapt_options import ADAPT_EXAMPLES, add_adapt_arguments
 from asyncguard_benchmark.commands.hazard_options import add_hazards
 from asyncguard_benchmark.commands.model_options import add_model_arguments
+from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.names import AGENT_NAMES, PERSONA_NAMES, PLAIN, PLAYER_NAMES
 from asyncguard_benchmark.scenario import Category, Regime, Suite, Surface
 
@@ -28,8 +29,11 @@ examples:
   asyncguard bench run --agents eager --distractor-rate 0.25 --tools declared,undeclared
   asyncguard bench run --model openai:gpt-4.1-mini --surfaces native --suite lite --dry-run --prices prices.json
   asyncguard bench run --model openai:qwen3-8b --base-url http://127.0.0.1:8000/v1 --suite lite --arms none,all
+  asyncguard bench run --agents personas --workers 4 --out personas.jsonl
+  asyncguard bench run --agents personas --database-url postgresql://bench@db/bench --out personas.jsonl
 
-The same command again, or `bench resume FILE`, goes on where an interrupted run stopped.
+The same command again, or `bench resume FILE`, goes on where an interrupted run stopped, on workers or without.
+
 """
 
 
@@ -41,6 +45,7 @@ examples:
 
 The same command again goes on where an interrupted run stopped. Every arm is played in the main regime (fixed1 if it is
 asked for), families of guards in all.
+
 """
 _REPORT_EXAMPLES = """\
 examples:
@@ -148,7 +153,7 @@ def _calibrate(commands: Any) -> None:
 
 
 def _run(commands: Any) -> None:
-    made = _command(commands, "run", "play agents and save every episode", _RUN_EXAMPLES)
+    made = _command(commands, "run", "play agents and save every episode", _RUN_EXAMPLES + WORKER_EXAMPLES)
     made.add_argument("--agents", type=_agents, metavar="A,B", help=f"simulated: {_of(AGENT_NAMES)}, {_OTHER_AGENTS}")
     made.add_argument("--replay", type=Path, metavar="FILE", help="an agent that says again what a saved run said")
     made.add_argument(
@@ -177,12 +182,14 @@ def _run(commands: Any) -> None:
     made.add_argument("--out", type=Path, default=Path("episodes.jsonl"), metavar="FILE", help="appended to")
     add_model_arguments(made)
     _jobs(made)
+    add_worker_arguments(made)
 
 
 def _resume(commands: Any) -> None:
     made = _command(commands, "resume", "play what a file was asked for and does not hold yet")
     made.add_argument("file", type=Path, metavar="FILE", help="what `run` wrote")
     made.add_argument("--jobs", type=_positive, metavar="N", help="processes, as before by default")
+    add_worker_arguments(made)
     made.add_argument(
         "--trusted", action="store_true", help="take agents of one's own and --base-url from the file, too"
     )
@@ -196,7 +203,8 @@ def _score(commands: Any) -> None:
 
 
 def _ablate(commands: Any) -> None:
-    made = _command(commands, "ablate", "measure what each guard is worth, under every arm", _ABLATE_EXAMPLES)
+    examples = _ABLATE_EXAMPLES + WORKER_EXAMPLES
+    made = _command(commands, "ablate", "measure what each guard is worth, under every arm", examples)
     made.add_argument(
         "--agents", type=_agents, metavar="A,B", help=f"eager by default; {_of(AGENT_NAMES)}, {_OTHER_AGENTS}"
     )
@@ -224,6 +232,7 @@ def _ablate(commands: Any) -> None:
     )
     add_model_arguments(made)
     _jobs(made)
+    add_worker_arguments(made)
 
 
 def _compare(commands: Any) -> None:

@@ -39,6 +39,7 @@ def execute(options: Namespace) -> int:
             )
         asked.argv, asked.out, asked.json = command, options.file, options.json
         asked.jobs = options.jobs or asked.jobs
+        asked.workers, asked.database_url = options.workers, options.database_url
         codes.append(run.execute(asked))
     return max(codes)
 

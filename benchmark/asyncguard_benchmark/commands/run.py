@@ -3,10 +3,12 @@
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from asyncguard_benchmark.campaign import Cell, Contestant, Grid, Played, key_of, play_all
 from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of, price_for
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
+from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.journal import Journal, read_lines
 from asyncguard_benchmark.loading import shipped_compositions
@@ -16,6 +18,9 @@ from asyncguard_benchmark.names import AGENT_NAMES, PERSONA_NAMES
 from asyncguard_benchmark.report.figures import COLUMNS, Tally, cells
 from asyncguard_benchmark.roster import AgentSpec
 from asyncguard_benchmark.scenario import Composition, Regime, Suite, Surface
+
+if TYPE_CHECKING:
+    from asyncguard_benchmark.fanout.fleet import Fleet
 
 MOST_FAILED = 0.02
 """Share of episodes ended by the infrastructure beyond which a run proves nothing."""
@@ -36,14 +41,15 @@ def execute(options: Namespace) -> int:
     if options.dry_run:
         return estimated(options, asked)
     tally, failed = Tally(), 0
-    with Journal(options.out) as journal:
+    simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
+    with Journal(options.out) as journal, fleet_of(options, options.out, simulated=simulated) as fleet:
         journal.add_command(_lasting(options.argv))
         if journal.notice:
             notice(journal.notice)
         missing = [cell for cell in asked if key_of(cell) not in journal.keys]
         if len(missing) < len(asked):
             notice(f"{len(asked) - len(missing)} of {len(asked)} episodes are in {options.out} already")
-        for outcome in with_progress(_play(missing, options, journal.dollars), len(missing)):
+        for outcome in with_progress(play_cells(missing, options, fleet, journal.dollars), len(missing)):
             if isinstance(outcome, Failed):
                 failed += 1
                 journal.add_failure(outcome.key, outcome.error)
@@ -61,15 +67,8 @@ def execute(options: Namespace) -> int:
 
 
 def _lasting(argv: Sequence[str]) -> list[str]:
-    """The arguments that say what is played; how many processes play it and where it goes is no part of that."""
-    kept: list[str] = []
-    skip = False
-    for word in argv:
-        name, equals, _ = word.partition("=")
-        if not skip and name not in ("--json", "--jobs", "--out"):
-            kept.append(word)
-        skip = name in ("--jobs", "--out") and not equals
-    return kept
+    """The arguments that say what is played; who plays it, how it is told and where it goes is no part of that."""
+    return without_options([word for word in argv if word != "--json"], ("--jobs", "--out"))
 
 
 def _say(options: Namespace, tally: Tally, *, asked: int, missing: int, failed: int) -> None:
@@ -85,11 +84,24 @@ def _say(options: Namespace, tally: Tally, *, asked: int, missing: int, failed: 
     out.print(f"{missing - failed} episodes added to {options.out}; score it: asyncguard bench score {options.out}")
 
 
-def _play(missing: Sequence[Cell], options: Namespace, spent: float) -> Iterator[Played | Failed]:
-    """Simulated agents on processes, models on threads."""
+def play_cells(
+    missing: Sequence[Cell], options: Namespace, fleet: "Fleet | None", spent: float
+) -> Iterator[Played | Failed]:
+    """Plays simulated agents on workers or processes, and models on threads.
+
+    Args:
+        missing: What to play.
+        options: The command line.
+        fleet: The workers, if there are any.
+        spent: Dollars that the file has cost so far.
+    """
     models = [cell for cell in missing if isinstance(cell.condition.agent, ModelSpec)]
     others = [cell for cell in missing if not isinstance(cell.condition.agent, ModelSpec)]
-    yield from play_all(others, options.jobs, keep_messages=options.messages)
+    messages: bool = getattr(options, "messages", False)
+    if fleet is not None:
+        yield from fleet.play_all(others, keep_messages=messages)
+    else:
+        yield from play_all(others, options.jobs, keep_messages=messages)
     if models:
         yield from play_models(models, asking_of(options, spent), options.jobs)
 
