@@ -12,8 +12,11 @@ from reliability.evidence import Process
 
 RAISED = 70
 """Exit code of a process whose run raised."""
-PATIENCE = 60.0
+PATIENCE = 30.0
 """Seconds that a process may take to its end."""
+ASKED = signal.SIGUSR1
+"""On this a process prints where it waits."""
+_ANSWER = 0.5
 _SHORTEST, _LONGEST = 0.0005, 0.005
 
 
@@ -46,6 +49,13 @@ class Child:
             time.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST)
         return True
+
+    def ends(self) -> bool:
+        """Wait for its end; whether it came in time. One that does not end is asked where it waits."""
+        if self.wait(PATIENCE):
+            return True
+        os.kill(self.pid, ASKED)
+        return self.wait(_ANSWER) and self.code == 0
 
     def kill(self) -> None:
         """End it as a crash does, and wait until it is gone."""
@@ -81,6 +91,8 @@ class Children:
         """
         self._folder = folder
         self.all: list[Child] = []
+        self.restarts = 0
+        """How often their database was taken from them."""
 
     def fork(self, work: Callable[[int], None], kind: str = "agent") -> Child:
         """Start one.
@@ -121,8 +133,8 @@ class Children:
 
     @property
     def kills(self) -> int:
-        """How many were killed."""
-        return sum(child.code == -signal.SIGKILL for child in self.all)
+        """How many were killed or frozen, and how often their database was."""
+        return sum(child.code == -signal.SIGKILL or child.stopped for child in self.all) + self.restarts
 
     def told(self) -> list[Process]:
         """The processes, for the judge."""

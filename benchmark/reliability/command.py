@@ -8,6 +8,7 @@ Results are kept, so what was broken off goes on; --fresh begins anew. Evidence 
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,9 +21,11 @@ from reliability.lane import Played, serve
 from reliability.lanes import EVIDENCE, Lanes, Results, play_all
 from reliability.parts import PARTS
 from reliability.server import NoServerError, Server
+from reliability.soak import Sample, soak
 from reliability.table import as_expected, as_markdown, print_table, rows_of, write_between
 
 _KILLS, _QUICK_KILLS = 1100, 80
+_SOAK = 100_000
 _WIDTH = 130
 _DOCUMENT = Path(__file__).resolve().parents[2] / "RELIABILITY.md"
 _EXAMPLES = """examples:
@@ -44,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.lane is not None:
         serve(options.lane, options.postgres or "", keep=options.keep)
         return 0
+    if options.soak:
+        return _soak(options)
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     results = Results(options.out, fresh=options.fresh)
     names = options.parts or list(PARTS)
@@ -85,6 +90,30 @@ def _play(cases: Sequence[Case], results: Results, options: argparse.Namespace, 
             server.close()
 
 
+def _soak(options: argparse.Namespace) -> int:
+    """Let many calls pass through this process; 1 if something of them stays."""
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("calls", total=options.calls)
+
+        def note(sample: Sample) -> None:
+            progress.update(bar, completed=sample.calls, description=f"{sample.resident / 2**20:.0f} MiB")
+
+        soaked = soak(options.calls, note)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "soak.json").write_text(json.dumps(soaked.to_json(), indent=1), encoding="utf-8")
+    last = soaked.samples[-1]
+    console.print(
+        f"{last.calls:,} calls in {last.seconds:,.0f} s; after the warm-up resident memory grew by {soaked.growth:.1%} "
+        f"to {last.resident / 2**20:.0f} MiB; {last.tasks} task, {last.sessions} sessions, {last.files} open files, "
+        f"{last.threads} threads at the end."
+    )
+    for leak in soaked.leaks():
+        console.print(f"[red]{leak}[/red]")
+    return int(bool(soaked.leaks()))
+
+
 def _tell(played: Sequence[Played], folder: Path, console: Console) -> None:
     for item in played:
         if as_expected(item):
@@ -116,6 +145,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--postgres", metavar="URL", help="a database to use; by default a server is started and removed"
     )
+    parser.add_argument("--soak", action="store_true", help="look at memory instead, over many calls in one process")
+    parser.add_argument("--calls", type=int, default=_SOAK, metavar="N", help=f"calls of the soak ({_SOAK:,})")
     parser.add_argument("--write", action="store_true", help="write the table into RELIABILITY.md")
     parser.add_argument("--case", default="", metavar="NAME", help="play one case again, and keep its evidence")
     parser.add_argument("--lane", type=Path, help=argparse.SUPPRESS)

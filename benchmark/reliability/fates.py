@@ -2,6 +2,7 @@
 
 import random
 import signal
+import time
 from collections.abc import Callable
 
 from reliability.cases import Case, Point
@@ -12,6 +13,7 @@ from reliability.server import Server
 
 _LIVES = 12
 """Processes that may fail in a row for reasons that are no fault, such as a database that is away."""
+_LOOK = 0.005
 _EARLIEST, _LATEST = 0.02, 0.25
 """Seconds after its start at which a process is killed."""
 
@@ -30,7 +32,7 @@ def meet(case: Case, place: Place, children: Children, server: Server | None) ->
         if case.point is not None:
             return _at_a_point(case, place, children, play)
         if case.stops:
-            return _frozen(case, children, play)
+            return _frozen(case, place, children, play)
         if server is not None:
             return _without_database(case, children, play, server)
         return _at_instants(case, children, play)
@@ -46,7 +48,7 @@ def refusal(place: Place) -> str:
 def _at_a_point(case: Case, place: Place, children: Children, play: Callable[[], Child]) -> list[str]:
     for number in range(deaths(case)):
         child = play()
-        child.wait(PATIENCE)
+        child.ends()
         if child.code == 0 and refusal(place):
             return []
         if child.code != -signal.SIGKILL:
@@ -64,7 +66,7 @@ def deaths(case: Case) -> int:
 
 
 def _to_its_end(children: Children, child: Child) -> list[str]:
-    if not child.wait(PATIENCE):
+    if not child.ends():
         return [f"process {child.number} did not end within {PATIENCE:g} s"]
     return [] if child.code == 0 else [f"process {child.number} ended with {child.code} ({children.last_words(child)})"]
 
@@ -79,11 +81,16 @@ def _at_instants(case: Case, children: Children, play: Callable[[], Child]) -> l
     return _to_its_end(children, play())
 
 
-def _frozen(case: Case, children: Children, play: Callable[[], Child]) -> list[str]:
-    """Each process is frozen, the next takes over, and the frozen one goes on in the middle of that."""
+def _frozen(case: Case, place: Place, children: Children, play: Callable[[], Child]) -> list[str]:
+    """Each process is frozen, the next takes over, and the frozen one goes on in the middle of that.
+
+    The first has begun a call by then. Before that the thread does not exist yet: a client that asks again asks twice.
+    """
     drawn = random.Random(f"frozen {case.seed}")
     for _ in range(case.kills):
         frozen = play()
+        while not frozen.poll() and not any(line.what is What.BEGUN for line in read_log(place.folder / EFFECTS)):
+            time.sleep(_LOOK)
         if frozen.wait(drawn.uniform(_EARLIEST, _LATEST)):
             break
         frozen.stop()
@@ -91,7 +98,7 @@ def _frozen(case: Case, children: Children, play: Callable[[], Child]) -> list[s
         heir.wait(drawn.uniform(0.5, 3.0))
         frozen.go_on()
         for child in (heir, frozen):
-            if not child.wait(PATIENCE):
+            if not child.ends():
                 return [f"process {child.number} did not end within {PATIENCE:g} s after one was frozen"]
     return _at_last(children, play)
 
@@ -103,9 +110,10 @@ def _without_database(case: Case, children: Children, play: Callable[[], Child],
         if child.wait(drawn.uniform(_EARLIEST, _LATEST)):
             break
         server.stop()
+        children.restarts += 1
         child.wait(drawn.uniform(0.0, 0.4))
         server.start()
-        if not child.wait(PATIENCE):
+        if not child.ends():
             return [f"process {child.number} did not end within {PATIENCE:g} s after the server was restarted"]
         if child.code == 0:
             break

@@ -34,7 +34,7 @@ class Played:
     violations: list[dict[str, str]] = field(default_factory=list)
     """What the judge found, and what kept the case from its end (``run``)."""
     kills: int = 0
-    """Processes that were killed."""
+    """Processes that were killed or frozen, and stops of the database."""
     effects: int = 0
     """Effects that must not happen twice."""
     doubled: int = 0

@@ -16,12 +16,13 @@ from typing import Any
 
 from langchain_core.messages import message_to_dict
 
+from asyncguard.engine.journal import threads, upkeep
 from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Journal
 from asyncguard.errors import CallerError, ThreadBusyError
 from reliability.agents import Parts, agent_of, input_of
 from reliability.cases import Build, Case, Database, Point
-from reliability.children import RAISED
+from reliability.children import ASKED, RAISED
 from reliability.effectlog import EffectLog, What
 from reliability.killing import Trigger
 from reliability.savers import Steps, saver
@@ -30,6 +31,7 @@ from reliability.tools import Toolbox, shape_of
 from reliability.world import World
 
 JOURNAL = "journal.sqlite"
+_LEASE = 1.0
 _BUSY = 0.1
 """Seconds after which a client comes back to a thread that another process is at work on."""
 EFFECTS = "effects.jsonl"
@@ -68,6 +70,10 @@ def live(case: Case, place: Place, life: int) -> None:
 
 
 async def _live(case: Case, place: Place, life: int) -> None:
+    asyncio.get_running_loop().add_signal_handler(ASKED, _say_where)
+    if case.stops:
+        # A frozen process is taken for gone after a second instead of fifteen; nothing else is different.
+        threads.LEASE, upkeep.RENEWAL = _LEASE, _LEASE / 4
     log = EffectLog(place.folder / EFFECTS, life)
     story, forks = story_of(case), case.forks and life == 1
     trigger = Trigger(log, _point(case, life), story.target.item)
@@ -89,6 +95,18 @@ async def _live(case: Case, place: Place, life: int) -> None:
         config: Any = {"configurable": {"thread_id": case.name}}
         await _run(graph, config, parts, log)
         _dump(await graph.aget_state(config), place.folder / STATE)
+
+
+def _say_where() -> None:
+    """Print where each task waits: asked of a process that does not end."""
+    for task in asyncio.all_tasks():
+        inner: Any = task.get_coro()
+        places: list[str] = []
+        while (frame := getattr(inner, "cr_frame", None)) is not None:
+            places.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+            inner = inner.cr_await
+        sys.stdout.write(f"{task.get_name()} waits: {' > '.join(places)}\n")
+    sys.stdout.flush()
 
 
 def _point(case: Case, life: int) -> Point | None:

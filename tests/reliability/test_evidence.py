@@ -1,0 +1,123 @@
+"""The effect log and the outside world that is made of it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reliability.cases import Broken, Build, Case, Database, Effect, Point
+from reliability.effectlog import EffectLog, What, read_log
+from reliability.parts import PARTS
+from reliability.world import ClosedSessionError, DeclinedError, World
+
+CLASSES = {"read": Effect.PURE, "put": Effect.IDEMPOTENT, "charge": Effect.KEYED, "book": Effect.PROBED}
+
+
+WRITE = """
+import sys, pathlib
+from reliability.effectlog import EffectLog, What
+log = EffectLog(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+for number in range(25):
+    log.add(What.EFFECT, item=str(number))
+"""
+
+
+def python(code: str, *arguments: str) -> "subprocess.Popen[str]":
+    """A process that knows where the harness is."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "benchmark")}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def test_lines_of_many_processes_have_one_order(tmp_path: Path) -> None:
+    """Four processes write at once; no line is lost or torn, and the numbers are without a gap."""
+    path = tmp_path / "log"
+    processes = [python(WRITE, str(path), str(life)) for life in range(4)]
+    for process in processes:
+        assert process.communicate()[0] == ""
+        assert process.returncode == 0
+    lines = read_log(path)
+    assert len(lines) == 100
+    for life in range(4):
+        assert [line.item for line in lines if line.life == life] == [str(number) for number in range(25)]
+
+
+@pytest.mark.parametrize("damage", [lambda lines: lines[1:], lambda lines: [*lines, lines[0]]], ids=["gap", "twice"])
+def test_a_log_with_a_gap_is_no_evidence(damage: object, tmp_path: Path) -> None:
+    """Somebody removed or copied a line."""
+    path = tmp_path / "log"
+    for _ in range(3):
+        EffectLog(path, 0).add(What.OPEN)
+    assert callable(damage)
+    path.write_text("\n".join(damage(path.read_text().splitlines())), encoding="utf-8")
+    with pytest.raises(ValueError, match="not numbered"):
+        read_log(path)
+
+
+def test_a_keyed_service_acts_once_for_a_key(tmp_path: Path) -> None:
+    """The second request gets the first answer, from another process, too."""
+    path = tmp_path / "log"
+    first = World(EffectLog(path, 0), CLASSES).act("charge", "a", "k", "")
+    again = World(EffectLog(path, 1), CLASSES).act("charge", "a", "k", "")
+    assert again == first
+    assert [line.what for line in read_log(path) if line.tool] == [What.EFFECT, What.REPEATED]
+
+
+def test_a_probe_that_says_no_closes_older_sessions(tmp_path: Path) -> None:
+    """A request that was on its way when the probe looked comes to nothing; a new session is served."""
+    path = tmp_path / "log"
+    old, new = World(EffectLog(path, 0), CLASSES), World(EffectLog(path, 1), CLASSES)
+    assert json.loads(new.probe("a")) == {"happened": False}
+    with pytest.raises(ClosedSessionError):
+        old.act("book", "a", "", "")
+    receipt = new.act("book", "a", "", "")
+    assert json.loads(json.loads(old.probe("a"))["result"])["receipt"] == receipt.text
+
+
+def test_a_service_declines_once(tmp_path: Path) -> None:
+    """And serves the second request, whoever makes it."""
+    path = tmp_path / "log"
+    first = World(EffectLog(path, 0), CLASSES, frozenset({"put/a"}))
+    with pytest.raises(DeclinedError):
+        first.begin("put", "a", "", "")
+    World(EffectLog(path, 1), CLASSES, frozenset({"put/a"})).begin("put", "a", "", "")
+
+
+def test_the_judge_knows_nothing_of_what_it_judges() -> None:
+    """Neither the judge nor what reads its evidence imports asyncguard."""
+    looks = "print([name for name in sys.modules if name.startswith('asyncguard')])"
+    said = python(f"import sys, reliability.judge, reliability.rows; {looks}").communicate()[0]
+    assert said.strip() == "[]"
+
+
+def test_cases_survive_json() -> None:
+    """A lane is told of cases in JSON."""
+    made = Case(
+        name="x",
+        part="points-sqlite",
+        build=Build.MIDDLEWARE,
+        database=Database.POSTGRES,
+        effect=Effect.KEYED,
+        point=Point.C9,
+        broken=Broken.DEDUP,
+        forks=True,
+        kills=3,
+    )
+    assert Case.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+def test_every_case_has_a_name_of_its_own() -> None:
+    """Results are kept by name."""
+    names = [case.name for part in PARTS.values() for case in part.cases(1100)]
+    assert len(names) == len(set(names))
+
+
+def test_the_deterministic_cases_are_complete() -> None:
+    """Each point and class on each database."""
+    parts = [part for part in PARTS.values() if part.name.startswith("points-")]
+    made = {(case.point, case.effect, case.database) for part in parts for case in part.cases(0)}
+    assert made == {(point, effect, database) for point in Point for effect in Effect for database in Database}

@@ -1,0 +1,270 @@
+"""The judge: nothing speaks against a sound case, and each promise is found broken where it is."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reliability.effectlog import Line, What
+from reliability.evidence import Evidence, JournalAttempt, JournalCall, Process, thread_calls
+from reliability.judge import effects, fingerprint, in_doubt, judge
+
+AGENT = 100
+"""The process that ended well; the first was killed."""
+
+
+def line(n: int, what: What, **fields: Any) -> Line:
+    """One line of the log."""
+    return Line(n=n, life=1, pid=AGENT, what=what, **fields)
+
+
+LINES = (
+    line(1, What.OPEN),
+    line(2, What.BEGUN, tool="pay", item="a1", key="k1"),
+    line(3, What.EFFECT, tool="pay", item="a1", key="k1", receipt="R3/pay/a1"),
+    line(4, What.RETURNED, tool="pay", item="a1", receipt="R3/pay/a1"),
+    line(5, What.SEEN, receipt="R3/pay/a1"),
+    line(6, What.BEGUN, tool="ship", item="a1s", key="k2", after="R3/pay/a1"),
+    line(7, What.EFFECT, tool="ship", item="a1s", key="k2", after="R3/pay/a1", receipt="R7/ship/a1s"),
+    line(8, What.RETURNED, tool="ship", item="a1s", receipt="R7/ship/a1s"),
+)
+
+
+def proposed(n: int, key: str, tool: str, item: str, call_id: str) -> dict[str, Any]:
+    """The model makes a call."""
+    call = {"key": key, "task": "a", "tool": tool, "arguments": {"item": item}, "call_id": call_id}
+    return {"kind": "call_proposed", "n": n, "call": call}
+
+
+def started(n: int, key: str) -> dict[str, Any]:
+    """An attempt begins."""
+    return {"kind": "call_started", "n": n, "key": key, "epoch": "j/e"}
+
+
+def retired(n: int, key: str, outcome: str) -> dict[str, Any]:
+    """A call ends."""
+    return {"kind": "call_retired", "n": n, "key": key, "outcome": outcome}
+
+
+EVENTS = [
+    proposed(1, "k1", "pay", "a1", "c1"),
+    proposed(2, "k2", "ship", "a1s", "c2"),
+    started(3, "k1"),
+    retired(4, "k1", "done"),
+    started(5, "k2"),
+    retired(6, "k2", "done"),
+]
+
+
+def message(kind: str, content: str, **data: Any) -> dict[str, Any]:
+    """A message as the thread has it."""
+    return {"type": kind, "data": {"content": content, **data}}
+
+
+NEWS = '<result-00 call="{}" tool="ship" task="a" status="done">\n{{"receipt": "{}"}}\n</result-00>'
+MESSAGES = [
+    message("human", "Handle a1 a1s."),
+    message("ai", "", tool_calls=[{"id": "c1", "name": "pay"}, {"id": "c2", "name": "ship"}]),
+    message("tool", '{"receipt": "R3/pay/a1"}', tool_call_id="c1"),
+    message("tool", "ship#1 is accepted and waits", tool_call_id="c2"),
+    message("human", NEWS.format("ship#1", "R7/ship/a1s")),
+]
+
+
+def row(key: str, tool: str, item: str, receipt: str, **arguments: str) -> JournalCall:
+    """A call in the journal that ended."""
+    given = {"item": item, **arguments}
+    attempt = JournalAttempt(
+        key=key,
+        number=1,
+        tool=tool,
+        fingerprint=fingerprint(tool, given),
+        arguments=given,
+        state="ended",
+        pid=AGENT,
+        result={"kind": "success", "content": f'{{"receipt": "{receipt}"}}'},
+    )
+    return JournalCall(key=key, task="a", label=f"{tool}#1", state="done", attempts=(attempt,))
+
+
+SHIPPED = row("k2", "ship", "a1s", "R7/ship/a1s", after="R3/pay/a1")
+
+
+def sound() -> Evidence:
+    """A payment and what depends on it, after the first process was killed before anything began."""
+    events = deepcopy(EVENTS)
+    return Evidence(
+        case={},
+        classes={"pay": "at_most_once", "ship": "at_most_once", "book": "probed"},
+        operands={"a1s": "a1"},
+        lines=LINES,
+        processes=(
+            Process(life=0, pid=99, died=True),
+            Process(life=1, pid=AGENT, died=False),
+        ),
+        state={"next": [], "messages": deepcopy(MESSAGES), "ledger": events},
+        calls=thread_calls(events),
+        journal=(row("k1", "pay", "a1", "R3/pay/a1"), SHIPPED),
+    )
+
+
+def test_nothing_speaks_against_a_sound_case() -> None:
+    """The base of all that follows."""
+    assert judge(sound()) == []
+    assert effects(sound()) == {"a1": 1, "a1s": 1}
+    assert in_doubt(sound()) == 0
+
+
+# -- one thing wrong -----------------------------------------------------------------------------------------------
+
+
+def with_lines(*more: tuple[What, dict[str, Any]]) -> Evidence:
+    """More lines in the log."""
+    lines = [*LINES, *(line(len(LINES) + place, what, **told) for place, (what, told) in enumerate(more, 1))]
+    return replace(sound(), lines=tuple(lines))
+
+
+def with_events(*events: dict[str, Any], changed: int | None = None) -> Evidence:
+    """Other events in the thread."""
+    told = [event for event in EVENTS if event["n"] != changed] + list(events)
+    told.sort(key=lambda event: int(event["n"]))
+    return replace(sound(), calls=thread_calls(told))
+
+
+def with_message(place: int, content: str) -> Evidence:
+    """Another content of a message."""
+    evidence = sound()
+    assert evidence.state is not None
+    evidence.state["messages"][place]["data"]["content"] = content
+    return evidence
+
+
+def with_row(place: int, made: JournalCall) -> Evidence:
+    """Another row in the journal."""
+    evidence = sound()
+    assert evidence.journal is not None
+    rows = list(evidence.journal)
+    rows[place] = made
+    return replace(evidence, journal=tuple(rows))
+
+
+def with_attempt(**changes: Any) -> Evidence:
+    """Another attempt in the row of the payment."""
+    paid = row("k1", "pay", "a1", "R3/pay/a1")
+    return with_row(0, replace(paid, attempts=(replace(paid.attempts[0], **changes),)))
+
+
+def in_doubt_after(pid: int, state: str = "intent") -> Evidence:
+    """The payment is in doubt; its attempt is of this process."""
+    paid = row("k1", "pay", "a1", "R3/pay/a1")
+    left = replace(paid.attempts[0], pid=pid, state=state, result=None)
+    rows = (replace(paid, state="in_doubt", attempts=(left,)), replace(SHIPPED, state="squashed", attempts=()))
+    told = [*EVENTS[:3], retired(4, "k1", "in_doubt"), {"kind": "call_squashed", "n": 5, "key": "k2"}]
+    lines = tuple(known for known in LINES if known.n <= 3)
+    evidence = replace(sound(), journal=rows, calls=thread_calls(told), lines=lines)
+    assert evidence.state is not None
+    evidence.state["messages"][2]["data"]["content"] = "It is not known whether pay#1 took effect."
+    evidence.state["messages"][4]["data"]["content"] = "ship#1 was not run"
+    return evidence
+
+
+def late_operand() -> Evidence:
+    """The dependent call begins before its operand answers."""
+    order = [1, 2, 6, 7, 8, 3, 4, 5]
+    return replace(sound(), lines=tuple(replace(LINES[old - 1], n=n) for n, old in enumerate(order, 1)))
+
+
+def unknown_call() -> Evidence:
+    """The ledger does not know the second call."""
+    return replace(
+        sound(), calls=thread_calls(event for event in EVENTS if event.get("key") != "k2" and event["n"] != 2)
+    )
+
+
+def without_answer(call_id: str) -> Evidence:
+    """A call without an answer."""
+    evidence = sound()
+    assert evidence.state is not None
+    kept = [m for m in evidence.state["messages"] if m["data"].get("tool_call_id") != call_id]
+    return replace(evidence, state={**evidence.state, "messages": kept})
+
+
+def answered_again(call_id: str) -> Evidence:
+    """A call with two answers."""
+    evidence = sound()
+    assert evidence.state is not None
+    evidence.state["messages"].append(message("tool", "again", tool_call_id=call_id))
+    return evidence
+
+
+def operand(after: str) -> Evidence:
+    """The dependent call is given this."""
+    return replace(sound(), lines=tuple(replace(known, after=after) if known.after else known for known in LINES))
+
+
+def resting() -> Evidence:
+    """The graph has a step to go."""
+    evidence = sound()
+    assert evidence.state is not None
+    return replace(evidence, state={**evidence.state, "next": ["execute"]})
+
+
+WRONG: dict[str, tuple[str, Callable[[], Evidence]]] = {
+    "shown and not kept": ("P1", lambda: with_lines((What.SEEN, {"receipt": "R9/pay/a1"}))),
+    "in the journal and not in the thread": ("P1", lambda: with_message(2, "pay#1 failed: no idea")),
+    "done without a result": ("P1", lambda: with_message(4, "nothing new")),
+    "begun twice": ("P2", lambda: with_lines((What.BEGUN, {"tool": "pay", "item": "a1", "key": "k1"}))),
+    "effect twice": ("P2", lambda: with_lines((What.EFFECT, {"tool": "pay", "item": "a1", "receipt": "R9/pay/a1"}))),
+    "never ended": ("P3", lambda: with_events(changed=6)),
+    "ended twice": ("P3", lambda: with_events(retired(7, "k1", "done"))),
+    "done and then in doubt": ("P3", lambda: with_events(retired(7, "k1", "in_doubt"))),
+    "not answered": ("P3", lambda: without_answer("c2")),
+    "answered twice": ("P3", lambda: answered_again("c1")),
+    "of no ledger": ("P3", unknown_call),
+    "the journal says otherwise": ("P3", lambda: with_row(0, replace(row("k1", "pay", "a1", "x"), state="pending"))),
+    "unknown to the thread": ("P3", lambda: with_row(0, row("k9", "pay", "a9", "x"))),
+    "in doubt without a death": ("P4", lambda: in_doubt_after(AGENT)),
+    "in doubt and never begun": ("P4", lambda: replace(in_doubt_after(99), journal=())),
+    "in doubt though probed": ("P4", lambda: replace(in_doubt_after(99), classes={"pay": "probed", "ship": "pure"})),
+    "dependent before its operand": ("P5", late_operand),
+    "dependent without its operand": ("P5", lambda: operand("")),
+    "dependent with another operand": ("P5", lambda: operand("R3/pay/b1")),
+    "started before the operand was done": ("P5", lambda: with_events(retired(9, "k1", "done"), changed=4)),
+    "answered with another's result": ("P6", lambda: with_message(2, '{"receipt": "R7/ship/a1s"}')),
+    "told of another's result": ("P6", lambda: with_message(4, NEWS.format("ship#1", "R3/pay/a1"))),
+    "another's result in the journal": ("P6", lambda: with_attempt(result={"content": "R7/ship/a1s"})),
+    "another's arguments in the journal": ("P6", lambda: with_attempt(arguments={"item": "b1"})),
+    "a fingerprint of something else": ("P6", lambda: with_attempt(fingerprint="0" * 32)),
+    "one key for two calls": ("P6", lambda: with_lines((What.REPEATED, {"tool": "pay", "item": "b1", "key": "k1"}))),
+    "no run ended": ("run", lambda: replace(sound(), state=None)),
+    "a run that rests": ("run", lambda: resting()),
+}
+
+
+@pytest.mark.parametrize(("promise", "made"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_found(promise: str, made: Callable[[], Evidence]) -> None:
+    """One thing is changed in a sound case, and the judge names the promise that it breaks."""
+    assert promise in {violation.promise for violation in judge(made())}
+
+
+def test_a_doubt_with_a_reason_is_no_violation() -> None:
+    """The process that began the call died, and nothing depends on it any more."""
+    evidence = in_doubt_after(99)
+    assert judge(evidence) == []
+    assert in_doubt(evidence) == 1
+
+
+def test_a_doubt_that_was_settled_is_no_violation() -> None:
+    """In doubt, then done: one end."""
+    evidence = with_events(retired(4, "k1", "in_doubt"), {**retired(5, "k1", "done")}, started(7, "k2"), changed=4)
+    found = {violation.promise for violation in judge(evidence)}
+    assert found <= {"P3", "P4", "P5"}
+    assert not any("ended 2 times" in violation.text for violation in judge(evidence))
+
+
+def test_an_agent_without_a_journal_is_judged_by_what_it_did() -> None:
+    """There are no rows and no ledger to agree with."""
+    evidence = replace(sound(), journal=None, calls={}, lines=LINES[:5])
+    assert judge(evidence) == []
