@@ -1,5 +1,6 @@
 """``store`` is an open saver of each kind in turn, with LangGraph's strict msgpack on."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,4 +53,6 @@ def store(kind: Kind, target: str, blocked: list[SerdeEvent]) -> Iterator[Store]
     opened.open()
     yield opened
     opened.close()
+    if not kind.in_file:
+        gc.collect()  # agents go with their journals, which would look for the database that is dropped now
     assert blocked == []

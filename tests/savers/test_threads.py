@@ -1,10 +1,12 @@
 """What a user does with a thread, on every saver, with both front ends."""
 
+from contextlib import closing
 from itertools import pairwise
 
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
+from asyncguard import open_journal
 from asyncguard.testing import calls
 from tests.behaviour.harness import Frontend, shape
 from tests.savers.desk import HERE, Desk
@@ -74,6 +76,20 @@ def test_an_external_call_parks_and_goes_on(frontend: Frontend, store: Store) ->
     outcome = desk.go(Command(resume="wake up"))
     assert outcome.text.count("approved by Kim") == 1
     assert len(desk.bank.calls) == 1
+
+
+def test_a_delivery_by_somebody_else_reaches_another_graph(frontend: Frontend, store: Store) -> None:
+    """The token is all that they need: the result waits beside the checkpoints until the thread is taken up."""
+    old = Desk(frontend, store, calls(("bank", {"q": "x"})))
+    assert old.say("Have x approved.").interrupts
+    store.reopen()
+    with closing(open_journal(f"{store.target}.effects" if store.kind.in_file else store.target)) as journal:
+        journal.deliver(old.tokens[0], "approved by Kim")
+    new = Desk(frontend, store, prefix="n")
+    outcome = new.go(Command(resume="wake up"))
+    assert outcome.text.count("approved by Kim") == 1
+    assert outcome.report["open_calls"] == outcome.report["in_doubt"] == []
+    assert new.bank.calls == []
 
 
 def test_a_message_from_outside_is_part_of_the_conversation(frontend: Frontend, store: Store) -> None:
