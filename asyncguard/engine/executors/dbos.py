@@ -15,14 +15,17 @@ from asyncguard.engine.clock import LoopClock
 from asyncguard.engine.executors.dbos_courier import Courier, Told
 from asyncguard.engine.executors.dbos_database import CANCELLED, SUCCESS, Ended, OrderTables
 from asyncguard.engine.executors.dbos_target import database_url
+from asyncguard.engine.executors.journaled import REFUSED
 from asyncguard.engine.executors.local import LocalExecutor
 from asyncguard.engine.executors.port import Completion, Failure, Health, Job, Result
 from asyncguard.engine.journal.port import Journal
 from asyncguard.engine.workers.order import Order, answer_from_json, order_of, order_to_json
-from asyncguard.errors import CallerError
+from asyncguard.errors import CallerError, JournalError
 
 DEFAULT_QUEUE = "asyncguard"
 _NOT_BEGUN = "The call was cancelled before it began."
+_NOT_OURS = "The conversation is carried on by another process now; nothing more begins in this one."
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _CLOSED = "The executor was closed; nothing begins any more."
 
 
@@ -79,6 +82,7 @@ class DbosExecutor:
         self._lock = threading.Lock()
         self._carried: dict[str, _Carried] = {}
         self._latest: dict[str, str] = {}
+        self._journal_trouble = ""
         self._closed = False
 
     @property
@@ -144,9 +148,9 @@ class DbosExecutor:
         """Alive while it is open and the database answers; tells of calls that wait for workers of no known version."""
         if self._closed:
             return Health(alive=False, pending=len(self.pending()), detail=_CLOSED)
-        trouble, detail = self._courier.trouble, self._courier.notice
+        trouble, detail = self._courier.trouble or self._journal_trouble, self._courier.notice
         if trouble:
-            detail = f"The queue's database does not answer ({trouble}); calls are kept until it does."
+            detail = f"The database of queue or journal does not answer ({trouble}); calls are kept until it does."
         return Health(alive=not trouble, pending=len(self.pending()), detail=detail)
 
     def close(self) -> None:
@@ -172,7 +176,7 @@ class DbosExecutor:
     async def _send(self, carried: _Carried, text: str) -> None:
         if carried.job.delay > 0:
             await self._clock.sleep(carried.job.delay)
-        refused = carried.job.gate()
+        refused = await self._taken_over(carried) or carried.job.gate()
         if refused is not None:
             self._complete(carried.order.id, refused)
             return
@@ -184,6 +188,24 @@ class DbosExecutor:
                 self._courier.post(carried.order.id, text)
         if refused is not None:
             self._complete(carried.order.id, refused)
+
+    async def _taken_over(self, carried: _Carried) -> Failure | None:
+        """What ends a job of a thread that another process took over: no worker can know that. ``None`` if none did.
+
+        A journal that is away is waited for, as the queue is.
+        """
+        intent, pause = carried.job.intent, _FIRST_PAUSE
+        while intent is not None:
+            try:
+                held = await self._journal.holds(intent.session)
+            except JournalError as error:
+                self._journal_trouble = type(error).__name__
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
+            self._journal_trouble = ""
+            return None if held else _failure(REFUSED, _NOT_OURS)
+        return None
 
     def _stop(self, carried: _Carried) -> None:
         if carried.task is not None and not carried.loop.is_closed():

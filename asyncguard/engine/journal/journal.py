@@ -85,6 +85,14 @@ class SqlJournal:
         """See :meth:`~asyncguard.engine.journal.port.Journal.unhold`."""
         self._upkeep.unhold(session)
 
+    async def holds(self, session: str) -> bool:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.holds`."""
+
+        def work(store: Store) -> bool:
+            return threads.holder(store, session) == store.epoch and not processes.has_ended(store, store.epoch)
+
+        return await asyncio.wrap_future(self._writer.submit(work))
+
     # -- attempts --------------------------------------------------------------------------------------------------
 
     async def begin(self, intent: Intent) -> Verdict:

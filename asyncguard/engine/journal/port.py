@@ -212,6 +212,17 @@ class Journal(Protocol):
         """The run that :meth:`hold` was told of goes on, or ended."""
         ...
 
+    async def holds(self, session: str) -> bool:
+        """Whether calls of a thread are this process's to begin: it took the thread last, and was not declared dead.
+
+        Asked before a call is handed to a worker, whose own question cannot tell: a worker begins calls of threads
+        that it does not hold.
+
+        Raises:
+            JournalError: The database cannot be read.
+        """
+        ...
+
     async def begin(self, intent: Intent) -> Verdict:
         """Ask whether an attempt may begin; the intent is on disk when the answer is :class:`Fresh`.
 

@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
 
 
 @pytest.fixture
-def journal(place: Shop) -> Iterator[Journal]:
-    """The journal of the agent."""
+async def journal(place: Shop) -> AsyncIterator[Journal]:
+    """The journal of the agent, which is at work on its thread."""
     made = open_journal(place.journal)
+    await made.enter("thread", "", (), lambda _: None)
     yield made
     made.close()

@@ -12,6 +12,7 @@ from asyncguard.engine.executors import dbos_courier
 from asyncguard.engine.executors.dbos_database import OrderTables
 from asyncguard.engine.executors.dbos_target import database_url
 from asyncguard.engine.executors.port import Failure, Result, Success
+from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Journal
 from asyncguard.errors import CallerError
 from tests.engine.workers.bench import Shop, begin, eventually, job_of, result_of
@@ -67,12 +68,33 @@ async def test_what_cannot_be_sent_is_refused_and_what_is_local_runs_here(place:
     assert isinstance(odd, Failure)
     assert "local=" in odd.symptom.message
     assert not odd.symptom.started
-    await journal.enter("thread", "", (), lambda _: None)
     job = job_of("ask", {}, effect=ONCE, run=here)
     assert await result_of(executor, job) == Success(content="here")
     assert journal.entries(key=job.key)[0].attempts[0].result == Success(content="here")
     assert not place.file.exists()
     executor.close()
+
+
+async def test_nothing_is_sent_for_a_thread_that_another_process_took_over(place: Shop, journal: Journal) -> None:
+    """No worker could know: it begins calls of threads that it does not hold. A pure call may go on."""
+    journal.leave("thread")
+    other = open_journal(place.journal)
+    executor = place.executor(journal)
+    try:
+        await other.enter("thread", "", (), lambda _: None)
+        assert await other.holds("thread")
+        assert not await journal.holds("thread")
+        assert not await journal.holds("never entered")
+        result = await result_of(executor, job_of("pay", {}, effect=ONCE))
+        assert isinstance(result, Failure)
+        assert (result.symptom.error, result.symptom.started) == ("journal_refused", False)
+        assert not place.file.exists()
+        future = begin(executor, job_of("look", {}))
+        await eventually(lambda: bool(place.rows()))
+        executor.close()
+        await future
+    finally:
+        other.close()
 
 
 async def test_an_order_that_somebody_removed_is_lost_and_not_waited_for(

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psycopg
@@ -22,10 +22,11 @@ pytestmark = pytest.mark.slow
 ONCE = EffectClass.AT_MOST_ONCE
 
 
-@contextlib.contextmanager
-def shop_at(url: str, folder: Path) -> Iterator[tuple[Shop, Journal]]:
+@contextlib.asynccontextmanager
+async def shop_at(url: str, folder: Path) -> AsyncIterator[tuple[Shop, Journal]]:
     """A queue and a journal in one database."""
     shop, journal = Shop(database=url, journal=url, folder=folder), open_journal(url)
+    await journal.enter("thread", "", (), lambda _: None)
     try:
         yield shop, journal
     finally:
@@ -45,7 +46,7 @@ async def worker_of(shop: Shop, job: Job) -> Process:
 
 async def test_calls_of_killed_workers_are_taken_over(postgres_url: str, tmp_path: Path) -> None:
     """By the next one, within seconds; a payment that had begun is not made again."""
-    with shop_at(postgres_url, tmp_path) as (shop, journal):
+    async with shop_at(postgres_url, tmp_path) as (shop, journal):
         executor = shop.executor(journal)
         await shop.worker()
         await shop.worker()
@@ -74,7 +75,7 @@ async def test_calls_of_killed_workers_are_taken_over(postgres_url: str, tmp_pat
 
 async def test_a_frozen_worker_that_was_replaced_begins_nothing(postgres_url: str, tmp_path: Path) -> None:
     """Its connections are cut as a machine's are that is gone; when it comes back, its call was made by another."""
-    with shop_at(postgres_url, tmp_path) as (shop, journal):
+    async with shop_at(postgres_url, tmp_path) as (shop, journal):
         executor = shop.executor(journal)
         frozen = await shop.worker("--concurrency", "1")
         first = job_of("pay_slowly", {"amount": 1, "seconds": 1.0}, effect=ONCE)
@@ -128,7 +129,7 @@ def _ports(pid: int) -> set[int]:
 
 async def test_calls_end_although_the_server_is_restarted(postgres_server: Server, tmp_path: Path) -> None:
     """At once, without a word: those that ran, those that waited, and those that come meanwhile."""
-    with shop_at(postgres_server.url(), tmp_path) as (shop, journal):
+    async with shop_at(postgres_server.url(), tmp_path) as (shop, journal):
         executor = shop.executor(journal)
         await shop.worker()
         await shop.worker()
@@ -152,6 +153,7 @@ async def test_calls_end_although_the_server_is_restarted(postgres_server: Serve
 async def test_an_executor_waits_for_a_server_that_is_away(tmp_path: Path) -> None:
     """Nothing is lost and nothing hangs: the health says why, and a call that was not sent can be cancelled."""
     journal = open_journal(tmp_path / "journal")
+    await journal.enter("thread", "", (), lambda _: None)
     executor = DbosExecutor("postgresql://nobody@127.0.0.1:9/none", journal=journal, application_version="v")
     future = begin(executor, job_of("pay", {"amount": 1}, effect=ONCE))
     await eventually(lambda: not executor.health().alive)

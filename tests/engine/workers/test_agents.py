@@ -1,0 +1,49 @@
+"""Agents whose calls run on workers, from the model's message to its answer."""
+
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from asyncguard import Ports, build_agent
+from asyncguard.engine.journal.opening import open_journal
+from asyncguard.errors import DeclarationError
+from asyncguard.testing import ScriptedChatModel, calls
+from tests.engine.workers import shop
+from tests.engine.workers.bench import VERSION, Shop
+
+
+@pytest.mark.slow
+async def test_an_agent_gets_the_results_of_its_workers(place: Shop, tmp_path: Path) -> None:
+    """Two tasks at once; a new process that resumes the thread pays nothing twice."""
+    worker = await place.worker()
+    journal = open_journal(place.journal)
+    executor = place.executor(journal)
+    model = ScriptedChatModel(
+        [
+            calls(("pay", {"amount": 1}), ("reserve", {"item": "7"}), ("look", {"name": "it"})),
+            "All done.",
+        ]
+    )
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
+        agent = build_agent(model, shop.TOOLS, checkpointer=saver, journal=journal, ports=Ports(executor=executor))
+        state = await agent.ainvoke({"messages": [("user", "Pay and reserve.")]}, {"configurable": {"thread_id": "t"}})
+    contents = [str(message.content) for message in state["messages"]]
+    assert "paid 1" in contents
+    assert f"seen it by {worker.process.pid}" in contents
+    assert [line.split()[0] for line in place.effects] == ["pay", "reserve"]
+    entries = journal.entries()
+    assert sorted((entry.tool, entry.state) for entry in entries) == [("pay", "done"), ("reserve", "done")]
+    executor.close()
+    journal.close()
+
+
+async def test_a_tool_that_no_worker_can_run_is_refused_when_the_agent_is_built(place: Shop) -> None:
+    """With the reason and the way out, before anything is asked of a model."""
+    journal = open_journal(place.journal)
+    executor = place.executor(journal)
+    with pytest.raises(DeclarationError, match="local="):
+        build_agent(ScriptedChatModel(["hello"]), shop.ALL, ports=Ports(executor=executor))
+    fine = place.executor(journal, local=["ask", "order", "confirm"], application_version=VERSION)
+    build_agent(ScriptedChatModel(["hello"]), shop.ALL, ports=Ports(executor=fine))
+    journal.close()
