@@ -30,7 +30,7 @@ $(VENV)/performance: $(VENV)/made pyproject.toml
 	$(PIP) install --editable '.[performance]'
 	@touch $@ $(VENV)/library
 
-.PHONY: test slow demo results lint types contracts check performance clean
+.PHONY: test slow demo results lint types contracts check performance reliability clean
 test: $(VENV)/dev ## Set up and run the fast tests
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
@@ -63,6 +63,10 @@ check: lint types contracts test ## Everything fast
 
 performance: $(VENV)/performance ## Compare time, bytes and makespan with other runtimes
 	$(BIN)/python benchmark/performance/run.py
+
+# Goes on where it was interrupted; remove runs/reliability to begin anew.
+reliability: $(VENV)/dev ## Kill agents at every point and judge what is left (20 minutes); writes RELIABILITY.md
+	$(BIN)/python benchmark/reliability/run.py --write
 
 clean: ## Remove the environment, builds and caches
 	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

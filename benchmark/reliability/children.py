@@ -63,6 +63,12 @@ class Child:
             os.kill(self.pid, signal.SIGKILL)
             self.wait(PATIENCE)
 
+    def end(self) -> bool:
+        """Ask it to end; whether it did so by itself, and well."""
+        if not self.poll():
+            os.kill(self.pid, signal.SIGTERM)
+        return self.ends() and self.code == 0
+
     def stop(self) -> None:
         """Freeze it."""
         if not self.poll():

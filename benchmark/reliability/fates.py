@@ -7,15 +7,16 @@ from collections.abc import Callable
 
 from reliability.cases import Case, Point
 from reliability.children import PATIENCE, RAISED, Child, Children
+from reliability.crews import Crew
 from reliability.effectlog import What, read_log
-from reliability.lives import EFFECTS, Place, live
+from reliability.ends import EARLIEST, LATEST, marked, to_its_end
+from reliability.lives import live
+from reliability.places import Place
 from reliability.server import Server
 
 _LIVES = 12
 """Processes that may fail in a row for reasons that are no fault, such as a database that is away."""
 _LOOK = 0.005
-_EARLIEST, _LATEST = 0.02, 0.25
-"""Seconds after its start at which a process is killed."""
 
 
 def meet(case: Case, place: Place, children: Children, server: Server | None) -> list[str]:
@@ -29,6 +30,8 @@ def meet(case: Case, place: Place, children: Children, server: Server | None) ->
     """
     play: Callable[[], Child] = lambda: children.fork(lambda life: live(case, place, life))  # noqa: E731
     try:
+        if case.workers:
+            return Crew(case, place, children, play).meet()
         if case.point is not None:
             return _at_a_point(case, place, children, play)
         if case.stops:
@@ -42,7 +45,7 @@ def meet(case: Case, place: Place, children: Children, server: Server | None) ->
 
 def refusal(place: Place) -> str:
     """What the runtime said if it refused to work in this way."""
-    return next((line.note for line in read_log(place.folder / EFFECTS) if line.what is What.REFUSED), "")
+    return next((line.note for line in read_log(place.effects) if line.what is What.REFUSED), "")
 
 
 def _at_a_point(case: Case, place: Place, children: Children, play: Callable[[], Child]) -> list[str]:
@@ -54,10 +57,9 @@ def _at_a_point(case: Case, place: Place, children: Children, play: Callable[[],
         if child.code != -signal.SIGKILL:
             how = f"ended with {child.code} ({children.last_words(child)})"
             return [f"process {number} was to die at {case.point}, and {how}"]
-        lines = read_log(place.folder / EFFECTS)
-        if not any(line.what is What.KILL and line.pid == child.pid and line.note == case.point for line in lines):
+        if not marked(place, child, case.point):
             return [f"process {number} was killed, and left no mark of {case.point}"]
-    return _to_its_end(children, play())
+    return to_its_end(children, play())
 
 
 def deaths(case: Case) -> int:
@@ -65,20 +67,14 @@ def deaths(case: Case) -> int:
     return 2 if case.point is Point.C14 else 1
 
 
-def _to_its_end(children: Children, child: Child) -> list[str]:
-    if not child.ends():
-        return [f"process {child.number} did not end within {PATIENCE:g} s"]
-    return [] if child.code == 0 else [f"process {child.number} ended with {child.code} ({children.last_words(child)})"]
-
-
 def _at_instants(case: Case, children: Children, play: Callable[[], Child]) -> list[str]:
     drawn = random.Random(f"instants {case.seed}")
     for _ in range(case.kills):
         child = play()
-        if child.wait(drawn.uniform(_EARLIEST, _LATEST)):
-            return _to_its_end(children, child)
+        if child.wait(drawn.uniform(EARLIEST, LATEST)):
+            return to_its_end(children, child)
         child.kill()
-    return _to_its_end(children, play())
+    return to_its_end(children, play())
 
 
 def _frozen(case: Case, place: Place, children: Children, play: Callable[[], Child]) -> list[str]:
@@ -89,9 +85,9 @@ def _frozen(case: Case, place: Place, children: Children, play: Callable[[], Chi
     drawn = random.Random(f"frozen {case.seed}")
     for _ in range(case.kills):
         frozen = play()
-        while not frozen.poll() and not any(line.what is What.BEGUN for line in read_log(place.folder / EFFECTS)):
+        while not frozen.poll() and not any(line.what is What.BEGUN for line in read_log(place.effects)):
             time.sleep(_LOOK)
-        if frozen.wait(drawn.uniform(_EARLIEST, _LATEST)):
+        if frozen.wait(drawn.uniform(EARLIEST, LATEST)):
             break
         frozen.stop()
         heir = play()
@@ -107,7 +103,7 @@ def _without_database(case: Case, children: Children, play: Callable[[], Child],
     drawn = random.Random(f"restarts {case.seed}")
     for _ in range(case.kills):
         child = play()
-        if child.wait(drawn.uniform(_EARLIEST, _LATEST)):
+        if child.wait(drawn.uniform(EARLIEST, LATEST)):
             break
         server.stop()
         children.restarts += 1
@@ -124,7 +120,7 @@ def _at_last(children: Children, play: Callable[[], Child]) -> list[str]:
     """Begin processes until one ends by itself: a thread may be held, or a database be locked, for some more time."""
     for _ in range(_LIVES):
         child = play()
-        found = _to_its_end(children, child)
+        found = to_its_end(children, child)
         if child.code != RAISED:
             return found
     return found

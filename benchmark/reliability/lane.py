@@ -18,7 +18,7 @@ from reliability.children import Children
 from reliability.evidence import read_evidence
 from reliability.fates import meet, refusal
 from reliability.judge import Violation, effects, in_doubt, judge
-from reliability.lives import STATE, Place
+from reliability.places import Place
 from reliability.rows import read_rows
 from reliability.server import Server
 from reliability.story import story_of
@@ -102,7 +102,7 @@ class Lane:
 
 def _judged(case: Case, place: Place, failures: list[str]) -> Played:
     rows = None
-    dumped = place.folder / STATE
+    dumped = place.state
     if case.build is not Build.PLAIN and dumped.exists():
         session = json.loads(dumped.read_text(encoding="utf-8"))["session"]
         rows = read_rows(place.journal(case.database), session)

@@ -10,50 +10,32 @@ import sys
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import message_to_dict
 
+from asyncguard.engine.executors.port import Executor
 from asyncguard.engine.journal import threads, upkeep
 from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Journal
 from asyncguard.errors import CallerError, ThreadBusyError
 from reliability.agents import Parts, agent_of, input_of
-from reliability.cases import Build, Case, Database, Point
+from reliability.cases import Build, Case, Point
 from reliability.children import ASKED, RAISED
 from reliability.effectlog import EffectLog, What
 from reliability.killing import Trigger
+from reliability.places import Place
 from reliability.savers import Steps, saver
 from reliability.story import RECEIPT, story_of
 from reliability.tools import Toolbox, shape_of
+from reliability.workers import DyingSender
 from reliability.world import World
 
-JOURNAL = "journal.sqlite"
 _LEASE = 1.0
+"""Seconds after which a frozen process loses its thread, where processes are frozen."""
 _BUSY = 0.1
 """Seconds after which a client comes back to a thread that another process is at work on."""
-EFFECTS = "effects.jsonl"
-STATE = "state.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a case is played."""
-
-    folder: Path
-    """Evidence, and the databases of SQLite."""
-    url: str = ""
-    """The server's database, for PostgreSQL."""
-
-    def stores(self, database: Database) -> str:
-        """Where threads are kept."""
-        return self.url if database is Database.POSTGRES else str(self.folder)
-
-    def journal(self, database: Database) -> str:
-        """Where the journal is kept."""
-        return self.url if database is Database.POSTGRES else str(self.folder / JOURNAL)
 
 
 def live(case: Case, place: Place, life: int) -> None:
@@ -73,8 +55,9 @@ async def _live(case: Case, place: Place, life: int) -> None:
     asyncio.get_running_loop().add_signal_handler(ASKED, _say_where)
     if case.stops:
         # A frozen process is taken for gone after a second instead of fifteen; nothing else is different.
-        threads.LEASE, upkeep.RENEWAL = _LEASE, _LEASE / 4
-    log = EffectLog(place.folder / EFFECTS, life)
+        threads.LEASE = _LEASE
+        upkeep.RENEWAL = _LEASE / 4  # type: ignore[attr-defined] # imported there
+    log = EffectLog(place.effects, life)
     story, forks = story_of(case), case.forks and life == 1
     trigger = Trigger(log, _point(case, life), story.target.item)
     steps = Steps(trigger)
@@ -91,10 +74,10 @@ async def _live(case: Case, place: Place, life: int) -> None:
         forks=forks,
     )
     async with saver(case.database, place.stores(case.database), steps) as store, _journal(case, place) as journal:
-        graph = agent_of(parts, store, journal)
+        graph = agent_of(parts, store, journal, _executor(case, place, journal, trigger))
         config: Any = {"configurable": {"thread_id": case.name}}
         await _run(graph, config, parts, log)
-        _dump(await graph.aget_state(config), place.folder / STATE)
+        _dump(await graph.aget_state(config), place.state)
 
 
 def _say_where() -> None:
@@ -113,6 +96,12 @@ def _point(case: Case, life: int) -> Point | None:
     """Where this life dies: the first at the point of the case, the second in recovery, too."""
     again = life == 1 and case.point is Point.C14
     return case.point if life == 0 or again else None
+
+
+def _executor(case: Case, place: Place, journal: Journal | None, trigger: Trigger) -> Executor | None:
+    if not case.workers or journal is None:
+        return None
+    return DyingSender(case, place, journal, trigger)
 
 
 @asynccontextmanager

@@ -118,6 +118,10 @@ PARTS: Mapping[str, Part] = {
     for part in (
         Part(name="points-sqlite", title="build_agent, 15 points x 5 classes, SQLite", cases=_deterministic(_S)),
         Part(name="points-postgres", title="build_agent, 15 points x 5 classes, PostgreSQL", cases=_deterministic(_P)),
+        Part(name="points-workers-sqlite", title="workers, 2 points x 5 classes, SQLite", cases=_worker_points(_S)),
+        Part(
+            name="points-workers-postgres", title="workers, 2 points x 5 classes, PostgreSQL", cases=_worker_points(_P)
+        ),
         Part(name="forks", title="another branch that reuses an id", cases=_forked),
         Part(name="async", title='build_agent, durability "async", SQLite', cases=_async),
         Part(name="exit", title='build_agent, durability "exit"', cases=_exit, expected=Expected.REFUSED),
@@ -138,6 +142,16 @@ PARTS: Mapping[str, Part] = {
             name="frozen-postgres",
             title="frozen and thawed, PostgreSQL",
             cases=_few("frozen-postgres", 0.02, 2, stops=True, database=_P),
+        ),
+        Part(
+            name="random-workers-sqlite",
+            title="random kills of agent and workers, SQLite",
+            cases=_few("random-workers-sqlite", 0.03, 6, workers=2),
+        ),
+        Part(
+            name="random-workers-postgres",
+            title="random kills of agent and workers, PostgreSQL",
+            cases=_few("random-workers-postgres", 0.08, 6, workers=2, database=_P),
         ),
         Part(
             name="restarts",

@@ -109,35 +109,35 @@ class DyingJournal:
             trigger: Kills.
             broken: What is switched off.
         """
-        self._journal = journal
-        self._trigger = trigger
+        self.journal = journal
+        self.trigger = trigger
         self._broken = broken
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is the journal's own."""
-        return getattr(self._journal, name)
+        return getattr(self.journal, name)
 
     async def begin(self, intent: Intent) -> Verdict:
         """Ask whether an attempt may begin, or die before or after it is written down."""
         item = str(intent.arguments.get("item"))
-        self._trigger.at(Point.C5, item)
+        self.trigger.at(Point.C5, item)
         match self._broken:
             case Broken.INTENT:
                 return Fresh()
             case Broken.DEDUP:
-                await self._journal.begin(intent)
+                await self.journal.begin(intent)
                 return Fresh()
             case Broken.FINGERPRINT:
-                verdict = await self._journal.begin(replace(intent, fingerprint=await self._known_as(intent)))
+                verdict = await self.journal.begin(replace(intent, fingerprint=await self._known_as(intent)))
             case Broken.NONE:
-                verdict = await self._journal.begin(intent)
+                verdict = await self.journal.begin(intent)
         if isinstance(verdict, Fresh):
-            self._trigger.at(Point.C3, item)
+            self.trigger.at(Point.C3, item)
         return verdict
 
     async def _known_as(self, intent: Intent) -> str:
         """The fingerprint under which the attempt stands already: what a journal does that compares none."""
-        found = await asyncio.to_thread(lambda: self._journal.entries(key=intent.key))
+        found = await asyncio.to_thread(lambda: self.journal.entries(key=intent.key))
         known = {a.number: a.fingerprint for entry in found for a in entry.attempts}
         return known.get(intent.attempt, intent.fingerprint)
 
@@ -145,6 +145,6 @@ class DyingJournal:
         """Write down an outcome, or die right after."""
         if self._broken is Broken.INTENT:
             return
-        await self._journal.end(key, attempt, result)
-        if self._trigger.point is Point.C8 and self._trigger.item in str(getattr(result, "content", "")):
-            self._trigger.at(Point.C8)
+        await self.journal.end(key, attempt, result)
+        if self.trigger.point is Point.C8 and self.trigger.item in str(getattr(result, "content", "")):
+            self.trigger.at(Point.C8)

@@ -1,0 +1,22 @@
+"""How a process came to its end."""
+
+from reliability.cases import Point
+from reliability.children import PATIENCE, Child, Children
+from reliability.effectlog import What, read_log
+from reliability.places import Place
+
+EARLIEST, LATEST = 0.02, 0.25
+"""Seconds after its start at which a process is killed."""
+
+
+def marked(place: Place, child: Child, point: Point | None) -> bool:
+    """Whether a process killed itself at a point."""
+    lines = read_log(place.effects)
+    return any(line.what is What.KILL and line.pid == child.pid and line.note == point for line in lines)
+
+
+def to_its_end(children: Children, child: Child) -> list[str]:
+    """Wait for a process that should end by itself; what was otherwise."""
+    if not child.ends():
+        return [f"process {child.number} did not end within {PATIENCE:g} s"]
+    return [] if child.code == 0 else [f"process {child.number} ended with {child.code} ({children.last_words(child)})"]

@@ -1,0 +1,121 @@
+"""Agents that send their calls to workers, and the workers; both die like all the others."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import structlog
+
+from asyncguard.engine.executors.dbos import DbosExecutor
+from asyncguard.engine.executors.dbos_target import database_url
+from asyncguard.engine.executors.port import Completion, Job
+from asyncguard.engine.journal.opening import open_journal
+from asyncguard.engine.journal.port import Journal
+from asyncguard.engine.journal.processes import ProcessKind
+from asyncguard.engine.workers.worker import Worker, WorkerSettings
+from asyncguard.frontends.declarations import specs_of
+from asyncguard.frontends.remote import WorkerTools
+from reliability.cases import Case, Database, Point
+from reliability.children import RAISED
+from reliability.effectlog import EffectLog
+from reliability.killing import Trigger
+from reliability.places import Place
+from reliability.savers import Steps
+from reliability.seams import DyingJournal
+from reliability.story import story_of
+from reliability.tools import Toolbox, shape_of
+from reliability.world import World
+
+_VERSION = "proof"
+_POLL = 0.02
+_DRAIN = 10.0
+
+
+def queue_of(case: Case, place: Place) -> str:
+    """The database of the queue, as DBOS takes it."""
+    return database_url(place.url if case.database is Database.POSTGRES else place.folder / "queue.sqlite")
+
+
+class DyingSender(DbosExecutor):
+    """Sends calls to workers, and dies when the target's call is in the queue and nobody has taken it."""
+
+    def __init__(self, case: Case, place: Place, journal: Journal, trigger: Trigger) -> None:
+        """Make an executor."""
+        url = queue_of(case, place)
+        super().__init__(url, journal=journal, application_version=_VERSION, queue=case.name, poll=_POLL)
+        self._trigger = trigger
+        self._watching: asyncio.Task[None] | None = None
+
+    def start(self, job: Job, done: Callable[[Completion], None]) -> None:
+        """Send a job."""
+        super().start(job, done)
+        if self._trigger.point is Point.C4 and job.arguments.get("item") == self._trigger.item:
+            self._watching = asyncio.get_running_loop().create_task(self._die_when_queued(job.key))
+
+    async def _die_when_queued(self, key: str) -> None:
+        while not await self.recover([key]):  # noqa: ASYNC110 - the queue is in a database, nobody tells
+            await asyncio.sleep(_POLL)
+        self._trigger.at(Point.C4)
+
+
+class ReapingJournal(DyingJournal):
+    """A worker's journal, which dies when it has told the reaper who is gone: nothing of theirs was put back yet."""
+
+    def gone(self, epochs: Collection[str]) -> Collection[str]:
+        """Tell who is gone."""
+        found = self.journal.gone(epochs)
+        if found:
+            self.trigger.at(Point.C15)
+        return found
+
+
+def work(case: Case, place: Place, life: int, point: Point | None) -> None:
+    """Be a worker until SIGTERM comes, and end the process.
+
+    Args:
+        case: What is tried.
+        place: Where.
+        life: Number of the process.
+        point: Where it dies; ``None`` for nowhere.
+    """
+    code = 0
+    try:
+        _work(case, place, life, point)
+    except BaseException:  # noqa: BLE001 - whatever it is, it is told and the process ends
+        traceback.print_exc()
+        code = RAISED
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _work(case: Case, place: Place, life: int, point: Point | None) -> None:
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    log, story = EffectLog(place.effects, life), story_of(case)
+    trigger = Trigger(log, point, story.target.item)
+    shape = shape_of(case, story)
+    toolbox = Toolbox(case, shape, World(log, shape.classes, shape.declines), Steps(trigger), life)
+    tools = toolbox.tools()
+    specs = specs_of(tools, toolbox.specs())
+    with ThreadPoolExecutor(16) as pool:
+        settings = WorkerSettings(
+            url=queue_of(case, place), queue=case.name, application_version=_VERSION, poll=_POLL, drain_timeout=_DRAIN
+        )
+        opened = open_journal(place.journal(case.database), kind=ProcessKind.WORKER)
+        journal = cast(Journal, ReapingJournal(opened, trigger, case.broken))
+        Worker(settings, journal, WorkerTools(tools, specs, pool), _logger()).run(stop)
+        opened.close()
+
+
+def _logger() -> Any:
+    return structlog.wrap_logger(
+        structlog.WriteLogger(sys.stderr),
+        processors=[structlog.processors.add_log_level, structlog.processors.JSONRenderer()],
+    )
