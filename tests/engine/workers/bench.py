@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -17,7 +16,7 @@ from typing import Any
 from asyncguard.core.calls import fingerprint
 from asyncguard.core.footprints import EffectClass
 from asyncguard.engine.executors.dbos import DbosExecutor
-from asyncguard.engine.executors.port import Completion, Executor, Job, Result
+from asyncguard.engine.executors.port import Completion, Executor, Failure, Job, Result, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.frontends.remote import application_version
 from tests.engine.workers import shop
@@ -100,9 +99,7 @@ class Shop:
     @property
     def effects(self) -> list[str]:
         """The effects so far, without who had them."""
-        file = self.folder / "effects"
-        lines = file.read_text().splitlines() if file.exists() else []
-        return [line.rpartition(" ")[0] for line in lines]
+        return shop.effects()
 
     @property
     def file(self) -> Path:
@@ -127,6 +124,14 @@ class Shop:
             await started.said("worker ready")
         return started
 
+    async def worker_of(self, job: Job, effect: str) -> "Process":
+        """Wait until a call has had its effect; the worker that runs it."""
+        await eventually(lambda: effect in self.effects)
+        for worker in self.workers:
+            if any(line["event"] == "call begun" and line["key"] == job.key for line in worker.log()):
+                return worker
+        raise AssertionError(f"nobody began {job.key}")
+
     def executor(self, journal: Any, **options: Any) -> DbosExecutor:
         """An executor that sends here."""
         return DbosExecutor(self.database, journal=journal, **{"application_version": VERSION, **options})
@@ -148,7 +153,6 @@ class Process:
             self.process = subprocess.Popen(
                 [*command, *where, *options],
                 cwd=HERE,
-                env={**os.environ, "SHOP_EFFECTS": str(place.folder / "effects")},
                 stderr=log,
                 stdout=log,
             )
@@ -184,3 +188,26 @@ class Process:
     async def ended(self, within: float = 30.0) -> int:
         """Wait for its end; its exit code."""
         return await asyncio.to_thread(self.process.wait, within)
+
+
+async def check_takeover(place: Shop, executor: Executor, kills: int) -> None:
+    """Kill workers in the middle of calls: another makes the call again where that does no harm, within seconds."""
+    await place.worker()
+    await place.worker()
+    for number in range(kills):
+        paying = job_of("pay_slowly", {"amount": number, "seconds": 600}, effect=EffectClass.AT_MOST_ONCE)
+        holding = job_of("hold", {"item": str(number)}, effect=EffectClass.KEYED)
+        for job, effect in ((paying, f"pay {number}"), (holding, f"hold {number} {holding.key}")):
+            future = begin(executor, job)
+            (await place.worker_of(job, effect)).kill()
+            killed = time.monotonic()
+            async with asyncio.timeout(15):
+                result = await future
+            assert time.monotonic() - killed < 5
+            if job is paying:
+                assert isinstance(result, Failure)
+                assert (result.symptom.error, result.symptom.started) == ("process_lost", True)
+            else:
+                assert result == Success(content=f"held {number}")
+            await place.worker()
+    assert [line for line in place.effects if line.startswith("pay")] == [f"pay {number}" for number in range(kills)]

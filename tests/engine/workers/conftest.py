@@ -8,10 +8,15 @@ from asyncguard.engine.journal.port import Journal
 from tests.engine.workers.bench import Shop
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    """A queue in a SQLite file."""
+@pytest.fixture(autouse=True)
+def effects_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the tools of the shop write their effects down, in this process and in workers."""
     monkeypatch.setenv("SHOP_EFFECTS", str(tmp_path / "effects"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Shop]:
+    """A queue in a SQLite file."""
     made = Shop(database=str(tmp_path / "calls.db"), journal=str(tmp_path / "calls.db.journal"), folder=tmp_path)
     yield made
     made.end()

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 from langchain_core.tools import BaseTool, InjectedToolArg, tool
@@ -20,6 +21,12 @@ def note(what: str) -> None:
         os.fsync(file)
     finally:
         os.close(file)
+
+
+def effects() -> list[str]:
+    """The effects so far, without who had them."""
+    file = Path(os.environ["SHOP_EFFECTS"])
+    return [line.rpartition(" ")[0] for line in file.read_text().splitlines()] if file.exists() else []
 
 
 @guarded(effect="at_most_once")
@@ -53,6 +60,15 @@ async def reserve(item: str, key: str, seconds: float = 0.0) -> str:
     return f"reserved {item} {key}"
 
 
+@guarded(effect="keyed", key_argument="key")
+async def hold(item: str, key: str) -> str:
+    """Reserve an item, and answer only to who asks again under the same key."""
+    note(f"hold {item} {key}")
+    if effects().count(f"hold {item} {key}") == 1:
+        await asyncio.sleep(600)
+    return f"held {item}"
+
+
 @guarded(effect="pure")
 def look(name: str) -> str:
     """Look at something."""
@@ -63,9 +79,8 @@ def look(name: str) -> str:
 async def die(times: int) -> str:
     """End the process, the first times."""
     note("die")
-    with open(os.environ["SHOP_EFFECTS"]) as file:  # noqa: PTH123, ASYNC230 - a few bytes
-        if sum(line.startswith("die") for line in file) <= times:
-            os.kill(os.getpid(), signal.SIGKILL)
+    if effects().count("die") <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
     return "survived"
 
 
@@ -99,7 +114,7 @@ def _tool(code: Any) -> BaseTool:
     return made
 
 
-TOOLS = [pay, pay_slowly, pay_in_thread, reserve, look, die, move]
+TOOLS = [pay, pay_slowly, pay_in_thread, reserve, hold, look, die, move]
 ALL = [*TOOLS, _tool(ask), order, confirm]
 EMPTY: list[Any] = []
 NO_LIST = "tools"

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import signal
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,10 +11,10 @@ import pytest
 
 from asyncguard.core.footprints import EffectClass
 from asyncguard.engine.executors.dbos import DbosExecutor
-from asyncguard.engine.executors.port import Failure, Job, Success
+from asyncguard.engine.executors.port import Failure, Success
 from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Journal
-from tests.engine.workers.bench import Process, Shop, begin, eventually, job_of, result_of
+from tests.engine.workers.bench import Process, Shop, begin, check_takeover, eventually, job_of, result_of
 from tests.support.postgres import Server
 
 pytestmark = pytest.mark.slow
@@ -34,42 +33,11 @@ async def shop_at(url: str, folder: Path) -> AsyncIterator[tuple[Shop, Journal]]
         journal.close()
 
 
-async def worker_of(shop: Shop, job: Job) -> Process:
-    """Wait until some worker runs a call; which one."""
-    async with asyncio.timeout(20):
-        while True:
-            for worker in shop.workers:
-                if any(line["event"] == "call begun" and line["key"] == job.key for line in worker.log()):
-                    return worker
-            await asyncio.sleep(0.02)
-
-
 async def test_calls_of_killed_workers_are_taken_over(postgres_url: str, tmp_path: Path) -> None:
     """By the next one, within seconds; a payment that had begun is not made again."""
     async with shop_at(postgres_url, tmp_path) as (shop, journal):
         executor = shop.executor(journal)
-        await shop.worker()
-        await shop.worker()
-        took: list[float] = []
-        for number in range(4):
-            if number % 2:
-                job = job_of("pay_slowly", {"amount": number, "seconds": 60}, effect=ONCE)
-            else:
-                job = job_of("reserve", {"item": str(number), "seconds": 1.0}, effect=EffectClass.KEYED)
-            future = begin(executor, job)
-            (await worker_of(shop, job)).kill()
-            killed = time.monotonic()
-            async with asyncio.timeout(15):
-                result = await future
-            took.append(time.monotonic() - killed)
-            if number % 2:
-                assert isinstance(result, Failure)
-                assert (result.symptom.error, result.symptom.started) == ("process_lost", True)
-            else:
-                assert result == Success(content=f"reserved {number} {job.key}")
-            await shop.worker()
-        assert max(took) < 5
-        assert [line for line in shop.effects if line.startswith("pay")] == ["pay 1", "pay 3"]
+        await check_takeover(shop, executor, kills=2)
         executor.close()
 
 
@@ -80,7 +48,7 @@ async def test_a_frozen_worker_that_was_replaced_begins_nothing(postgres_url: st
         frozen = await shop.worker("--concurrency", "1")
         first = job_of("pay_slowly", {"amount": 1, "seconds": 1.0}, effect=ONCE)
         running = begin(executor, first)
-        await worker_of(shop, first)
+        await eventually(lambda: shop.effects == ["pay 1"])
         frozen.tell(signal.SIGSTOP)
         await shop.worker("--concurrency", "1")
         _cut(postgres_url, frozen)
@@ -135,7 +103,7 @@ async def test_calls_end_although_the_server_is_restarted(postgres_server: Serve
         await shop.worker()
         jobs = [job_of("pay_slowly", {"amount": number, "seconds": 2.0}, effect=ONCE) for number in range(20)]
         futures = [begin(executor, job) for job in jobs]
-        await worker_of(shop, jobs[0])
+        await shop.worker_of(jobs[0], "pay 0")
         await asyncio.to_thread(postgres_server.stop)
         jobs += [job_of("pay", {"amount": number}, effect=ONCE) for number in range(20, 25)]
         futures += [begin(executor, job) for job in jobs[20:]]

@@ -6,7 +6,6 @@ import os
 import pickle
 import signal
 import sqlite3
-import statistics
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.engine.executors.port import Failure, Success
 from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Journal
-from tests.engine.workers.bench import Shop, begin, job_of, new_key, result_of
+from tests.engine.workers.bench import Shop, begin, check_takeover, job_of, new_key, result_of
 
 ONCE = EffectClass.AT_MOST_ONCE
 
@@ -249,33 +248,5 @@ async def test_a_module_that_makes_a_dbos_of_its_own_is_refused(place: Shop, tmp
 async def test_the_calls_of_a_killed_worker_are_taken_over(place: Shop, journal: Journal) -> None:
     """After kill -9: repeatable calls are made again, others are lost and not made again, within seconds."""
     executor = place.executor(journal)
-    await place.worker()
-    await place.worker()
-    took: list[float] = []
-    for number in range(3):
-        effect, tool, arguments = (
-            (ONCE, "pay_slowly", {"amount": number, "seconds": 60}),
-            (EffectClass.KEYED, "reserve", {"item": str(number), "seconds": 2.5}),
-        )[number % 2]
-        job = job_of(tool, arguments, effect=effect)
-        future = begin(executor, job)
-        victim = None
-        while victim is None:
-            await asyncio.sleep(0.05)
-            for worker in place.workers:
-                if any(line["event"] == "call begun" and line["key"] == job.key for line in worker.log()):
-                    victim = worker
-        await place.worker()
-        victim.kill()
-        killed = time.monotonic()
-        async with asyncio.timeout(20):
-            result = await future
-        took.append(time.monotonic() - killed)
-        if effect is ONCE:
-            assert isinstance(result, Failure)
-            assert result.symptom.error == "process_lost"
-        else:
-            assert result == Success(content=f"reserved {number} {job.key}")
-    assert [line for line in place.effects if line.startswith("pay")] == ["pay 0", "pay 2"]
-    assert statistics.median(took) < 5
+    await check_takeover(place, executor, kills=2)
     executor.close()
