@@ -1,5 +1,8 @@
 """Agents whose calls run on workers, from the model's message to its answer."""
 
+import asyncio
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,9 @@ from asyncguard.engine.journal.opening import open_journal
 from asyncguard.errors import DeclarationError
 from asyncguard.testing import ScriptedChatModel, calls
 from tests.engine.workers import shop
-from tests.engine.workers.bench import VERSION, Shop
+from tests.engine.workers.bench import VERSION, Shop, eventually
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
@@ -36,6 +41,23 @@ async def test_an_agent_gets_the_results_of_its_workers(place: Shop, tmp_path: P
     assert sorted((entry.tool, entry.state) for entry in entries) == [("pay", "done"), ("reserve", "done")]
     executor.close()
     journal.close()
+
+
+@pytest.mark.slow
+async def test_an_agent_that_was_killed_finds_what_its_worker_did(place: Shop, tmp_path: Path) -> None:
+    """The worker goes on without it; whoever carries the thread on gets the result, and nothing is paid twice."""
+    await place.worker()
+    command = [sys.executable, "-m", "tests.engine.workers.agent", str(tmp_path)]
+    first = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    await eventually(lambda: place.effects == ["pay 1"])
+    first.kill()
+    await first.communicate()
+    second = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(40):
+        said, _ = await second.communicate()
+    assert second.returncode == 0
+    assert json.loads(said)[-2:] == ["paid 1", "All done."]
+    assert place.effects == ["pay 1"]
 
 
 async def test_a_tool_that_no_worker_can_run_is_refused_when_the_agent_is_built(place: Shop) -> None:
