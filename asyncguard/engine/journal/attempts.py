@@ -99,20 +99,23 @@ def latest(store: Store, key: str) -> Recorded | None:
     return recorded_of(store, *attempt_of(rows[0])) if rows else None
 
 
-_RIVALS = (
+RIVALS = (
     """SELECT c.key, c.label, c.state, c.resolution FROM calls c
-       WHERE c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'in_doubt' AND c.resolution = ''
-       AND EXISTS (SELECT 1 FROM attempts a WHERE a.key = c.key AND a.fingerprint = ?)""",
-    """SELECT c.key, c.label, c.state, c.resolution FROM calls c
-       WHERE c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'pending' AND c.key IN
-       (SELECT a.key FROM attempts a WHERE a.state = 'intent' AND a.fingerprint = ?)""",
+       WHERE EXISTS (SELECT 1 FROM attempts a WHERE a.key = c.key AND a.fingerprint = ?)
+       AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'in_doubt' AND c.resolution = ''""",
+    # The cross join has SQLite begin with the few intents there are, and not with all calls of the thread.
+    """SELECT c.key, c.label, c.state, c.resolution FROM attempts a CROSS JOIN calls c
+       WHERE a.fingerprint = ? AND a.state = 'intent' AND c.key = a.key
+       AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'pending'""",
 )
+
+"""Calls equal to one of a fingerprint, session, task and key that may be in doubt; neither asks what has ended."""
 
 
 def _rival(store: Store, intent: Intent) -> str:
     """Label of an equal call that is in doubt: its thread said so, or its process is gone."""
-    values = (plain(intent.session), plain(intent.task), intent.key, intent.fingerprint)
-    for sql in _RIVALS:
+    values = (intent.fingerprint, plain(intent.session), plain(intent.task), intent.key)
+    for sql in RIVALS:
         for key, label, state, resolution in store.execute(sql, values):
             if in_doubt(CallState(state), resolution, latest(store, key)):
                 return str(label)

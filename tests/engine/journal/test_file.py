@@ -16,6 +16,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.footprints import EffectClass
 from asyncguard.engine.executors.port import Success
 from asyncguard.engine.journal import schema
+from asyncguard.engine.journal.attempts import RIVALS
 from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Fresh, Known
 from asyncguard.engine.journal.retention import KEPT
@@ -225,6 +226,20 @@ async def test_a_transaction_that_somebody_holds_is_an_error_in_the_end(
         await journal.begin(intent(remote=True))
     holder.close()
     assert isinstance(await journal.begin(intent(remote=True)), Fresh)
+    journal.close()
+
+
+async def test_looking_for_equals_costs_the_same_in_a_long_thread(file: Path) -> None:
+    """The question asks the indexes of what is open, and no table for all that ended."""
+    journal = open_journal(file)
+    plans = [
+        journal._writer.submit(lambda store, sql=sql: store.execute(f"EXPLAIN QUERY PLAN {sql}", ("", "", "", "")))  # type: ignore[misc]
+        for sql in RIVALS
+    ]
+    found = [[str(row[3]) for row in plan.result()] for plan in plans]
+    assert "USING INDEX calls_in_doubt" in found[0][0]
+    assert "USING INDEX attempts_intent" in found[1][0]
+    assert "(key=?)" in found[1][1]
     journal.close()
 
 

@@ -68,6 +68,8 @@ class World(RuleBasedStateMachine):
         self.told: list[tuple[MailKind, str, Any]] = []
         """Deliveries and resolutions that returned."""
         self.tokens: set[str] = set()
+        self.used: set[str] = set()
+        """Tokens that delivered; a real one is never issued again."""
         self.owner: str | None = None
         """Epoch that entered the thread last."""
         self.holder: str | None = None
@@ -132,7 +134,7 @@ class World(RuleBasedStateMachine):
                 assert remote or self.owner == journal.epoch
                 self._may_begin(journal, key, attempt)
                 begun.append(journal.epoch)
-                self.tokens.add(f"{key}{attempt}")
+                self.tokens |= {f"{key}{attempt}"} - self.used
             case Known(result=result):
                 assert not forged
                 resolved = [kind for kind, told, _ in self.told if told == key and kind is not MailKind.DELIVERY]
@@ -185,6 +187,7 @@ class World(RuleBasedStateMachine):
             return
         assert token in self.tokens
         self.tokens.remove(token)
+        self.used.add(token)
         self.told.append((MailKind.DELIVERY, token[0], token))
 
     @rule(seat=SEATS, key=KEYS, kind=st.sampled_from([MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY]))
