@@ -176,7 +176,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--journal", metavar="URL", help=f"the journal, a file or postgresql://...; ${_VARIABLE} says so, too")
     add("--application-version", metavar="V", help="which calls to take; by default a hash of the tools' declarations")
     add("--drain-timeout", type=_seconds, default=30.0, metavar="S", help="seconds for running calls at the end (30)")
-    add("--poll", type=_seconds, default=0.02, metavar="S", help="seconds between two looks for calls (0.02)")
+    add(
+        "--poll",
+        type=_seconds,
+        default=0.02,
+        metavar="S",
+        help="seconds between two looks for calls (0.02); more is slower, and cheaper",
+    )
     add("--health-file", type=Path, metavar="PATH", help="where to write the worker's state each second, as JSON")
     return parser
 

@@ -13,6 +13,7 @@ from langchain_core.tools import BaseTool
 from langgraph.types import Command
 from pydantic import ValidationError
 
+from asyncguard.config import Limits
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.engine.executors.port import RemoteExecutor, Result, Success
 from asyncguard.engine.workers.order import Order
@@ -20,7 +21,7 @@ from asyncguard.engine.workers.version import version_of
 from asyncguard.errors import DeclarationError
 from asyncguard.frontends.declarations import as_tools, specs_of
 from asyncguard.frontends.prepared import needs_injection, prepared
-from asyncguard.frontends.running import guarded_run, refused_input, runs_sync
+from asyncguard.frontends.running import cut, guarded_run, refused_input, runs_sync
 from asyncguard.frontends.writing import text_of
 
 _LEFT_BEHIND = "[The tool's update of the state is no plain JSON and was left on the worker.]"
@@ -93,6 +94,7 @@ class WorkerTools:
         """
         self._specs = specs
         self._pool = pool
+        self._limits = Limits()
         self._refused = {tool.name: reason for tool in tools if (reason := _reason(tool, specs[tool.name]))}
         self._tools = {tool.name: prepared(tool) for tool in tools if tool.name not in self._refused}
         self._sync = {tool.name for tool in tools if runs_sync(tool)}
@@ -121,8 +123,8 @@ class WorkerTools:
         key_argument = self._specs[order.tool].key_argument
         arguments = dict(order.arguments) | ({} if key_argument is None else {key_argument: order.key})
         call = ToolCall(name=order.tool, args=arguments, id=order.call_id, type="tool_call")
-        result = await guarded_run(partial(self._invoke, order.tool, call), foreground=False)
-        return _portable(result)
+        result = _portable(await guarded_run(partial(self._invoke, order.tool, call), foreground=False))
+        return cut(result, order.tool, self._limits) if isinstance(result, Success) else result
 
     async def _invoke(self, name: str, call: ToolCall) -> Any:
         tool = self._tools[name]

@@ -19,6 +19,7 @@ from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.types import Command
 from pydantic import ValidationError
 
+from asyncguard.config import Limits
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
@@ -234,15 +235,26 @@ def bounded(session: Session, record: CallRecord, result: Result) -> Result:
     config = session.engine.config
     if not isinstance(result, Success) or not config.capacity or config.shadow:
         return result
+    return cut(result, record.call.label, config.limits)
+
+
+def cut(result: Success, label: str, limits: Limits) -> Success:
+    """The result, or its beginning and a word about the rest where it is larger than what is stored.
+
+    Args:
+        result: The result.
+        label: How the call is named.
+        limits: What is stored, and what is kept of a larger one.
+    """
     text = result.content if isinstance(result.content, str) else canonical_json(result.content)
-    if len(text) <= config.limits.max_stored_bytes // 4:  # four bytes a character at most
+    if len(text) <= limits.max_stored_bytes // 4:  # four bytes a character at most
         return result
     data = text.encode("utf-8", "replace")
-    if len(data) <= config.limits.max_stored_bytes:
+    if len(data) <= limits.max_stored_bytes:
         return result
     digest = hashlib.sha256(data).hexdigest()
-    note = f"[{record.call.label}: truncated; {len(data)} bytes, sha256 {digest}; only the beginning was kept]"
-    room = max(0, config.limits.max_output_bytes - len(note) - 1)
+    note = f"[{label}: truncated; {len(data)} bytes, sha256 {digest}; only the beginning was kept]"
+    room = max(0, limits.max_output_bytes - len(note) - 1)
     kept = data[:room].decode("utf-8", "ignore")
     return Success(content=f"{kept}\n{note}", update=result.update)
 

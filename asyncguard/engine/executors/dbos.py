@@ -99,7 +99,7 @@ class DbosExecutor:
         try:
             order, text = self._written(job)
         except CallerError as error:
-            refused = _failure("not_for_workers", str(error))
+            refused = _failure("cancelled" if self._closed else "not_for_workers", str(error))
             loop.call_soon(done, Completion(key=job.key, attempt=job.attempt, result=refused))
             return
         carried = _Carried(job=job, order=order, done=done, loop=loop)

@@ -116,8 +116,9 @@ class Courier:
                 self._tables.prepare()
                 self._send(batch)
                 self._look()
-            except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - if this thread died, every call would wait and nobody would know
                 self._trouble = type(error).__name__
+                self._tables.forget()
                 pause = min(max(2 * pause, 0.1), _LONGEST_PAUSE)
                 with self._changed:
                     self._errands.extendleft(reversed(batch))  # posting twice posts once

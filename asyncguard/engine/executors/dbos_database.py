@@ -66,7 +66,7 @@ class OrderTables:
         self._client: DBOSClient | None = None
 
     def prepare(self) -> None:
-        """Make the tables if they are not there yet; at its first call only."""
+        """Make the tables if they are not there yet; looked at once, and again after :meth:`forget`."""
         if self._client is not None:
             return
         if self._sqlite:
@@ -82,6 +82,11 @@ class OrderTables:
             lazy=True,
             retry_connection_errors=False,
         )
+
+    def forget(self) -> None:
+        """Connect and look anew with the next :meth:`prepare`: the tables may not be there any more."""
+        self._client = None
+        self._engine.dispose()
 
     def register_queue(self, name: str, *, concurrency: int, poll: float) -> None:
         """Make a queue, or change it for all its workers.

@@ -76,6 +76,12 @@ def look(name: str) -> str:
 
 
 @guarded(effect="pure")
+async def tell(size: int) -> str:
+    """Tell a long story."""
+    return "x" * size
+
+
+@guarded(effect="pure")
 async def die(times: int) -> str:
     """End the process, the first times."""
     note("die")
@@ -114,7 +120,7 @@ def _tool(code: Any) -> BaseTool:
     return made
 
 
-TOOLS = [pay, pay_slowly, pay_in_thread, reserve, hold, look, die, move]
+TOOLS = [pay, pay_slowly, pay_in_thread, reserve, hold, look, tell, die, move]
 ALL = [*TOOLS, _tool(ask), order, confirm]
 EMPTY: list[Any] = []
 NO_LIST = "tools"

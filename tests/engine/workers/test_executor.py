@@ -116,6 +116,32 @@ async def test_an_order_that_somebody_removed_is_lost_and_not_waited_for(
     executor.close()
 
 
+async def test_a_queue_that_was_removed_is_made_anew(
+    place: Shop, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its orders are gone and told so; the next are sent, and the health says what was wrong meanwhile."""
+    monkeypatch.setattr(dbos_courier, "_CHECK_EVERY", 0.1)
+    executor = place.executor(journal)
+    lost = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: bool(place.rows()))
+    database = sqlite3.connect(place.database)
+    for table in ("workflow_status", "dbos_migrations"):
+        database.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    database.close()
+    await eventually(lambda: not executor.health().alive)
+    place.file.rename(place.file.with_suffix(".old"))
+    for beside in place.folder.glob("calls.db-*"):
+        beside.unlink()
+    sent = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: bool(place.rows()) and executor.health().alive)
+    async with asyncio.timeout(20):
+        result = await lost
+    assert isinstance(result, Failure)
+    assert result.symptom.error == "order_lost"
+    executor.close()
+    await sent
+
+
 async def test_an_order_that_the_database_refuses_does_not_hold_up_others(place: Shop, journal: Journal) -> None:
     """A name that a workflow of somebody else has, in the same transaction as another order."""
     tables = OrderTables(database_url(place.database))

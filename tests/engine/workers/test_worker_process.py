@@ -49,6 +49,10 @@ async def test_a_call_is_made_by_a_worker_and_answered_again_from_what_is_known(
     moved = await result_of(executor, job_of("move", {}))
     assert isinstance(moved, Success)
     assert "left on the worker" in moved.content
+    told = await result_of(executor, job_of("tell", {"size": 2**21}))
+    assert isinstance(told, Success)
+    assert len(told.content) <= 2**16
+    assert "truncated; 2097152 bytes" in told.content
     for tool, arguments, said in [("fly", {}, "no tool 'fly'"), ("pay", {"amount": "x"}, "amount")]:
         refused = await result_of(executor, job_of(tool, arguments, effect=ONCE))
         assert isinstance(refused, Failure)
