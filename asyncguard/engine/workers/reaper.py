@@ -45,8 +45,16 @@ class Reaper:
         """
         if time.monotonic() < self._not_before:
             return 0
-        owners = self._tables.owners() - {self._journal.epoch}
-        gone = self._journal.gone(owners) if owners else ()
+        epoch = self._journal.epoch
+        owners = self._tables.owners() - {epoch}
+        if not owners:
+            return 0
+        # Asked for nobody first: if the server came back just now, everybody's lock is free, and ours is another.
+        self._journal.gone(())
+        if self._journal.epoch != epoch:
+            self.hold()
+            return 0
+        gone = self._journal.gone(owners)
         if not gone:
             return 0
         count = self._tables.give_back(gone)
