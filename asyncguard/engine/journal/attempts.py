@@ -178,18 +178,25 @@ def end(store: Store, outcome: Outcome) -> None:
     if not rows:
         raise CallerError(f"Attempt {outcome.attempt} of call {outcome.key} was never begun here; begin it first.")
     state, call_state, resolution = rows[0]
+    content = outcome.content
     if state != AttemptState.ENDED:
         store.execute(
             "UPDATE attempts SET state = ?, ended_at = ?, result = ? WHERE key = ? AND number = ?",
             (outcome.state.value, store.now(), outcome.result, outcome.key, outcome.attempt),
         )
-    elif outcome.content is not None:
-        store.execute(
-            "UPDATE attempts SET late = ? WHERE key = ? AND number = ? AND late IS NULL",
-            (outcome.content, outcome.key, outcome.attempt),
-        )
-    if outcome.content is not None and call_state == CallState.IN_DOUBT and not resolution:
-        _tell_late(store, outcome.key, outcome.attempt, outcome.content)
+    elif content is not None:
+        content = _keep_late(store, outcome.key, outcome.attempt, content)
+    if content is not None and call_state == CallState.IN_DOUBT and not resolution:
+        _tell_late(store, outcome.key, outcome.attempt, content)
+
+
+def _keep_late(store: Store, key: str, number: int, content: str) -> str:
+    """Keep a success that came after another outcome; the first success of the attempt, which stays."""
+    first = _success(store, key, number)
+    if first is not None:
+        return first
+    store.execute("UPDATE attempts SET late = ? WHERE key = ? AND number = ? AND late IS NULL", (content, key, number))
+    return str(store.execute("SELECT late FROM attempts WHERE key = ? AND number = ?", (key, number))[0][0])
 
 
 def conclude(store: Store, outcome: Outcome) -> None:

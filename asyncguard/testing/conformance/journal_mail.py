@@ -179,6 +179,17 @@ async def tells_late_results(bench: Bench) -> None:
         await bench.die(journal)
 
 
+async def tells_the_first_of_two_successes(bench: Bench) -> None:
+    """A call that is given up although its result is there is told that result, and not a second one."""
+    journal = await bench.outsider()
+    mail = await bench.enter(journal)
+    intent = await bench.ended(journal, DONE)
+    await journal.end(intent.key, 1, Success(content="second"))
+    journal.settle(intent.key, CallState.IN_DOUBT, "timeout")
+    await wait_for(mail, 1)
+    assert mail[0].content == "done", f"the first outcome stays, and {mail[0]} came"
+
+
 async def tells_no_late_failure(bench: Bench) -> None:
     """A failure that comes late says nothing about what happened, nor does a success after a resolution."""
     journal = await bench.outsider()
@@ -202,5 +213,6 @@ RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     resolves_nothing_else,
     lets_a_resolved_call_go_on,
     tells_late_results,
+    tells_the_first_of_two_successes,
     tells_no_late_failure,
 )

@@ -65,6 +65,8 @@ class World(RuleBasedStateMachine):
         """Epochs that were told to begin an attempt."""
         self.outcomes: dict[tuple[str, int], Result] = {}
         """What came first."""
+        self.late: set[tuple[str, int]] = set()
+        """Attempts of calls that succeeded after a failure was written."""
         self.told: list[tuple[MailKind, str, Any]] = []
         """Deliveries and resolutions that returned."""
         self.tokens: set[str] = set()
@@ -138,7 +140,8 @@ class World(RuleBasedStateMachine):
             case Known(result=result):
                 assert not forged
                 resolved = [kind for kind, told, _ in self.told if told == key and kind is not MailKind.DELIVERY]
-                assert result == outcome or resolved, f"{result} is known, {outcome} came first"
+                late = isinstance(result, Success) and (key, attempt) in self.late
+                assert result == outcome or resolved or late, f"{result} is known, {outcome} came first"
             case Running(epoch=epoch):
                 assert begun[-1] == epoch
                 assert epoch not in self.dead
@@ -168,8 +171,11 @@ class World(RuleBasedStateMachine):
                 self._run(self.seats[seat].end(key, attempt, result))
             return
         self._run(self.seats[seat].end(key, attempt, result))
-        if isinstance(self.outcomes.get((key, attempt), Started()), Started):
+        first = self.outcomes.setdefault((key, attempt), result)
+        if isinstance(first, Started):
             self.outcomes[key, attempt] = result
+        elif isinstance(first, Failure) and isinstance(result, Success):
+            self.late |= {(key, 1), (key, 2)}  # it is told of the call
 
     @rule(seat=SEATS, key=KEYS, state=st.sampled_from([CallState.DONE, CallState.IN_DOUBT, CallState.FAILED]))
     def settle(self, seat: int, key: str, state: CallState) -> None:
