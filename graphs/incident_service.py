@@ -94,7 +94,11 @@ class _Requests(BaseHTTPRequestHandler):
         if scene is not None and place == "/tickets":
             found = [ticket for ticket in scene.tickets if asked.items() <= ticket.items()]
             self._answer(200, {"happened": bool(found), "result": found[0] if found else None})
-        elif scene is not None and place == "/latency" and (measured := scene.measure(asked.get("service", ""))) is not None:
+        elif (
+            scene is not None
+            and place == "/latency"
+            and (measured := scene.measure(asked.get("service", ""))) is not None
+        ):
             self._answer(200, measured)
         else:
             self._answer(404, {"error": "there is no such place, scene or service"})
