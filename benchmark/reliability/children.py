@@ -64,10 +64,10 @@ class Child:
             self.wait(PATIENCE)
 
     def end(self) -> bool:
-        """Ask it to end; whether it did so by itself, and well."""
+        """Ask it to end; whether it did so well. One that has hardly begun is ended by the question."""
         if not self.poll():
             os.kill(self.pid, signal.SIGTERM)
-        return self.ends() and self.code == 0
+        return self.ends() and self.code in (0, -signal.SIGTERM)
 
     def stop(self) -> None:
         """Freeze it."""
@@ -128,7 +128,8 @@ class Children:
 
     def last_words(self, child: Child) -> str:
         """The last line that a process printed."""
-        printed = (self._folder / f"{child.number}-{child.kind}.log").read_text(encoding="utf-8", errors="replace")
+        path = self._folder / f"{child.number}-{child.kind}.log"
+        printed = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         lines = printed.strip().splitlines()
         return lines[-1] if lines else "it printed nothing"
 

@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reliability.cases import Build, Case
+from reliability.cases import Build, Case, Database
 from reliability.children import Children
 from reliability.evidence import read_evidence
 from reliability.fates import meet, refusal
 from reliability.judge import Violation, effects, in_doubt, judge
 from reliability.places import Place
 from reliability.rows import read_rows
-from reliability.server import Server
+from reliability.server import Server, own_database
 from reliability.story import story_of
 from reliability.tools import classes_to_json, shape_of
 
@@ -77,7 +77,7 @@ class Lane:
         (folder / "case.json").write_text(json.dumps(told), encoding="utf-8")
         began = time.monotonic()
         server = self._server() if case.restarts else None
-        place = Place(folder=folder, url=server.url if server is not None else self._url)
+        place = Place(folder=folder, url=server.url if server is not None else self._database(case))
         children = Children(folder)
         failures = meet(case, place, children, server)
         lives = [asdict(process) for process in children.told()]
@@ -93,6 +93,12 @@ class Lane:
         """End the server of its own."""
         if self._own is not None:
             self._own.close()
+
+    def _database(self, case: Case) -> str:
+        """Where a case keeps its things; workers get a database of their own, for each reaps whatever lies in one."""
+        if case.workers and case.database is Database.POSTGRES:
+            return own_database(self._url, case.name)
+        return self._url
 
     def _server(self) -> Server:
         if self._own is None:

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 _FOLDERS = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/pgsql-*/bin")
 _UNPRIVILEGED = "postgres"
@@ -92,3 +93,23 @@ def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
+
+
+def own_database(url: str, name: str) -> str:
+    """Make an empty database beside another one.
+
+    Args:
+        url: A database of the server.
+        name: Of the new one; an earlier one of that name is removed.
+
+    Returns:
+        Its URL.
+    """
+    import psycopg  # noqa: PLC0415 - only where there is a server
+    from psycopg.sql import SQL, Identifier  # noqa: PLC0415
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
+        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"/{name}"))
