@@ -14,8 +14,8 @@ _MOST_DEATHS = 3
 """Workers that may die without an episode in between: what ends each of them would end the next, too."""
 _PATIENCE = 10.0
 """Seconds that a worker has to end by itself."""
-_TOLD = 600
-"""Characters of a log that an error shows."""
+_TOLD = 5
+"""Lines of a log that an error shows."""
 
 
 class Crew:
@@ -117,8 +117,8 @@ class Crew:
         return self._logs / f"worker-{number}.log"
 
     def _epitaph(self, number: int, code: int) -> str:
-        text = self._log(number).read_text(encoding="utf-8", errors="replace").strip()
-        last = text[-_TOLD:] or "nothing"
+        lines = self._log(number).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        last = "\n".join(lines[-_TOLD:]) or "nothing"
         return f"{_MOST_DEATHS} workers ended and played nothing, the last with {_said(code)}; it said: {last}"
 
 
