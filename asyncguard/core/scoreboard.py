@@ -9,6 +9,7 @@ from asyncguard.config import GuardConfig
 from asyncguard.core.calls import CallState
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.ledger import Ledger
+from asyncguard.core.operands import references
 from asyncguard.core.records import CallRecord, TaskRecord
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.toolspec import ToolSpec
@@ -50,8 +51,34 @@ class Scoreboard:
         return self.specs.get(tool) or ToolSpec(name=tool)
 
     def trusts(self, record: CallRecord) -> bool:
-        """Whether all of whom a call's result may hold output are trusted."""
+        """Whether all of whom a call's result may hold output are trusted; results that it took values from count."""
+        return self._heard_trusted(record) and self.trusts_operands(record)
+
+    def trusts_operands(self, record: CallRecord) -> bool:
+        """Whether the calls from whose results the arguments take values are trusted, and those that they took from."""
+        seen, left = {record.key}, [record]
+        while left:
+            for source in self._sources(left.pop()):
+                if not self._heard_trusted(source):
+                    return False
+                if source.key not in seen:
+                    seen.add(source.key)
+                    left.append(source)
+        return True
+
+    def _heard_trusted(self, record: CallRecord) -> bool:
         return all(self.spec(tool).trusted_output for tool in record.heard)
+
+    def _sources(self, record: CallRecord) -> list[CallRecord]:
+        named = (self.ledger.labelled(record.call.task, item.label) for item in references(record.call.arguments))
+        # A call takes values from earlier ones only; a refused one may name anything, also itself.
+        return [each for each in named if each and each.call.sequence < record.call.sequence]
+
+    def taints(self, record: CallRecord) -> bool:
+        """Whether what the model is told of a call's end may hold output of somebody who is not trusted."""
+        if record.state is CallState.REJECTED:  # a refusal for the sake of its operands quotes them
+            return record.guard == OPERANDS and not self.trusts_operands(record)
+        return record.state in _HOLDING_OUTPUT and not self.trusts(record)
 
     def asks_person(self, record: CallRecord) -> bool:
         """Whether the call raises interrupts of its own."""
@@ -84,6 +111,12 @@ def _task_line(board: Scoreboard, task: TaskRecord) -> str:
     return f"- {task.task.id}: {status}"
 
 
+OPERANDS = "operands"
+"""Named as the guard where values that were filled in do not fit."""
+_HOLDING_OUTPUT = frozenset(
+    {CallState.DONE, CallState.FAILED, CallState.IN_DOUBT, CallState.RESOLVED, CallState.CANCELLED}
+)
+"""Ends of which the model is told in the words of a tool; a cancelled call may have been answered by somebody else."""
 _SHOWN = 8
 """Open calls of a task that are named in the view."""
 _STATE_WORDS = {

@@ -7,7 +7,7 @@ is unknown, it runs in the foreground of a single task and in the background of 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from asyncguard.core.footprints import EffectClass, Footprint, fill
 from asyncguard.errors import DeclarationError
@@ -120,7 +120,9 @@ class ToolSpec:
     """JSON Schema of the arguments as the model sees them; read from the tool by the front ends."""
 
     def __post_init__(self) -> None:
-        """Refuse declarations that contradict themselves."""
+        """Refuse declarations that contradict themselves; effect and mode may be given by their names."""
+        object.__setattr__(self, "effect", _member(self.name, EffectClass, self.effect))
+        object.__setattr__(self, "mode", _member(self.name, Mode, self.mode))
         if self.effect is EffectClass.PURE:
             if self.writes:
                 raise DeclarationError(
@@ -167,6 +169,16 @@ class ToolSpec:
         if self.mode is Mode.AUTO:
             return self.interrupts or not several_tasks
         return self.mode is Mode.FOREGROUND
+
+
+_Kind = TypeVar("_Kind", bound=StrEnum)
+
+
+def _member(tool: str, kind: type[_Kind], given: str) -> _Kind:
+    try:
+        return kind(given)
+    except ValueError as error:
+        raise DeclarationError(f"Tool {tool!r}: {error}; it is one of {', '.join(kind)}.") from error
 
 
 _UNKNOWN = Footprint(reads=None, writes=None)

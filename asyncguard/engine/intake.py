@@ -10,6 +10,7 @@ from asyncguard.core.calls import Call, CallState, call_key, canonical_json, con
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.operands import OperandError, Path, references, resolve, substitute
 from asyncguard.core.records import CallRecord
+from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.turns import passed_over
 from asyncguard.engine.session import Session
@@ -105,11 +106,11 @@ def _let_pass(session: Session, proposal: Proposal, verdict: Admit, *, released:
     try:
         arguments = _substituted(session, proposal.call)
     except OperandError as error:
-        session.note(ev.CallRejected, key=key, guard="operands", reason=str(error))
+        session.note(ev.CallRejected, key=key, guard=OPERANDS, reason=str(error))
         return
     if arguments is not None and (problems := _check(session, proposal.call.tool, arguments)):
         reason = "With the referenced values filled in, the arguments do not fit: " + "; ".join(problems)
-        session.note(ev.CallRejected, key=key, guard="operands", reason=reason)
+        session.note(ev.CallRejected, key=key, guard=OPERANDS, reason=reason)
         return
     approval = verdict.approval or _approval_of_operands(session, proposal, arguments)
     if approval and not proposal.approved:
@@ -154,7 +155,10 @@ def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
             raise OperandError(f"The result of {reference.label} is doubtful; check it and give the value itself.")
         if source.content is None:
             raise OperandError(f"The result of {reference.label} is no longer held; give the value itself.")
-        values[reference.path] = resolve(source.content, reference.pointer)
+        values[reference.path] = value = resolve(source.content, reference.pointer)
+        if next(references([value]), None) is not None:  # it would pass for an operand, which fits every schema
+            told = f"The value at {reference.pointer!r} in the result of {reference.label} has the form of a reference"
+            raise OperandError(f"{told}; give the value itself.")
     if not values:
         return None
     filled: dict[str, Any] = substitute(call.arguments, values)

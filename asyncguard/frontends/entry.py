@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
@@ -13,7 +13,7 @@ from asyncguard.core.tasks import SOLE_TASK, Task, TaskState
 from asyncguard.engine.intake import freeze_effects
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
-from asyncguard.frontends.writing import Writer, is_ours, note_for_model, text_of
+from asyncguard.frontends.writing import Writer, is_ours, is_pair, note_for_model, text_of
 
 _MAX_TASKS = 256
 
@@ -123,15 +123,23 @@ def collect_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
     for task in session.ledger.tasks():
         evidence.add(task.task.id, task.task.goal)
     tasks_of = {record.call.call_id: record for record in session.ledger.calls()}
+    # By the ledger, for messages may be gone, or be told again in a summary that nobody can tell from the user's words.
+    tainted = any(record.delivered and session.board.taints(record) for record in session.ledger.calls())
+    session.board.tainted = session.board.tainted or tainted or _holds_foreign_output(messages, tasks_of)
     for message in messages:
         if isinstance(message, ToolMessage) and (record := tasks_of.get(message.tool_call_id)) is not None:
             evidence.add(record.call.task, text_of(message.content))
-            trusted = session.board.trusts(record)
-            session.board.tainted = session.board.tainted or (record.delivered and not trusted)
         elif is_ours(message):
             _collect_news(session, message)
         elif isinstance(message, HumanMessage | SystemMessage):
             evidence.add_common(text_of(message.content))
+
+
+def _holds_foreign_output(messages: Sequence[AnyMessage], known: Collection[str]) -> bool:
+    """Whether a history holds output of tools of which the ledger does not know, and so nobody whether to trust it."""
+    told = {call["id"] for message in messages if is_pair(message) for call in cast(AIMessage, message).tool_calls}
+    answers = (message.tool_call_id for message in messages if isinstance(message, ToolMessage))
+    return any(call_id not in known and call_id not in told for call_id in answers)
 
 
 def _collect_news(session: Session, message: AnyMessage) -> None:
@@ -145,7 +153,8 @@ def _collect_news(session: Session, message: AnyMessage) -> None:
 
 
 def add_user_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
-    """Note what the user says; it concerns all tasks."""
+    """Note what the user says; it concerns all tasks. A history that was brought along may hold anybody's output."""
+    session.board.tainted = session.board.tainted or _holds_foreign_output(messages, ())
     for message in messages:
         if isinstance(message, HumanMessage | SystemMessage) and not is_ours(message):
             session.board.evidence.add_common(text_of(message.content))

@@ -26,6 +26,7 @@ def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
         if isinstance(message, ToolMessage) and (record := waiting.get(message.tool_call_id)) is not None:
             session.note(ev.CallCancelled, key=record.key, reason="answered by other middleware")
             session.note(ev.CallsDelivered, keys=(record.key,))
+            session.board.tainted = session.board.tainted or session.board.taints(record)
 
 
 def _behind(messages: Sequence[AnyMessage], message_id: str) -> Sequence[AnyMessage]:

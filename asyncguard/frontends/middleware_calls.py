@@ -220,7 +220,8 @@ async def _arrival(session: Session, own: CallRecord | None) -> bool:
     """
     if await session.wait_changed(session.engine.config.timing.grace):
         return True
-    if own is None or not own.open or is_external(session, own):
+    # A held or deferred call is answered by its placeholder: it may wait for the very wrapper that never comes.
+    if own is None or own.state not in (CallState.QUEUED, CallState.PENDING) or is_external(session, own):
         return False
     await session.wait_changed(None)
     return True

@@ -9,6 +9,7 @@ everything a tool or a user says, so that neither can forge a delimiter.
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +35,8 @@ from asyncguard.engine.session import Session
 SOURCE = "asyncguard"
 """``lc_source`` of every message that the runtime adds."""
 REMOVED = "[removed]"
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]")
+"""Characters that a reader does not see and a comparison does."""
 _FORGED = re.compile(r"\[\s*asyncguard\s*:", re.IGNORECASE)
 """What a reader would take for the mark, however it is spelled."""
 MARK = "[asyncguard:"
@@ -117,7 +120,7 @@ class Writer:
         board = self._session.board
         if record.content is not None:
             board.evidence.add(record.call.task, text_of(record.content))
-            board.tainted = board.tainted or not board.trusts(record)
+        board.tainted = board.tainted or board.taints(record)
 
     # -- one call --------------------------------------------------------------------------------------------------
 
@@ -169,9 +172,9 @@ class Writer:
                 advice = "Do not repeat it; check its effect first or ask the user."
                 return f"It is not known whether {label} took effect. {advice}\n{self._clean(text_of(record.content))}"
             case CallState.REJECTED:
-                return f"{label} was not run. {record.reason}"
+                return f"{label} was not run. {self._clean(record.reason)}"
             case _:
-                return f"{label} was not run: {record.reason}. Call it again if it is still wanted."
+                return f"{label} was not run: {self._clean(record.reason)}. Call it again if it is still wanted."
 
     def _marked_content(self, record: CallRecord, content: Any) -> Any:
         """The content and what recovery says about it, which stands behind it and never looks like a part of it."""
@@ -257,18 +260,33 @@ def text_of(content: Any) -> str:
 
 
 def without(nonce: str, content: Any) -> Any:
-    """The content with the nonce taken out, and with what would pass for the runtime's mark."""
+    """The content with the nonce taken out, and with what would pass for the runtime's mark.
+
+    A text that only reads like one of them, with characters that nobody sees or with wide ones, is made plain before.
+    """
     if isinstance(content, str):
-        return _FORGED.sub(REMOVED, content.replace(nonce, REMOVED))
+        return _taken_out(nonce, content if content.isascii() else _as_read(nonce, content))
     if isinstance(content, list):
         return [without(nonce, block) for block in content]
     if isinstance(content, dict):
-        return {key: without(nonce, value) for key, value in content.items()}
+        return {without(nonce, key): without(nonce, value) for key, value in content.items()}
     return content
+
+
+def _taken_out(nonce: str, text: str) -> str:
+    if nonce.lower() in text.lower():
+        text = re.sub(re.escape(nonce), REMOVED, text, flags=re.IGNORECASE)
+    return _FORGED.sub(REMOVED, text)
+
+
+def _as_read(nonce: str, text: str) -> str:
+    plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    return plain if nonce.lower() in plain.lower() or _FORGED.search(plain) else text
 
 
 def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> HumanMessage:
     """A message of the runtime to the model which is no result: a reason, a reminder, a view."""
+    text = _FORGED.sub(REMOVED, text)  # a reason may quote a tool
     return add_notification_metadata(HumanMessage(content=text, id=message_id), source=SOURCE, data={"kind": kind})
 
 
