@@ -1,6 +1,7 @@
 """Episodes on workers: what travels, what is refused, and in which order it comes back."""
 
 import json
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -324,3 +325,17 @@ def test_an_unusable_database_is_named_at_once(tmp_path: Path, capsys: pytest.Ca
     assert "hunter2" not in said
     assert main([*run, "--database-url", "/dev/null/queue.db"]) == 1
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    assert main([*run, "--database-url", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.endswith("the workers' database cannot be used: unable to open database file\n")
+
+
+def test_what_workers_need_is_named_where_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DBOS is an extra."""
+    for name in ("fleet", "post"):
+        monkeypatch.delitem(sys.modules, f"asyncguard_benchmark.fanout.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "dbos", None)
+    run = ["run", "--agents", "eager", "--compositions", LITE[0].id, "--suite", "lite", "--out", str(tmp_path / "e")]
+    assert main([*run, "--workers", "1"]) == 1
+    assert "pip install 'asyncguard[dbos]'" in capsys.readouterr().err
