@@ -27,6 +27,8 @@ class _Attempt:
     """From 1."""
     tool: str
     """Tool of the attempt."""
+    fingerprint: str
+    """Hash of what the call does."""
     receive: _Receiver
     """Who is waiting now."""
     completion: Completion | None = None
@@ -42,19 +44,20 @@ class Begun:
         self._attempts: dict[str, _Attempt] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
 
-    def start(self, key: str, *, number: int, tool: str, receive: _Receiver) -> _Receiver:
+    def start(self, key: str, *, number: int, tool: str, fingerprint: str, receive: _Receiver) -> _Receiver:
         """Note an attempt.
 
         Args:
             key: Key of the call.
             number: Of the attempt, from 1.
             tool: Tool of the attempt.
+            fingerprint: Hash of what the call does.
             receive: Who waits for it.
 
         Returns:
             The callback for its completion, which tells whoever waits by then.
         """
-        attempt = _Attempt(number=number, tool=tool, receive=receive)
+        attempt = _Attempt(number=number, tool=tool, fingerprint=fingerprint, receive=receive)
         with self._lock:
             self._attempts[key] = attempt
             self._ended.pop(key, None)
@@ -73,6 +76,12 @@ class Begun:
         with self._lock:
             attempt = self._attempts.get(key)
             return attempt is not None and attempt.number > after
+
+    def differs(self, key: str, fingerprint: str) -> bool:
+        """Whether the call was begun here as another one: its message was edited, and kept its id."""
+        with self._lock:
+            attempt = self._attempts.get(key)
+            return attempt is not None and attempt.fingerprint != fingerprint
 
     def take_over(self, key: str, receive: _Receiver, *, after: int = 0) -> tuple[int, str] | None:
         """Have the attempt that was made answer to somebody else, at once if it has ended.

@@ -6,16 +6,19 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
-from asyncguard.core.turns import ASKED, Step, dispatchable, next_step
+from asyncguard.core.turns import Step, dispatchable, next_step
 from asyncguard.engine.durable import hand_out_again, intent_of, journaled, take_mail, was_begun
-from asyncguard.engine.executors.port import Completion, Job, Result
-from asyncguard.engine.recovering import give_up_lost, harmless, may_begin, reconsider, settled_late, take
+from asyncguard.engine.executors.journaled import REFUSED
+from asyncguard.engine.executors.port import Completion, Failure, Job, Result
+from asyncguard.engine.recovering import ask_again, give_up_lost, harmless, may_begin, reconsider, settled_late, take
 from asyncguard.engine.session import Session
 from asyncguard.recovery.case import siblings_left
 from asyncguard.recovery.policy import lost_outcome
 
+_EDITED = "This call was begun before with other arguments; make it as a new call."
 Runner = Callable[[CallRecord], Callable[[], Awaitable[Result]]]
 """Makes, for a call, the function that runs its tool once."""
 
@@ -90,17 +93,29 @@ def _receiver(session: Session, record: CallRecord, spec: ToolSpec) -> Callable[
     if spec.effect.repeatable or spec.interrupts or spec.mode is Mode.EXTERNAL:
         return session.completed
     begun = session.engine.begun
-    return begun.start(record.key, number=record.attempts, tool=record.tool, receive=session.completed)
+    return begun.start(
+        record.key,
+        number=record.attempts,
+        tool=record.tool,
+        fingerprint=record.call.fingerprint,
+        receive=session.completed,
+    )
 
 
 def _taken_over(session: Session, record: CallRecord) -> bool:
     """Whether another branch of the thread made the call already, so that its attempt answers for this one."""
     if record.aim is not ev.Aim.ANSWER:
         return False  # whoever is asked for a call's sake may be asked on every branch
-    found = session.engine.begun.take_over(record.key, session.completed, after=record.latest)
-    if found is None:
-        return False
-    number, tool = found
+    begun = session.engine.begun
+    if begun.differs(record.key, record.call.fingerprint):
+        number, tool = record.attempts + 1, record.tool
+        refused = Failure(symptom=Symptom(error=REFUSED, message=_EDITED, transient=False, started=False))
+        session.completed(Completion(key=record.key, attempt=number, result=refused))
+    else:
+        found = begun.take_over(record.key, session.completed, after=record.latest)
+        if found is None:
+            return False
+        number, tool = found
     session.note(ev.CallStarted, key=record.key, attempt=number, tool=tool, epoch=session.engine.epoch)
     return True
 
@@ -135,18 +150,7 @@ def collect(session: Session) -> None:
 def take_escape(session: Session, key: str) -> BaseException:
     """What a call raised for the front end; the call is queued again, for the tool runs anew when it was answered."""
     error = session.escapes.pop(key)
-    session.board.asking.add(key)
-    record = session.ledger.record(key)
-    session.note(
-        ev.CallRecovered,
-        key=key,
-        action=ev.RecoveryAction.RETRY,
-        attempt=record.attempts,
-        error=ASKED,
-        reason="a person was asked",
-        aim=record.aim,
-        arguments=record.sent,
-    )
+    ask_again(session, session.ledger.record(key))
     return error
 
 

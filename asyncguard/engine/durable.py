@@ -11,11 +11,14 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState, content_size, fingerprint
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
+from asyncguard.engine.executors.journaled import PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
+from asyncguard.engine.journal import threads
 from asyncguard.engine.journal.port import AttemptState, Mail, MailKind
 from asyncguard.engine.recovering import NOT_HAPPENED
 from asyncguard.engine.session import Session
+from asyncguard.errors import ThreadBusyError
 
 CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
 """The result of an effect of which only that is known."""
@@ -37,8 +40,36 @@ async def enter_thread(session: Session, thread: str, *, again: bool = False) ->
     if journal is None or (session.entered and not again):
         return
     keys = [record.key for record in session.ledger.calls() if record.state in OPEN_STATES]
-    session.begun_before = await journal.enter(session.thread, thread, keys, session.receive)
-    session.entered = True
+    # An agent that is a tool of another one shares the caller's thread id, and is a thread of its own.
+    name = f"{thread}|{session.namespace}" if thread and session.namespace else thread
+    session.begun_before = await journal.enter(session.thread, name, keys, session.receive)
+    session.entered, session.held_at = True, session.engine.clock.now()
+    for key in await journal.unsettled(session.thread):
+        record = session.ledger.find(key)
+        if record is not None and not record.open:  # whoever settled it ended before the journal was told
+            journal.settle(key, record.state, record.error or "")
+
+
+async def ensure_held(session: Session) -> None:
+    """End a run whose thread another process has taken meanwhile: what it would store is behind.
+
+    Asked before a step is stored, and of the journal only if the process may have been stopped for long.
+
+    Args:
+        session: The thread.
+
+    Raises:
+        ThreadBusyError: Another process carries the thread on.
+    """
+    now = session.engine.clock.now()
+    if not session.entered or now - session.held_at < threads.RENEWAL:
+        return
+    if not await session.journal.holds(session.thread):
+        raise ThreadBusyError(
+            "Another process has taken the thread over while this one gave no sign of life; what was done here since "
+            "is in the journal."
+        )
+    session.held_at = now
 
 
 def journaled(session: Session, record: CallRecord) -> bool:
@@ -61,6 +92,33 @@ def was_begun(session: Session, record: CallRecord) -> bool:
     """Whether the journal has an attempt of a journaled call that the state does not tell of."""
     known = session.begun_before.get(record.key)
     return known is not None and known.number > record.latest
+
+
+def adopt_begun(session: Session, record: CallRecord) -> None:
+    """Bring a call to where the journal has it: queued for its latest attempt, with the arguments of that one.
+
+    Args:
+        session: The thread.
+        record: Deferred, held or queued, and begun; what led to its latest attempt was never stored.
+    """
+    known = session.begun_before[record.key]
+    called = known.tool == record.call.tool
+    if record.state is not CallState.QUEUED:
+        arguments = known.arguments if called and known.arguments != record.call.arguments else None
+        session.note(ev.CallAdmitted, key=record.key, released=True, arguments=arguments)
+    if known.number == record.attempts + 1 and called:
+        return
+    session.note(ev.CallStarted, key=record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch)
+    session.note(
+        ev.CallRecovered,
+        key=record.key,
+        action=ev.RecoveryAction.RETRY if called else ev.RecoveryAction.FALLBACK,
+        attempt=known.number - 1,
+        error=PROCESS_LOST,
+        reason="the journal has a later attempt",
+        tool="" if called else known.tool,
+        arguments=known.arguments,
+    )
 
 
 def hand_out_again(session: Session, record: CallRecord) -> None:
@@ -114,10 +172,17 @@ def take_mail(session: Session) -> None:
         if record.open and record.attempts < mail.attempt:
             session.early.append(mail)  # the state is behind; the call is issued again, and is pending then
         elif mail.kind is MailKind.DELIVERY:
-            result = Success(content=mail.content)
-            session.completed(Completion(key=mail.key, attempt=mail.attempt, result=result))
+            _take_delivery(session, record, mail)
         elif record.state is CallState.IN_DOUBT and mail.attempt >= record.latest:
             _resolve(session, record, mail)
+
+
+def _take_delivery(session: Session, record: CallRecord, mail: Mail) -> None:
+    """The result of work outside; also of an earlier attempt that had started it and whose own answer was lost."""
+    attempt = record.latest if record.state is CallState.IN_DOUBT else record.attempts
+    if record.state in (CallState.PENDING, CallState.IN_DOUBT) and record.aim is ev.Aim.ANSWER:
+        result = Success(content=mail.content)
+        session.completed(Completion(key=record.key, attempt=attempt, result=result))
 
 
 def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:

@@ -13,6 +13,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.turns import passed_over
+from asyncguard.engine.recovering import NOT_HAPPENED
 from asyncguard.engine.session import Session
 
 
@@ -209,6 +210,8 @@ def freeze_effects(session: Session) -> None:
                 session.note(ev.CallSquashed, key=record.key, reason="the user sent a new message before it was issued")
     for state in (CallState.QUEUED, CallState.PENDING):
         for record in session.ledger.in_state(state):
+            if record.error == NOT_HAPPENED:
+                continue  # somebody who looked wants it made again
             called = session.board.spec(record.call.tool)
             tools = (called, *(session.board.spec(sibling.tool) for sibling in called.fallbacks))
             if any(spec.effect is not EffectClass.PURE for spec in tools):

@@ -15,9 +15,11 @@ from asyncguard.core.calls import CallState, canonical_json, content_size
 from asyncguard.core.hazards import Anomaly, AnomalyKind, CircuitState, HazardKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Source
-from asyncguard.engine.executors.journaled import PROCESS_LOST, REFUSED, UNAVAILABLE
+from asyncguard.core.turns import ASKED
+from asyncguard.engine.executors.journaled import FENCED, PROCESS_LOST, REFUSED, UNAVAILABLE
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Started, Success
 from asyncguard.engine.session import Session
+from asyncguard.errors import ThreadBusyError
 from asyncguard.recovery.breaker import Circuit, admits, after_failure, after_success, remaining
 from asyncguard.recovery.case import Case, Seen
 from asyncguard.recovery.comparing import Candidate, compare
@@ -45,14 +47,39 @@ def take(session: Session, record: CallRecord, completion: Completion) -> None:
                 move_circuit(session, record.tool, symptom)
             _learn(session, record, record.aim, record.tool, None, error=symptom.error)
             _consider(session, record)
-        case Failure(symptom=symptom) if symptom.error == PROCESS_LOST:
-            give_up_lost(session, record, ev.Outcome.IN_DOUBT)
         case Failure(symptom=symptom):
-            take_failure(session, record, symptom)
+            _take_end(session, record, symptom)
         case Escape(error=error):
             session.escapes[record.key] = error
         case Started():
             session.tokens.setdefault(record.key, "")  # it was started in a process that is gone
+
+
+def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
+    """Take the failure of an attempt for the call's own result; some are the journal's word, and not the tool's."""
+    if symptom.error == FENCED:
+        raise ThreadBusyError(symptom.message)  # what this process knows is behind: it must not be stored
+    if symptom.error == PROCESS_LOST:
+        give_up_lost(session, record, ev.Outcome.IN_DOUBT)
+    elif symptom.error == ASKED:
+        ask_again(session, record)
+    else:
+        take_failure(session, record, symptom)
+
+
+def ask_again(session: Session, record: CallRecord) -> None:
+    """Queue a call whose tool asked a person: it runs anew with the answer."""
+    session.board.asking.add(record.key)
+    session.note(
+        ev.CallRecovered,
+        key=record.key,
+        action=ev.RecoveryAction.RETRY,
+        attempt=record.attempts,
+        error=ASKED,
+        reason="a person was asked",
+        aim=record.aim,
+        arguments=record.sent,
+    )
 
 
 def take_failure(session: Session, record: CallRecord, symptom: Symptom) -> None:

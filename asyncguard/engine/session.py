@@ -24,6 +24,7 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
+from asyncguard.engine.executors.journaled import REFUSED, UNAVAILABLE
 from asyncguard.engine.executors.port import Completion
 from asyncguard.engine.journal.port import Attempt, Journal, Mail
 from asyncguard.errors import CallerError
@@ -75,6 +76,7 @@ class Session:
         self.again: set[str] = set()
         self.early: list[Mail] = []
         self.entered = False
+        self.held_at = 0.0
         self.unsettled = False
         self.begun_before: Mapping[str, Attempt] = {}
         self.stored_at: dict[str, str] = {}
@@ -106,6 +108,7 @@ class Session:
         """Give the thread free for other processes: its run ended, or rests until somebody resumes it."""
         if self.entered:
             self.entered = False
+            self._told.clear()  # whoever enters is told all of it again
             self.journal.leave(self.thread)
 
     @contextmanager
@@ -161,6 +164,8 @@ class Session:
             self._observers.notify(details)
 
     def _tell_journal(self, record: CallRecord) -> None:
+        if record.error in (REFUSED, UNAVAILABLE):
+            return  # nothing was begun here; what the journal knows of the call stands
         if record.tries and self.board.spec(record.answering).effect is not EffectClass.PURE:
             self.journal.settle(record.key, record.state, record.error or "")
 

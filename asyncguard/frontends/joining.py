@@ -9,10 +9,13 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt, withdraw
-from asyncguard.engine.durable import journaled, was_begun
+from asyncguard.engine.durable import adopt_begun, journaled, was_begun
+from asyncguard.engine.recovering import NOT_HAPPENED
 from asyncguard.engine.session import Session
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.writing import is_ours, text_of
+
+_GONE = "the process that held it ended"
 
 
 def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
@@ -23,7 +26,9 @@ def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
     if not waiting:
         return
     for message in _behind(messages, next(iter(waiting.values())).call.message_id):
-        if isinstance(message, ToolMessage) and (record := waiting.get(message.tool_call_id)) is not None:
+        if not isinstance(message, ToolMessage) or is_ours(message):
+            continue
+        if (record := waiting.get(message.tool_call_id)) is not None:
             session.note(ev.CallCancelled, key=record.key, reason="answered by other middleware")
             session.note(ev.CallsDelivered, keys=(record.key,))
             session.board.tainted = session.board.tainted or session.board.taints(record)
@@ -73,7 +78,12 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
             answer = answers.get(record.call.call_id)
             if handlers is not None and handlers.holds(record.key):
                 continue
-            if handlers is not None and _left_to_the_journal(session, handlers, record, answered=answer is not None):
+            theirs = answer is not None and not is_ours(answer)
+            if (
+                not theirs
+                and handlers is not None
+                and _left_to_the_journal(session, handlers, record, answered=answer is not None)
+            ):
                 continue
             if answer is None:
                 if state is CallState.DEFERRED and not may_be_repeated(session, record):
@@ -83,8 +93,8 @@ def squash_without_handlers(session: Session, handlers: HeldHandlers | None, mes
                 continue  # announced as running, so it may have begun: its effect class decides
             if state is CallState.QUEUED or not is_ours(answer):
                 _take_as_done(session, record, answer)
-            elif session.board.spec(record.tool).effect.repeatable:
-                session.note(ev.CallSquashed, key=record.key, reason="the process that held it ended")
+            elif may_be_repeated(session, record):
+                session.note(ev.CallSquashed, key=record.key, reason=_GONE)
             else:
                 put_in_doubt(session, record)
 
@@ -105,8 +115,7 @@ def _left_to_the_journal(session: Session, handlers: HeldHandlers, record: CallR
 
 
 def _adopt(session: Session, handlers: HeldHandlers, record: CallRecord) -> None:
-    if record.state is not CallState.QUEUED:
-        session.note(ev.CallAdmitted, key=record.key, released=True)
+    adopt_begun(session, record)
     handlers.orphans.add(record.key)
 
 
@@ -127,28 +136,36 @@ def settle_left(session: Session, handlers: HeldHandlers) -> None:
 
 
 def withdraw_announced(session: Session, handlers: HeldHandlers | None) -> None:
-    """After a restart: report admitted calls that were announced as running and whose wrappers are gone.
+    """After a restart: decide about admitted calls that were announced as running and whose wrappers are gone.
 
     A run that goes on behind ``before_model`` would wait in vain as soon as another call is deferred behind one.
     """
     for record in session.ledger.in_state(CallState.QUEUED):
         if record.placeholder and not (handlers is not None and handlers.holds(record.key)):
-            withdraw(session, record, "the process that held it ended")
+            _adopt_or_withdraw(session, handlers, record)
 
 
 def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
-    """Report open calls that nobody here can run, once all wrappers have returned and none will bring a handler.
+    """Decide about open calls that nobody here can run, once all wrappers have returned and none will bring a handler.
 
-    Such calls are left by a process that ended; kept open, they would be waited for in vain.
+    Such calls are left by a process that ended; kept open, they would be waited for in vain. What the journal knows to
+    have begun is answered from there.
     """
-    reason = "the process that held it ended"
-    for record in session.ledger.in_state(CallState.QUEUED):
-        if not handlers.holds(record.key):
-            withdraw(session, record, reason)
-    for state in (CallState.DEFERRED, CallState.HELD):
+    for state in (CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
         for record in session.ledger.in_state(state):
             if not handlers.holds(record.key):
-                session.note(ev.CallSquashed, key=record.key, reason=reason)
+                _adopt_or_withdraw(session, handlers, record)
+
+
+def _adopt_or_withdraw(session: Session, handlers: HeldHandlers | None, record: CallRecord) -> None:
+    if handlers is not None and journaled(session, record) and was_begun(session, record):
+        _adopt(session, handlers, record)
+    elif handlers is not None and record.error == NOT_HAPPENED:
+        handlers.orphans.add(record.key)  # somebody who looked wants it made again
+    elif record.state is CallState.QUEUED:
+        withdraw(session, record, _GONE)
+    else:
+        session.note(ev.CallSquashed, key=record.key, reason=_GONE)
 
 
 def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:

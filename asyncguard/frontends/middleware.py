@@ -31,6 +31,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.core.turns import Step
 from asyncguard.engine.cancelling import cancel_tasks
+from asyncguard.engine.durable import ensure_held
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
@@ -172,6 +173,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if due and session.ledger.ended is None and not decided:
             with session.leaving_on_error(), session.inside():
                 await self._rest(session, handlers, config)
+                await ensure_held(session)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
         if not delivery.messages:
             return None
@@ -211,6 +213,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         try:
             with session.leaving_on_error(), session.inside():
                 response = handler(prepared)
+                self._portal.run(ensure_held(session))
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation)
@@ -224,6 +227,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         try:
             with session.leaving_on_error(), session.inside():
                 response = await handler(prepared)
+                await ensure_held(session)
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation)
@@ -283,7 +287,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Put the calls before admission, or judge the end."""
-        session, _ = await self._threads.joined(state, get_config())
+        session, handlers = await self._threads.joined(state, get_config())
+        handlers.after_loss = False
         if reason := exhausted(session):
             report = end_run(session, reason)
             events = session.take_events()
@@ -347,6 +352,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         handlers.keep(record.key, request, handler)
         with session.leaving_on_error():
             await run_until_due(session, handlers, record, config)
+            await ensure_held(session)
         message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)
         if not record.open:
             handlers.drop(record.key)

@@ -20,7 +20,8 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import attempt_arguments, issue, issue_again, settle, take_escape
+from asyncguard.engine.dispatch import attempt_arguments, issue, issue_again, settle, take_escape, withdraw
+from asyncguard.engine.durable import adopt_begun, journaled, was_begun
 from asyncguard.engine.executors.port import Failure, Result, Started, Success
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.recovering import NOT_HAPPENED, recover
@@ -46,6 +47,8 @@ class HeldHandlers:
     """The latest state; a deferred call is run with it instead of the one its request was made with."""
     config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
     """The latest configuration of a hook or wrapper."""
+    after_loss: bool = False
+    """Whether calls of a process that is gone may be open; until the model speaks again."""
     orphans: set[str] = field(default_factory=set)
     """Calls of a process that ended, which began before and whose wrappers are gone: the journal answers for them."""
     turn_after: str = ""
@@ -186,7 +189,7 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
             case Step.DISPATCH:
                 await ensure_stored(session, handlers.config, handlers.runnable(session))
                 fresh = issue(session, handlers.runner(session), handlers.runnable(session)) > 0
-                if not fresh and not await _arrival(session, own):
+                if not fresh and not await _arrival(session, handlers, own):
                     return Step.MODEL
             case Step.RECOVER:
                 for action in ev.RecoveryAction:
@@ -212,7 +215,7 @@ async def _past_escape(session: Session, handlers: HeldHandlers, own: CallRecord
     return True
 
 
-async def _arrival(session: Session, own: CallRecord | None) -> bool:
+async def _arrival(session: Session, handlers: HeldHandlers, own: CallRecord | None) -> bool:
     """Wait for the wrapper of an admitted call that has not come yet; whether to go on waiting for the turn.
 
     It may never come: middleware outside the guard can answer a call itself, or ask a person first. Nobody waits for it
@@ -220,11 +223,34 @@ async def _arrival(session: Session, own: CallRecord | None) -> bool:
     """
     if await session.wait_changed(session.engine.config.timing.grace):
         return True
+    if handlers.after_loss and _adopt_left(session, handlers):
+        return True
     # A held or deferred call is answered by its placeholder: it may wait for the very wrapper that never comes.
     if own is None or own.state not in (CallState.QUEUED, CallState.PENDING) or is_external(session, own):
         return False
     await session.wait_changed(None)
     return True
+
+
+def _adopt_left(session: Session, handlers: HeldHandlers) -> bool:
+    """After a loss: decide about admitted calls whose wrappers had returned, so that LangGraph does not run them again.
+
+    Their answers are stored, but do not stand in the messages yet, and nobody here can see them. What the journal knows
+    is taken from there, what may be repeated is, and the rest, which nobody has begun, is withdrawn.
+
+    Returns:
+        Whether there was such a call.
+    """
+    left = [record for record in session.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)]
+    for record in left:
+        begun = journaled(session, record) and was_begun(session, record)
+        if begun:
+            adopt_begun(session, record)
+        if begun or (handlers.tools and session.board.spec(record.tool).effect.repeatable):
+            handlers.orphans.add(record.key)
+        else:
+            withdraw(session, record, "the process that held it ended")
+    return bool(left)
 
 
 def ask_person(session: Session, records: list[CallRecord], config: RunnableConfig) -> None:

@@ -7,7 +7,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.engine.dispatch import settle_lost
-from asyncguard.engine.durable import enter_thread
+from asyncguard.engine.durable import enter_thread, take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.session import Session
 from asyncguard.frontends.conversation import Conversation
@@ -52,6 +52,8 @@ class Threads:
             squash_without_handlers(session, handlers, state["messages"])
             settle_lost(session, queued=True, siblings=True)
             withdraw_announced(session, handlers)
+            handlers.after_loss = True
+        take_mail(session)
         return session
 
     async def joined(self, state: Mapping[str, Any], config: RunnableConfig) -> tuple[Session, HeldHandlers]:

@@ -22,7 +22,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.dispatch import issue, issue_again, settle, settle_lost, take_escape
-from asyncguard.engine.durable import enter_thread
+from asyncguard.engine.durable import ensure_held, enter_thread, take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.recovering import recover
@@ -76,8 +76,11 @@ class Nodes:
             identity = state.get("asyncguard")
             if identity is None:
                 return await function(state, config)
-            with self.registry.session(identity["session"], namespace_of(config)).leaving_on_error():
-                return await function(state, config)
+            session = self.registry.session(identity["session"], namespace_of(config))
+            with session.leaving_on_error():
+                update = await function(state, config)
+                await ensure_held(session)
+                return update
 
         return guarded
 
@@ -86,24 +89,25 @@ class Nodes:
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or {"session": new_id(), "nonce": new_id()}
         session = await self._session({**state, "asyncguard": identity}, config, issuing=True)
-        session.claim()
-        messages = state.get("messages", [])
-        tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
-        cancelled = read_cancelled(state.get("cancel"))
-        if not tasks and not messages:
-            raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]}.')
-        known = session.ledger.turns
-        session.begin_run(new_id())
-        cancel_tasks(session, cancelled)
-        written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
-        if not known:
-            add_user_evidence(session, [*messages, *([self.system] if self.system is not None else [])])
-        else:
-            collect_evidence(session, messages)
-        # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
-        goto = "execute" if session.has_completions else "model"
-        update = {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
-        return Command(update=update, goto=goto)
+        with session.leaving_on_error():  # at the beginning of a thread the state does not name it yet
+            session.claim()
+            messages = state.get("messages", [])
+            tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
+            cancelled = read_cancelled(state.get("cancel"))
+            if not tasks and not messages:
+                raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]}.')
+            known = session.ledger.turns
+            session.begin_run(new_id())
+            cancel_tasks(session, cancelled)
+            written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
+            if not known:
+                add_user_evidence(session, [*messages, *([self.system] if self.system is not None else [])])
+            else:
+                collect_evidence(session, messages)
+            # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
+            goto = "execute" if session.has_completions else "model"
+            update = {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
+            return Command(update=update, goto=goto)
 
     async def model(self, state: State, config: RunnableConfig) -> Any:
         """Let the model speak, and put its calls before admission."""
@@ -203,10 +207,13 @@ class Nodes:
         await self.keeper.ready(config)
         session = self.registry.session(state["asyncguard"]["session"], namespace_of(config))
         folded = session.attach(state.get("ledger", []))
+        session.unsettled = session.unsettled or folded
         await enter_thread(session, thread_of(config), again=folded)
-        if folded:
+        if session.unsettled:  # also where an earlier entry failed between the two
+            session.unsettled = False
             collect_evidence(session, state.get("messages", []))
             settle_lost(session, queued=issuing)
+        take_mail(session)
         return session
 
     def _deliver(self, session: Session, state: State) -> Any:

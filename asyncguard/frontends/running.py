@@ -26,6 +26,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.engine.dispatch import Runner, attempt_arguments
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Result, Started, Success
+from asyncguard.engine.journal.port import Mail, MailKind
 from asyncguard.engine.session import Session
 from asyncguard.errors import ToolFault
 from asyncguard.frontends.plain import problem_with
@@ -158,7 +159,7 @@ def _token(session: Session, record: CallRecord) -> str:
     key, attempt = record.key, record.attempts
 
     def receive(result: Success) -> None:
-        session.completed(Completion(key=key, attempt=attempt, result=result))
+        session.receive(Mail(kind=MailKind.DELIVERY, key=key, attempt=attempt, content=result.content))
 
     # With a journal the token stands in the intent, and the delivery comes as mail, to whoever holds the thread.
     token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)

@@ -60,6 +60,17 @@ class MortalJournal:
         await self._alive()
         return await self._journal.enter(session, thread, keys, receive)
 
+    async def unsettled(self, session: str) -> Collection[str]:
+        await self._alive()
+        return await self._journal.unsettled(session)
+
+    async def holds(self, session: str) -> bool:
+        await self._alive()
+        return await self._journal.holds(session)
+
+    def gone(self, epochs: Collection[str]) -> Collection[str]:
+        return self._journal.gone(epochs)
+
     def leave(self, session: str) -> None:
         if not self.dead:
             self._journal.leave(session)

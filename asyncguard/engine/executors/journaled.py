@@ -1,6 +1,5 @@
 """Asking the journal before an attempt begins, and telling it how the attempt ended; the same for every executor."""
 
-import asyncio
 import logging
 
 from asyncguard.core.hazards import Symptom
@@ -13,6 +12,8 @@ PROCESS_LOST = "process_lost"
 """The failure of an attempt whose process ended, of which nothing else is known."""
 REFUSED = "journal_refused"
 """The failure of an attempt that the journal did not let begin."""
+FENCED = "taken_over"
+"""The same, where the process may begin nothing any more: its run ends."""
 UNAVAILABLE = "journal_unavailable"
 """The failure of an attempt that could not be written down, and therefore did not begin."""
 
@@ -36,10 +37,6 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
     while True:
         try:
             verdict = await journal.begin(job.intent)
-        except asyncio.CancelledError:
-            # The question may be answered all the same, and the attempt be written down that nobody makes.
-            journal.conclude(job.key, job.attempt, _failure("cancelled", "The call was cancelled before it began."))
-            raise
         except JournalError as error:
             return _failure(UNAVAILABLE, f"The call could not be written down, so it was not begun: {error}")
         match verdict:
@@ -50,8 +47,8 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
             case Lost():
                 text = "The process that ran the call ended before it answered."
                 return Failure(symptom=Symptom(error=PROCESS_LOST, message=text, transient=True))
-            case Refused(reason=reason):
-                return _failure(REFUSED, reason)
+            case Refused(reason=reason, fenced=fenced):
+                return _failure(FENCED if fenced else REFUSED, reason)
             case Running():
                 await clock.sleep(pause)
                 pause = min(2 * pause, _LONGEST_LOOK)

@@ -1,7 +1,7 @@
 """Attempts in the database: asked for, begun, ended, settled. Each function is one request of a transaction."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asyncguard.core.calls import CallState
 from asyncguard.core.footprints import EffectClass
@@ -12,7 +12,7 @@ from asyncguard.engine.journal.mail import mail_of_call, send, token_hash
 from asyncguard.engine.journal.port import Attempt, AttemptState, MailKind, Verdict
 from asyncguard.engine.journal.processes import has_ended, is_alive
 from asyncguard.engine.journal.results import result_to_json
-from asyncguard.engine.journal.rows import ATTEMPT, attempt_of
+from asyncguard.engine.journal.rows import ATTEMPT, attempt_of, value
 from asyncguard.engine.journal.rules import Facts, Recorded, Write, in_doubt, judge
 from asyncguard.engine.journal.store import Store
 from asyncguard.engine.journal.threads import holder
@@ -70,12 +70,21 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
             holder="" if intent.remote else holder(store, intent.session),
             recorded=recorded,
             mail=mail_of_call(store, intent.key) if recorded is not None else (),
+            followed=_followed(store, recorded, intent.key),
             rival="" if recorded is not None or intent.effect.repeatable else _rival(store, intent),
         ),
     )
     if write is not Write.NOTHING:
         _write(store, intent, arguments, write)
     return verdict
+
+
+def _followed(store: Store, recorded: Recorded | None, key: str) -> bool:
+    """Whether an attempt that asked a person has another one behind it; of others nobody asks."""
+    if recorded is None or recorded.attempt.state is not AttemptState.ASKED:
+        return False
+    last = latest(store, key)
+    return last is not None and last.attempt.number > recorded.attempt.number
 
 
 def _recorded(store: Store, key: str, number: int) -> Recorded | None:
@@ -97,6 +106,21 @@ def latest(store: Store, key: str) -> Recorded | None:
     """The latest attempt of a call, if it has one."""
     rows = store.execute(f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? ORDER BY a.number DESC LIMIT 1", (key,))
     return recorded_of(store, *attempt_of(rows[0])) if rows else None
+
+
+def latest_whole(store: Store, key: str) -> Attempt | None:
+    """The latest attempt of a call with its arguments, if it has one."""
+    recorded = latest(store, key)
+    if recorded is None:
+        return None
+    ((arguments,),) = store.execute("SELECT arguments FROM calls WHERE key = ?", (key,))
+    return replace(recorded.attempt, arguments=value(arguments, key))
+
+
+def unsettled(store: Store, session: str) -> list[str]:
+    """Keys of the calls of a thread that were begun and never settled."""
+    rows = store.execute("SELECT key FROM calls WHERE session = ? AND state = 'pending'", (plain(session),))
+    return [str(key) for (key,) in rows]
 
 
 RIVALS = (

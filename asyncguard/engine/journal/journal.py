@@ -8,7 +8,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from asyncguard.core.calls import CallState
-from asyncguard.engine.executors.port import Result
+from asyncguard.core.hazards import Symptom
+from asyncguard.engine.executors.port import Failure, Result
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import attempts, listing, mail, processes, retention, threads
 from asyncguard.engine.journal.content import as_content, to_json
@@ -19,6 +20,11 @@ from asyncguard.engine.journal.writer import Rounds, Writer, nothing
 from asyncguard.errors import AsyncguardError, JournalError
 
 _log = logging.getLogger("asyncguard.journal")
+_NOT_BEGUN = Failure(
+    symptom=Symptom(
+        error="cancelled", message="The call was cancelled before it began.", transient=False, started=False
+    )
+)
 
 
 class SqlJournal:
@@ -64,13 +70,17 @@ class SqlJournal:
 
         def work(store: Store) -> tuple[dict[str, Attempt], list[Mail], int]:
             threads.take(store, session, thread)
-            found = {key: known.attempt for key in wanted if (known := attempts.latest(store, key)) is not None}
+            found = {key: known for key in wanted if (known := attempts.latest_whole(store, key)) is not None}
             return found, *mail.mail_after(store, session, self._upkeep.seen_by(session, receive))
 
         def then(answer: tuple[dict[str, Attempt], list[Mail], int]) -> None:
             self._upkeep.entered(session, receive, answer[1], answer[2])
 
         return (await asyncio.wrap_future(self._writer.submit(work, then)))[0]
+
+    async def unsettled(self, session: str) -> Collection[str]:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.unsettled`."""
+        return await asyncio.wrap_future(self._writer.submit(lambda store: attempts.unsettled(store, session)))
 
     def leave(self, session: str) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.leave`."""
@@ -104,12 +114,21 @@ class SqlJournal:
             verdicts[:] = [attempts.begin(store, intent, arguments)]
             return verdicts[0]
 
+        asked = self._writer.submit(work)
         try:
-            return await asyncio.wrap_future(self._writer.submit(work))
+            return await asyncio.wrap_future(asked)
+        except asyncio.CancelledError:
+            asked.add_done_callback(lambda answered: self._take_back(intent, answered))
+            raise
         except ConnectionLostError:
             if verdicts and isinstance(verdicts[0], Fresh):
                 self._upkeep.unsure(intent.key, intent.attempt)
             raise
+
+    def _take_back(self, intent: Intent, answered: "Future[Verdict]") -> None:
+        """Nobody heard the answer: an attempt that it let begin has not begun."""
+        if not answered.cancelled() and answered.exception() is None and isinstance(answered.result(), Fresh):
+            self.conclude(intent.key, intent.attempt, _NOT_BEGUN)
 
     async def end(self, key: str, attempt: int, result: Result) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.end`."""

@@ -41,8 +41,10 @@ class Filters:
         terms: list[str] = ["1 = 1"]
         values: list[Any] = []
         if self.session:
-            terms.append("(c.session = ? OR t.thread = ?)")
-            values += [plain(self.session)] * 2
+            # An agent that is a tool of another one has its namespace behind the caller's id.
+            terms.append("(c.session = ? OR t.thread = ? OR substr(t.thread, 1, ?) = ?)")
+            name = plain(self.session)
+            values += [name, name, len(name) + 1, f"{name}|"]
         if self.key:
             terms.append("substr(c.key, 1, ?) = ?")
             values += [len(self.key), plain(self.key)]

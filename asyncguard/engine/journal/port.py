@@ -70,6 +70,8 @@ class Refused:
 
     reason: str
     """A sentence for the model."""
+    fenced: bool = False
+    """Whether this process may begin nothing at all any more: it was declared dead, or its thread taken over."""
 
 
 Verdict = Fresh | Known | Lost | Running | Refused
@@ -126,6 +128,8 @@ class Attempt:
     """The same: when it was to be given up."""
     result: Result | None
     """How it ended, ``None`` while that is not known."""
+    arguments: Mapping[str, Any] | None = None
+    """With which arguments, where :meth:`Journal.enter` tells of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,8 +199,16 @@ class Journal(Protocol):
             The latest attempt of those calls that have one.
 
         Raises:
-            ThreadBusyError: Another process that is alive is at work on the thread.
+            ThreadBusyError: Another process that is alive is at work on the thread, or on another one that has the
+                caller's id: it was begun at the same time, or its beginning was never stored.
             JournalError: The database cannot be read or written.
+        """
+        ...
+
+    async def unsettled(self, session: str) -> Collection[str]:
+        """Keys of the thread's calls that were begun and never settled.
+
+        They run, or were settled by a process that ended before that was written.
         """
         ...
 
@@ -225,6 +237,8 @@ class Journal(Protocol):
 
     async def begin(self, intent: Intent) -> Verdict:
         """Ask whether an attempt may begin; the intent is on disk when the answer is :class:`Fresh`.
+
+        If the asker is cancelled, an attempt that might have begun is concluded as one that has not.
 
         Raises:
             JournalError: The database cannot be written; nothing may begin.

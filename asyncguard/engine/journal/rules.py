@@ -30,6 +30,11 @@ NOT_HAPPENED = "not_happened"
 """The failure of an attempt of which somebody found that it did not happen."""
 
 
+ASKED = "interrupt"
+"""The failure of an attempt that ended with a question, which was answered: another attempt follows."""
+_ANSWERED = Failure(symptom=Symptom(error=ASKED, message="A person was asked, and answered.", started=False))
+
+
 class Write(StrEnum):
     """What is written with a verdict."""
 
@@ -52,6 +57,11 @@ class Recorded:
     alive: bool
     """Whether the process that began it lives; only asked of an intent."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether a process that is gone had begun it, and it must not be repeated."""
+        return self.attempt.state is AttemptState.INTENT and not self.alive and not self.effect.repeatable
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
@@ -67,6 +77,8 @@ class Facts:
     """The attempt, if it is known."""
     mail: tuple[Mail, ...]
     """What was told of the call from outside."""
+    followed: bool
+    """Whether the call has a later attempt."""
     rival: str
     """Label of an equal call of the same thread and task that is in doubt, empty if there is none."""
 
@@ -79,9 +91,9 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
         facts: What is known.
     """
     if facts.ended:
-        return _refused("This process was taken for dead, and its calls were given to others; it begins nothing more.")
+        return _fenced("This process was taken for dead, and its calls were given to others; it begins nothing more.")
     if not intent.remote and facts.holder != facts.epoch:
-        return _refused("The conversation is carried on by another process now; nothing more begins in this one.")
+        return _fenced("The conversation is carried on by another process now; nothing more begins in this one.")
     if facts.recorded is not None:
         return _judge_again(intent, facts, facts.recorded)
     if facts.rival and not intent.effect.repeatable:
@@ -94,11 +106,18 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
 
 def _judge_again(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verdict, Write]:
     attempt = recorded.attempt
-    if attempt.fingerprint != intent.fingerprint:
-        return _refused("This call was begun before with another tool or other arguments; make it as a new call.")
     told = _told(attempt.number, facts.mail)
+    if attempt.fingerprint != intent.fingerprint:
+        if recorded.lost and told is None:
+            return Lost(epoch=attempt.epoch), Write.NOTHING  # what it did is unknown, whatever is wanted now
+        return _refused("This call was begun before with another tool or other arguments; make it as a new call.")
     if told is not None:
         return told, Write.NOTHING
+    return _judge_state(intent, facts, recorded)
+
+
+def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verdict, Write]:
+    attempt = recorded.attempt
     match attempt.state:
         case AttemptState.ENDED:
             if attempt.result is None:
@@ -107,7 +126,8 @@ def _judge_again(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
         case AttemptState.STARTED:
             return Known(result=Started()), Write.NOTHING
         case AttemptState.ASKED:
-            return Fresh(), Write.TAKE_OVER
+            # With the answer it is run anew, once: as the attempt that follows, if there is one.
+            return (Known(result=_ANSWERED), Write.NOTHING) if facts.followed else (Fresh(), Write.TAKE_OVER)
         case AttemptState.INTENT:
             if recorded.alive:
                 return Running(epoch=attempt.epoch), Write.NOTHING
@@ -144,8 +164,11 @@ def in_doubt(state: CallState, resolution: str, latest: Recorded | None) -> bool
         return True
     if state is not CallState.PENDING or latest is None:
         return False
-    begun = latest.attempt.state is AttemptState.INTENT
-    return begun and not latest.alive and not latest.effect.repeatable
+    return latest.lost
+
+
+def _fenced(reason: str) -> tuple[Verdict, Write]:
+    return Refused(reason=reason, fenced=True), Write.NOTHING
 
 
 def _refused(reason: str) -> tuple[Verdict, Write]:

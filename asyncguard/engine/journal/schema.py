@@ -25,6 +25,7 @@ _FIRST = (
         epoch TEXT NOT NULL,
         seen_at DOUBLE PRECISION NOT NULL
     )""",
+    "CREATE INDEX threads_of_caller ON threads (thread)",
     """CREATE TABLE calls (
         position {serial},
         key TEXT NOT NULL UNIQUE,
@@ -41,6 +42,7 @@ _FIRST = (
         updated_at DOUBLE PRECISION NOT NULL
     )""",
     "CREATE INDEX calls_session ON calls (session)",
+    "CREATE INDEX calls_pending ON calls (session) WHERE state = 'pending'",
     "CREATE INDEX calls_in_doubt ON calls (session, task) WHERE state = 'in_doubt'",
     """CREATE TABLE attempts (
         key TEXT NOT NULL,

@@ -27,15 +27,23 @@ def take(store: Store, session: str, thread: str) -> None:
     if has_ended(store, store.epoch):
         raise JournalError("This process was taken for dead and its calls were given to others; start it anew.")
     now = store.now()
-    rows = store.execute("SELECT epoch, seen_at FROM threads WHERE session = ?", (plain(session),))
-    if rows:
-        epoch, seen_at = rows[0]
+    # Also under another session: a run whose beginning was never stored is begun anew, and gets another one.
+    rows = store.execute(
+        "SELECT epoch, seen_at FROM threads WHERE (session = ? OR (thread = ? AND thread <> '')) AND epoch <> ?",
+        (plain(session), plain(thread), store.epoch),
+    )
+    for epoch, seen_at in rows:
         # A clock that was set back makes a sign come from the future: beyond the lease that is no sign, either.
-        if epoch != store.epoch and abs(now - seen_at) < LEASE and is_alive(store, epoch):
+        if abs(now - seen_at) < LEASE and is_alive(store, epoch):
             raise ThreadBusyError(
                 f"Thread {thread or session} is carried on by {where(store, epoch)}; "
                 "wait until its run ends, or stop it."
             )
+    if thread:
+        store.execute(
+            "UPDATE threads SET epoch = '' WHERE thread = ? AND session <> ? AND epoch <> ?",
+            (plain(thread), plain(session), store.epoch),
+        )
     store.execute(
         "INSERT INTO threads (session, thread, epoch, seen_at) VALUES (?, ?, ?, ?) "
         "ON CONFLICT (session) DO UPDATE SET thread = excluded.thread, epoch = excluded.epoch, "

@@ -39,7 +39,7 @@ ASK = Intent(
     arguments={},
     fingerprint="f",
 )
-KNOWN = Facts(epoch="me", ended=False, holder="me", recorded=None, mail=(), rival="")
+KNOWN = Facts(epoch="me", ended=False, holder="me", recorded=None, mail=(), followed=False, rival="")
 
 
 def recorded(
@@ -82,6 +82,12 @@ ENDED = recorded(AttemptState.ENDED, result=DONE)
 HAPPENED, DENIED, RETRY = mail(MailKind.HAPPENED, content="x"), mail(MailKind.NOT_HAPPENED), mail(MailKind.RETRY)
 
 
+def answered() -> Known:
+    """The verdict on an attempt that asked, and has another one behind it."""
+    symptom = Symptom(error="interrupt", message="A person was asked, and answered.", started=False)
+    return Known(result=Failure(symptom=symptom))
+
+
 @pytest.mark.parametrize(
     ("intent", "facts", "verdict", "write"),
     [
@@ -107,6 +113,8 @@ HAPPENED, DENIED, RETRY = mail(MailKind.HAPPENED, content="x"), mail(MailKind.NO
             NOTHING,
         ),
         (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED)), Fresh(), TAKE_OVER),
+        (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED), followed=True), answered(), NOTHING),
+        (ASK, replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g")), Lost(epoch="other"), NOTHING),
         (ASK, replace(KNOWN, recorded=recorded(AttemptState.STARTED)), Known(result=Started()), NOTHING),
         (ASK, replace(KNOWN, recorded=ENDED), Known(result=DONE), NOTHING),
         (ASK, replace(KNOWN, recorded=ENDED, rival="pay#0"), Known(result=DONE), NOTHING),
@@ -148,6 +156,7 @@ def test_a_refusal_says_why_and_writes_nothing(intent: Intent, facts: Facts, sai
     verdict, write = judge(intent, facts)
     assert isinstance(verdict, Refused)
     assert said in verdict.reason
+    assert verdict.fenced is (said in ("taken for dead", "another process"))
     assert write is NOTHING
 
 
