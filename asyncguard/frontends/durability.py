@@ -164,8 +164,10 @@ async def _until_stored(saver: Any, thread: str, namespace: str, checkpoint: str
     pause = _FIRST_LOOK
     try:
         async with asyncio.timeout(_PATIENCE):
-            while not await look():
-                await asyncio.sleep(pause)
+            while True:
+                await asyncio.sleep(pause)  # it is never there at once
+                if await look():
+                    return
                 pause = min(2 * pause, _LONGEST_LOOK)
     except TimeoutError as error:
         raise JournalError(

@@ -10,12 +10,12 @@ from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal.content import plain, to_json
 from asyncguard.engine.journal.mail import mail_of_call, send, token_hash
 from asyncguard.engine.journal.port import Attempt, AttemptState, MailKind, Verdict
-from asyncguard.engine.journal.processes import has_ended, is_alive
+from asyncguard.engine.journal.processes import is_alive
 from asyncguard.engine.journal.results import result_to_json
 from asyncguard.engine.journal.rows import ATTEMPT, attempt_of, value
 from asyncguard.engine.journal.rules import Facts, Recorded, Write, in_doubt, judge
 from asyncguard.engine.journal.store import Store
-from asyncguard.engine.journal.threads import holder
+from asyncguard.engine.journal.threads import standing
 from asyncguard.errors import CallerError
 
 
@@ -62,12 +62,13 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
         arguments: Its arguments as JSON text.
     """
     recorded = _recorded(store, intent.key, intent.attempt)
+    ended, held_by = standing(store, intent.session)
     verdict, write = judge(
         intent,
         Facts(
             epoch=store.epoch,
-            ended=has_ended(store, store.epoch),
-            holder="" if intent.remote else holder(store, intent.session),
+            ended=ended,
+            holder=held_by,
             recorded=recorded,
             mail=mail_of_call(store, intent.key) if recorded is not None else (),
             followed=_followed(store, recorded, intent.key),
@@ -139,10 +140,9 @@ RIVALS = (
 def _rival(store: Store, intent: Intent) -> str:
     """Label of an equal call that is in doubt: its thread said so, or its process is gone."""
     values = (intent.fingerprint, plain(intent.session), plain(intent.task), intent.key)
-    for sql in RIVALS:
-        for key, label, state, resolution in store.execute(sql, values):
-            if in_doubt(CallState(state), resolution, latest(store, key)):
-                return str(label)
+    for key, label, state, resolution in store.execute(" UNION ALL ".join(RIVALS), values * len(RIVALS)):
+        if in_doubt(CallState(state), resolution, latest(store, key)):
+            return str(label)
     return ""
 
 

@@ -142,7 +142,11 @@ class SqlJournal:
 
     def settle(self, key: str, state: CallState, error: str = "") -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.settle`."""
-        self._post(lambda store: attempts.settle(store, key, state, error), self._look)
+        try:
+            settled = self._writer.soon(lambda store: attempts.settle(store, key, state, error), self._look)
+            settled.add_done_callback(_log_failure)
+        except JournalError as failure:
+            _log.warning("nothing was written: %s", failure)
 
     # -- from outside ----------------------------------------------------------------------------------------------
 

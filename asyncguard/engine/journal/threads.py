@@ -58,6 +58,18 @@ def holder(store: Store, session: str) -> str:
     return str(rows[0][0]) if rows else ""
 
 
+def standing(store: Store, session: str) -> tuple[bool, str]:
+    """Whether the end of this process is written down, and the epoch that took a thread last, empty if none did."""
+    rows = store.execute(
+        "SELECT p.ended_at, (SELECT t.epoch FROM threads t WHERE t.session = ?) FROM processes p WHERE p.epoch = ?",
+        (plain(session), store.epoch),
+    )
+    if not rows:
+        return True, ""
+    ended_at, epoch = rows[0]
+    return ended_at is not None, epoch or ""
+
+
 def release(store: Store, session: str) -> None:
     """Let anybody take a thread; what was begun may be ended, and more be begun, until somebody does."""
     store.execute(

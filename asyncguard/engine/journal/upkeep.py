@@ -46,6 +46,7 @@ class Upkeep:
         self._held: set[str] = set()
         self._unsure: list[tuple[str, int]] = []
         self._own_mail = False
+        self._looked = -LOOK
 
     def pause(self) -> float | None:
         """Seconds until the next round, ``None`` if there is nothing to look after."""
@@ -62,6 +63,9 @@ class Upkeep:
                 self._entered[session].sign = now
         if not self._entered and self._pulse is None:
             return
+        if not self._own_mail and now - self._looked < LOOK:
+            return  # a round follows every transaction, and each look costs one
+        self._looked = now
         if store.has_news() or self._own_mail:
             self._own_mail = False
             for session in tuple(self._entered):

@@ -63,6 +63,7 @@ class Writer:
         self._store = store
         self._rounds = rounds
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._later: list[_Request] = []
         self._gate = threading.Lock()
         """Nothing is queued behind the end."""
         self._pid = os.getpid()
@@ -99,6 +100,25 @@ class Writer:
                 raise JournalError(_CLOSED)
             self._queue.put(_Request(work=work, future=future, then=then))
         return future
+
+    def soon(self, work: Callable[[Store], None], then: Callable[[None], None] = nothing) -> "Future[None]":
+        """Queue what nobody waits for: it goes into the next transaction, or the next round, whichever comes first.
+
+        Args:
+            work: Runs in the transaction, before what was submitted after it.
+            then: As for :meth:`submit`.
+
+        Raises:
+            JournalError: As for :meth:`submit`.
+        """
+        if self._rounds.pause() is None:
+            return self.submit(work, then)  # no round would come
+        request = _Request(work=work, future=Future(), then=then)
+        with self._gate:
+            if self._stopped:
+                raise JournalError(_CLOSED)
+            self._later.append(request)
+        return request.future
 
     def stop(self, last: Callable[[Store], None]) -> None:
         """Do what is queued and one thing more, and end the thread; at most once, and from any thread.
@@ -142,7 +162,10 @@ class Writer:
             batch = []
         while batch and batch[-1] is not None and len(batch) < _MOST and not self._queue.empty():
             batch.append(self._queue.get())
-        requests = [item for item in batch if item is not None and item.future.set_running_or_notify_cancel()]
+        with self._gate:
+            later, self._later = self._later, []
+        wanted = (item for item in (*later, *batch) if item is not None)
+        requests = [item for item in wanted if item.future.set_running_or_notify_cancel()]
         if requests:
             self._commit(requests)
         self._look_after()
