@@ -61,7 +61,7 @@ def agent_of(parts: Parts, saver: Any, journal: Journal | None, executor: Execut
     kept = cast(Journal, DyingJournal(journal, parts.trigger, case.broken))
     if case.build is Build.GRAPH:
         return build_agent(model, tools, config=CONFIG, specs=specs, ports=ports, checkpointer=saver, journal=kept)
-    guard = AsyncGuardMiddleware(config=CONFIG, specs=specs, ports=ports, journal=kept)
+    guard = AsyncGuardMiddleware(config=CONFIG, specs=specs, tools=tools, ports=ports, journal=kept)
     return create_agent(model, tools, middleware=guard_middleware([guard]), checkpointer=saver)
 
 

@@ -8,6 +8,7 @@ Results are kept, so what was broken off goes on; --fresh begins anew. Evidence 
 """
 
 import argparse
+import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from reliability.cases import Case, Database
 from reliability.lane import Played, serve
 from reliability.lanes import EVIDENCE, Lanes, Results, play_all
 from reliability.parts import PARTS
+from reliability.savers import make_tables
 from reliability.server import NoServerError, Server
 from reliability.soak import Sample, soak
 from reliability.table import as_expected, as_markdown, print_table, rows_of, write_between
@@ -78,6 +80,8 @@ def _play(cases: Sequence[Case], results: Results, options: argparse.Namespace, 
     if not url and any(case.database is Database.POSTGRES and not case.restarts for case in left):
         server = Server()
         url = server.url
+    if url:
+        asyncio.run(make_tables(url))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     try:
         with Progress(*columns, console=console) as progress:

@@ -12,6 +12,8 @@ from reliability.workers import work
 
 _EARLIEST, _LATEST = 0.1, 1.2
 """Seconds between two kills: a worker needs some tenths to begin."""
+_FROZEN = (0.5, 3.0)
+"""Seconds for which a process is frozen."""
 _LIVES = 5
 
 
@@ -79,6 +81,16 @@ class Crew:
         how = f"ended with {child.code} ({self._children.last_words(child)})"
         return [f"{child.kind} {child.number} was to die at {point}, and {how}"]
 
+    def _freeze(self, victim: Child, agent: Child, drawn: random.Random) -> list[str]:
+        """Freeze one of them, let another one come, and thaw it in the middle of that."""
+        victim.stop()
+        heir = self._play() if victim is agent else self._hire()
+        heir.wait(drawn.uniform(*_FROZEN))
+        victim.go_on()
+        if victim is agent and not heir.ends():
+            return [f"agent {heir.number} did not end after agent {victim.number} was frozen"]
+        return []
+
     def _at_instants(self) -> list[str]:
         drawn = random.Random(f"crew {self._case.seed}")
         agent = self._play()
@@ -88,12 +100,19 @@ class Crew:
             if agent.wait(drawn.uniform(_EARLIEST, _LATEST)):
                 break
             victim = drawn.choice([agent, *self._workers])
+            if self._case.stops:
+                if wrong := self._freeze(victim, agent, drawn):
+                    return wrong
+                continue
             victim.kill()
             if victim is agent:
                 agent = self._play()
             else:
                 self._workers.remove(victim)
                 self._hire()
+        if self._case.stops:
+            agent.ends()
+            agent = self._play()
         found = to_its_end(self._children, agent)
         for _ in range(_LIVES):
             if agent.code != RAISED:

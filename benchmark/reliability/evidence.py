@@ -87,7 +87,7 @@ class Evidence:
     state: Mapping[str, Any] | None
     """The final thread; ``None`` if no run ended."""
     calls: Mapping[str, ThreadCall]
-    """Calls of the thread by key."""
+    """Calls of the thread by key; one that the events tell of and nobody proposed has no tool."""
     journal: tuple[JournalCall, ...] | None
     """Rows of the journal for this thread; ``None`` for an agent without one."""
 
@@ -110,6 +110,10 @@ def thread_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, ThreadCall]:
     """The calls of a thread, folded from its events."""
     calls: dict[str, ThreadCall] = {}
     ordinals: dict[tuple[str, str], int] = {}
+
+    def of(key: str) -> ThreadCall:
+        return calls.setdefault(key, ThreadCall(key=key, tool="", item="", task="", label=key, call_id=""))
+
     for event in events:
         kind, number = event["kind"], int(event["n"])
         if kind == "call_proposed":
@@ -125,11 +129,11 @@ def thread_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, ThreadCall]:
                 call_id=made["call_id"],
             )
         elif kind == "call_started" and event["epoch"] != _NOBODY:
-            calls[event["key"]].starts.append(number)
+            of(event["key"]).starts.append(number)
         elif kind == "call_retired":
-            calls[event["key"]].ends.append((number, event["outcome"]))
+            of(event["key"]).ends.append((number, event["outcome"]))
         elif kind in _ENDS:
-            calls[event["key"]].ends.append((number, _ENDS[kind]))
+            of(event["key"]).ends.append((number, _ENDS[kind]))
     return calls
 
 

@@ -2,7 +2,6 @@
 
 import random
 import signal
-import time
 from collections.abc import Callable
 
 from reliability.cases import Case, Point
@@ -16,7 +15,6 @@ from reliability.server import Server
 
 _LIVES = 12
 """Processes that may fail in a row for reasons that are no fault, such as a database that is away."""
-_LOOK = 0.005
 
 
 def meet(case: Case, place: Place, children: Children, server: Server | None) -> list[str]:
@@ -35,7 +33,7 @@ def meet(case: Case, place: Place, children: Children, server: Server | None) ->
         if case.point is not None:
             return _at_a_point(case, place, children, play)
         if case.stops:
-            return _frozen(case, place, children, play)
+            return _frozen(case, children, play)
         if server is not None:
             return _without_database(case, children, play, server)
         return _at_instants(case, children, play)
@@ -77,16 +75,11 @@ def _at_instants(case: Case, children: Children, play: Callable[[], Child]) -> l
     return to_its_end(children, play())
 
 
-def _frozen(case: Case, place: Place, children: Children, play: Callable[[], Child]) -> list[str]:
-    """Each process is frozen, the next takes over, and the frozen one goes on in the middle of that.
-
-    The first has begun a call by then. Before that the thread does not exist yet: a client that asks again asks twice.
-    """
+def _frozen(case: Case, children: Children, play: Callable[[], Child]) -> list[str]:
+    """Each process is frozen, the next takes over, and the frozen one goes on in the middle of that."""
     drawn = random.Random(f"frozen {case.seed}")
     for _ in range(case.kills):
         frozen = play()
-        while not frozen.poll() and not any(line.what is What.BEGUN for line in read_log(place.effects)):
-            time.sleep(_LOOK)
         if frozen.wait(drawn.uniform(EARLIEST, LATEST)):
             break
         frozen.stop()

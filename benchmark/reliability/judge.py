@@ -98,6 +98,8 @@ def effects(evidence: Evidence) -> Counter[str]:
 def every_call_ends_once(evidence: Evidence) -> Iterator[str]:
     """One end for each call, or a doubt that was settled; one answer to each; the journal agrees."""
     for call in evidence.calls.values():
+        if not call.tool:
+            yield f"the ledger tells of a call {call.key} that no message made"
         states = [state for _, state in call.ends]
         if len(states) != 1 and not (len(states) == 2 and states[0] == "in_doubt" and states[1] in ("done", "failed")):
             yield f"{call.label} of task {call.task} ended {len(states)} times: {states}"
@@ -143,7 +145,7 @@ def doubt_has_a_reason(evidence: Evidence) -> Iterator[str]:
     """A call in doubt was begun by a process that died, or was given up while it ran; its class allows no other way."""
     rows = {row.key: row for row in evidence.journal or ()}
     for call in evidence.calls.values():
-        if not any(state == "in_doubt" for _, state in call.ends):
+        if not call.tool or not any(state == "in_doubt" for _, state in call.ends):
             continue
         where = f"{call.label} of task {call.task}"
         effect = _class(evidence, call.tool)
@@ -176,14 +178,27 @@ def nothing_runs_ahead(evidence: Evidence) -> Iterator[str]:
         telling = evidence.of(What.RETURNED, What.REPEATED, What.PROBED, item=operand)
         if not any(told.receipt == line.after and told.n < line.n for told in telling):
             yield f"{line.tool} for {line.item} was begun with {line.after}, which nobody had answered by then"
+    yield from _written_with_operands(evidence)
     yield from _starts_in_order(evidence)
 
 
+def _written_with_operands(evidence: Evidence) -> Iterator[str]:
+    for row in evidence.journal or ():
+        for attempt in row.attempts:
+            operand = evidence.operands.get(str(attempt.arguments.get("item", "")))
+            after = str(attempt.arguments.get("after", ""))
+            if operand is not None and _item(after) != operand:
+                yield f"the journal has {row.label} of task {row.task} with {after or 'nothing'} instead of {operand}"
+
+
 def _starts_in_order(evidence: Evidence) -> Iterator[str]:
+    # What a process that is gone had begun, the ledger of its heir tells of when it learns of it: that may be before it
+    # has made a pure call again, or looked up another one, on which the first depended.
+    gone = {row.key for row in evidence.journal or () if row.attempts and row.attempts[0].pid in evidence.died}
     by_item = {call.item: call for call in evidence.calls.values()}
     for item, operand in evidence.operands.items():
         call, first = by_item.get(item), by_item.get(operand)
-        if call is None or not call.starts:
+        if call is None or not call.starts or call.key in gone:
             continue
         done = [number for number, state in (first.ends if first is not None else []) if state == "done"]
         if not done or call.starts[0] < done[0]:

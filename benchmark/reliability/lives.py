@@ -56,7 +56,8 @@ async def _live(case: Case, place: Place, life: int) -> None:
     if case.stops:
         # A frozen process is taken for gone after a second instead of fifteen; nothing else is different.
         threads.LEASE = _LEASE
-        upkeep.RENEWAL = _LEASE / 4  # type: ignore[attr-defined] # imported there
+        threads.RENEWAL = _LEASE / 3
+        upkeep.RENEWAL = _LEASE / 3  # type: ignore[attr-defined] # imported there
     log = EffectLog(place.effects, life)
     story, forks = story_of(case), case.forks and life == 1
     trigger = Trigger(log, _point(case, life), story.target.item)

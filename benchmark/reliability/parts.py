@@ -154,6 +154,16 @@ PARTS: Mapping[str, Part] = {
             cases=_few("random-workers-postgres", 0.08, 6, workers=2, database=_P),
         ),
         Part(
+            name="frozen-workers-sqlite",
+            title="agent and workers frozen and thawed, SQLite",
+            cases=_few("frozen-workers-sqlite", 0.01, 2, stops=True, workers=2),
+        ),
+        Part(
+            name="frozen-workers-postgres",
+            title="agent and workers frozen and thawed, PostgreSQL",
+            cases=_few("frozen-workers-postgres", 0.02, 2, stops=True, workers=2, database=_P),
+        ),
+        Part(
             name="restarts",
             title="PostgreSQL stopped hard and restarted",
             cases=_few("restarts", 0.05, 3, restarts=True, database=_P),

@@ -68,6 +68,12 @@ class WatchedPostgres(_Watched, AsyncPostgresSaver):
     """The PostgreSQL saver."""
 
 
+async def make_tables(url: str) -> None:
+    """Make the tables of a server's database, which cases share: two processes at it at once would lock each other."""
+    async with AsyncPostgresSaver.from_conn_string(url) as made:
+        await made.setup()
+
+
 @asynccontextmanager
 async def saver(database: Database, place: str, steps: Steps) -> AsyncIterator[Any]:
     """A saver that is ready.

@@ -223,6 +223,7 @@ WRONG: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "not answered": ("P3", lambda: without_answer("c2")),
     "answered twice": ("P3", lambda: answered_again("c1")),
     "of no ledger": ("P3", unknown_call),
+    "of no message": ("P3", lambda: with_events(changed=2)),
     "the journal says otherwise": ("P3", lambda: with_row(0, replace(row("k1", "pay", "a1", "x"), state="pending"))),
     "unknown to the thread": ("P3", lambda: with_row(0, row("k9", "pay", "a9", "x"))),
     "in doubt without a death": ("P4", lambda: in_doubt_after(AGENT)),
@@ -232,6 +233,7 @@ WRONG: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "dependent without its operand": ("P5", lambda: operand("")),
     "dependent with another operand": ("P5", lambda: operand("R3/pay/b1")),
     "started before the operand was done": ("P5", lambda: with_events(retired(9, "k1", "done"), changed=4)),
+    "written down without its operand": ("P5", lambda: with_row(1, row("k2", "ship", "a1s", "R7/ship/a1s"))),
     "answered with another's result": ("P6", lambda: with_message(2, '{"receipt": "R7/ship/a1s"}')),
     "told of another's result": ("P6", lambda: with_message(4, NEWS.format("ship#1", "R3/pay/a1"))),
     "another's result in the journal": ("P6", lambda: with_attempt(result={"content": "R7/ship/a1s"})),
@@ -254,6 +256,15 @@ def test_a_doubt_with_a_reason_is_no_violation() -> None:
     evidence = in_doubt_after(99)
     assert judge(evidence) == []
     assert in_doubt(evidence) == 1
+
+
+def test_what_another_process_had_begun_is_told_of_late() -> None:
+    """The heir learns of the dependent call before it has the operand's result: it was begun in order all the same."""
+    begun = replace(SHIPPED, attempts=(replace(SHIPPED.attempts[0], pid=99),))
+    late = with_events(retired(9, "k1", "done"), changed=4)
+    assert judge(late) != []
+    assert late.journal is not None
+    assert judge(replace(late, journal=(late.journal[0], begun))) == []
 
 
 def test_a_doubt_that_was_settled_is_no_violation() -> None:
