@@ -24,7 +24,7 @@ CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is 
 """The result of an effect of which only that is known."""
 
 
-async def enter_thread(session: Session, thread: str, *, again: bool = False) -> None:
+async def enter_thread(session: Session, thread: str, *, again: bool = False) -> bool:
     """Take the thread for this process, and with it the journal's word about its open calls, and its mail.
 
     Args:
@@ -32,13 +32,17 @@ async def enter_thread(session: Session, thread: str, *, again: bool = False) ->
         thread: The caller's thread id, empty if there is none.
         again: Whether to ask where it is held already: its ledger was folded anew.
 
+    Returns:
+        Whether it was not held before.
+
     Raises:
         ThreadBusyError: Another process is at work on the thread.
         JournalError: The journal cannot be read or written.
     """
     journal = session.engine.journal
     if journal is None or (session.entered and not again):
-        return
+        return False
+    taken = not session.entered
     keys = [record.key for record in session.ledger.calls() if record.state in OPEN_STATES]
     # An agent that is a tool of another one shares the caller's thread id, and is a thread of its own.
     name = f"{thread}|{session.namespace}" if thread and session.namespace else thread
@@ -48,6 +52,7 @@ async def enter_thread(session: Session, thread: str, *, again: bool = False) ->
         record = session.ledger.find(key)
         if record is not None and not record.open:  # whoever settled it ended before the journal was told
             journal.settle(key, record.state, record.error or "")
+    return taken
 
 
 async def ensure_held(session: Session) -> None:

@@ -24,7 +24,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.journal.port import Journal
 from asyncguard.engine.session import Session
-from asyncguard.errors import CallerError, JournalError
+from asyncguard.errors import CallerError, JournalError, ThreadBusyError
 
 JournalTarget = Journal | str | Path | bool
 """A journal, where to open one, ``True`` for beside the checkpoints, ``False`` for none."""
@@ -177,15 +177,45 @@ async def _until_stored(saver: Any, thread: str, namespace: str, checkpoint: str
 
 
 def _look(saver: Any, place: RunnableConfig) -> Callable[[], Any]:
-    """Asks whether a checkpoint is stored, by the saver's async entry if it has one of its own."""
-    own = type(saver).aget_tuple is not BaseCheckpointSaver.aget_tuple
+    """Asks whether a checkpoint is stored."""
 
     async def look() -> bool:
-        if own:
-            try:
-                return await saver.aget_tuple(place) is not None
-            except NotImplementedError:  # the sync SQLite saver has the entry and refuses to be asked by it
-                pass
-        return await asyncio.to_thread(saver.get_tuple, place) is not None
+        return await _stored(saver, place) is not None
 
     return look
+
+
+async def _stored(saver: Any, place: RunnableConfig) -> Any:
+    """A stored checkpoint, by the saver's async entry if it has one of its own."""
+    if type(saver).aget_tuple is not BaseCheckpointSaver.aget_tuple:
+        try:
+            return await saver.aget_tuple(place)
+        except NotImplementedError:  # the sync SQLite saver has the entry and refuses to be asked by it
+            pass
+    return await asyncio.to_thread(saver.get_tuple, place)
+
+
+async def ensure_latest(session: Session, config: RunnableConfig) -> None:
+    """End a run that begins on a state which another process has carried on since it was read.
+
+    Asked when the thread has just been taken: whoever had it has left, and what it stored is there.
+
+    Args:
+        session: The thread.
+        config: Of the run's first node.
+
+    Raises:
+        ThreadBusyError: The thread has a later checkpoint than the run's.
+    """
+    configurable = config.get("configurable", {})
+    saver, places = configurable.get(_SAVER), configurable.get(_PLACES)
+    if not isinstance(saver, BaseCheckpointSaver) or not places:
+        return
+    namespace = "|".join(str(configurable.get("checkpoint_ns") or "").split("|")[:-1])
+    own = places.get(namespace)
+    place = RunnableConfig(configurable={"thread_id": configurable["thread_id"], "checkpoint_ns": namespace})
+    found = await _stored(saver, place)
+    # The ids of checkpoints rise with time; going back in time makes a new one first.
+    if own is not None and found is not None and found.config["configurable"]["checkpoint_id"] > own:
+        session.leave()
+        raise ThreadBusyError("Another process has carried the thread on since this run read its state; run it again.")

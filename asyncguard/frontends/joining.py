@@ -160,8 +160,8 @@ def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
 def _adopt_or_withdraw(session: Session, handlers: HeldHandlers | None, record: CallRecord) -> None:
     if handlers is not None and journaled(session, record) and was_begun(session, record):
         _adopt(session, handlers, record)
-    elif handlers is not None and record.error == NOT_HAPPENED:
-        handlers.orphans.add(record.key)  # somebody who looked wants it made again
+    elif handlers is not None and (record.error == NOT_HAPPENED or record.aim is not ev.Aim.ANSWER):
+        handlers.orphans.add(record.key)  # somebody who looked wants it made again, or a probe is to be asked
     elif record.state is CallState.QUEUED:
         withdraw(session, record, _GONE)
     else:

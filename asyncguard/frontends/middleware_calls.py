@@ -83,7 +83,8 @@ class HeldHandlers:
         """Admitted calls whose handlers are here, or for which the journal answers."""
         queued = session.ledger.in_state(CallState.QUEUED)
         # What a person wants made again has no wrapper any more, and can be run as soon as the tools are known.
-        again = {record.key for record in queued if record.error == NOT_HAPPENED and record.key not in self._held}
+        asked = {record.key for record in queued if record.error == NOT_HAPPENED or record.aim is not ev.Aim.ANSWER}
+        again = asked - self._held.keys()
         self.orphans |= again
         later = again if not self.tools else set()
         return [record for record in queued if self.holds(record.key) and record.key not in later]

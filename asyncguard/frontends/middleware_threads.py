@@ -11,7 +11,7 @@ from asyncguard.engine.durable import enter_thread, take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.session import Session
 from asyncguard.frontends.conversation import Conversation
-from asyncguard.frontends.durability import JournalKeeper
+from asyncguard.frontends.durability import JournalKeeper, ensure_latest
 from asyncguard.frontends.entry import collect_evidence
 from asyncguard.frontends.joining import squash_without_handlers, take_answers, withdraw_announced
 from asyncguard.frontends.middleware_calls import HeldHandlers
@@ -43,7 +43,8 @@ class Threads:
         session = self._registry.session(state["asyncguard"]["session"], namespace_of(config))
         folded = session.attach(state.get("ledger") or [])
         session.unsettled = session.unsettled or folded
-        await enter_thread(session, thread_of(config), again=folded)
+        if await enter_thread(session, thread_of(config), again=folded):
+            await ensure_latest(session, config)
         if session.unsettled:  # wrappers of one message arrive together; the first that goes on does it for all
             session.unsettled = False
             handlers = self._of(session)

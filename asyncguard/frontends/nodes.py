@@ -30,7 +30,7 @@ from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.binding import ModelBinding
-from asyncguard.frontends.durability import JournalKeeper, ensure_stored
+from asyncguard.frontends.durability import JournalKeeper, ensure_latest, ensure_stored
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
 from asyncguard.frontends.namespaces import namespace_of, thread_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
@@ -208,7 +208,8 @@ class Nodes:
         session = self.registry.session(state["asyncguard"]["session"], namespace_of(config))
         folded = session.attach(state.get("ledger", []))
         session.unsettled = session.unsettled or folded
-        await enter_thread(session, thread_of(config), again=folded)
+        if await enter_thread(session, thread_of(config), again=folded):
+            await ensure_latest(session, config)
         if session.unsettled:  # also where an earlier entry failed between the two
             session.unsettled = False
             collect_evidence(session, state.get("messages", []))
