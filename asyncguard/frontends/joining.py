@@ -127,10 +127,10 @@ def settle_left(session: Session, handlers: HeldHandlers) -> None:
     """
     for state in (CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
         for record in session.ledger.in_state(state):
-            if handlers.holds(record.key):
-                continue
             if journaled(session, record) and was_begun(session, record):
                 _adopt(session, handlers, record)
+            elif handlers.holds(record.key):
+                continue
             elif state is CallState.HELD and not (record.placeholder or may_be_repeated(session, record)):
                 put_in_doubt(session, record)
 

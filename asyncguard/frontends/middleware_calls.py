@@ -24,7 +24,7 @@ from asyncguard.engine.dispatch import attempt_arguments, issue, issue_again, se
 from asyncguard.engine.durable import adopt_begun, journaled, was_begun
 from asyncguard.engine.executors.port import Failure, Result, Started, Success
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
-from asyncguard.engine.recovering import NOT_HAPPENED, recover
+from asyncguard.engine.recovering import NOT_HAPPENED, recover, take_failure
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.durability import ensure_stored
@@ -210,9 +210,20 @@ async def _past_escape(session: Session, handlers: HeldHandlers, own: CallRecord
     if own is not None and own.key in session.escapes:
         handlers.drop(own.key)  # the answer will come with the handler of the wrapper's next run
         raise take_escape(session, own.key)
-    if own is None or own.state is not CallState.PENDING:
+    if own is None:
+        return _give_up_questions(session)
+    if own.state is not CallState.PENDING:
         return False
     await session.wait_changed(None)
+    return True
+
+
+def _give_up_questions(session: Session) -> bool:
+    """End calls that asked a person behind a wrapper that is gone: its run was cancelled, and nobody could answer."""
+    for key, error in session.escapes.items():
+        text = f"It asked a person ({type(error).__name__}) when its run had been cancelled, so nobody could answer."
+        take_failure(session, session.ledger.record(key), Symptom(error="cancelled", message=text, transient=False))
+    session.escapes.clear()
     return True
 
 

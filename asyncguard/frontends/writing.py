@@ -131,7 +131,12 @@ class Writer:
             delivery.updates.append(update)
         # A marked content is recovery's, not the tool's.
         if message is None or record.mark or record.state not in (CallState.DONE, CallState.RESOLVED):
-            return self._tool_message(record, self.outcome_text(record), failed=not record.succeeded)
+            told = self._tool_message(record, self.outcome_text(record), failed=not record.succeeded)
+            if record.state is CallState.IN_DOUBT:
+                # Whoever finds the answer without its event (a process that ended in between) must not take it for a
+                # failure of the tool: it is the runtime's word, and the doubt stays.
+                told.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "in_doubt"}}
+            return told
         content = self._clean(self._cut(record, message.content))
         if content == message.content and message.name == record.call.tool:
             return message
