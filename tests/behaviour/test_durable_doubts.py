@@ -1,4 +1,4 @@
-"""Doubts that must not be forgotten when an answer was stored and its event was not, and questions nobody can answer."""
+"""Doubts that outlive a kill between an answer and its event, and questions that nobody can answer any more."""
 
 import asyncio
 from collections.abc import Iterator

@@ -70,7 +70,8 @@ def test_duplicate(on: bool, agent_of: AgentOf) -> None:
     other = ("find", {"city": "Oslo", "task_id": "b"})
     model = ScriptedChatModel(script(calls(made), calls(made, other)))
     outcome = agent_of(model, [tool], specs=[pure("find")], config=config(on, "duplicate")).run(tasks=TASKS)
-    assert [call.args["city"] for call in tool.calls] == (["Rome", "Oslo"] if on else ["Rome", "Rome", "Oslo"])
+    # Calls of one message begin in no order that anybody promises.
+    assert sorted(call.args["city"] for call in tool.calls) == (["Oslo", "Rome"] if on else ["Oslo", "Rome", "Rome"])
     assert ("is the same call" in outcome.text) is on
 
 
