@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from asyncguard import CallerError, EffectClass, Fallback, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.behaviour.harness import AgentOf, pure, script
-from tests.behaviour.processes import CONFIG, Machine
+from tests.behaviour.processes import CONFIG, Machine, until
 from tests.behaviour.test_durable import Bank
 
 TASKS = [{"id": "a", "goal": "Book x."}, {"id": "b", "goal": "Look up y."}]
@@ -41,10 +41,11 @@ class Setup:
         return f"booked {arguments['q']}"
 
     async def under_way(self) -> None:
-        """Begin, and leave the run when the booking has begun."""
+        """Begin, and leave the run when the booking has begun and the model was told of the other task's result."""
         payload = self.agent.input(None, TASKS)
         run = asyncio.create_task(self.agent.graph.ainvoke(payload, {"configurable": {"thread_id": "t"}}))
         await self.begun.wait()
+        await until(lambda: len(self.model.requests) > 1)
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
 
