@@ -108,6 +108,8 @@ def soak(calls_wanted: int, note: Callable[[Sample], None]) -> Soaked:
 
 
 async def _soak(folder: Path, runs: int, note: Callable[[Sample], None]) -> Soaked:
+    # The loop's pool of threads grows when it is busy, up to a bound: it is filled now, so that it is no leak later.
+    await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.05) for _ in range(64)))
     began, samples = time.monotonic(), list[Sample]()
     every = max(1, runs // _SAMPLES)
     journal = await asyncio.to_thread(open_journal, folder / "journal.sqlite")
