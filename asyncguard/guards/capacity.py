@@ -41,7 +41,7 @@ def _too_many(proposal: Proposal, board: Scoreboard) -> str:
     later = sum(item.call.sequence > proposal.call.sequence for item in ledger.in_state(CallState.PROPOSED))
     if ledger.open_count() - later > limits.max_pending:
         return f"{limits.max_pending} calls are open, and no more may be."
-    if board.elsewhere and among - later > limits.max_process_pending:
+    if among - later > limits.max_process_pending:
         return f"{limits.max_process_pending} calls are open in this process, and no more may be."
     return ""
 

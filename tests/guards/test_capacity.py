@@ -32,6 +32,17 @@ def test_open_calls_up_to_the_limit() -> None:
     assert capacity.judge(fourth, scene.board) == ADMIT
 
 
+def test_calls_of_other_threads_count_towards_the_limit_of_the_process() -> None:
+    """At the limit a call passes, one above it is told to wait."""
+    scene = scene_with(max_process_pending=5)
+    scene.start("x")
+    scene.board.elsewhere = 3
+    assert capacity.judge(scene.propose("x", {"n": 1}), scene.board) == ADMIT
+    scene.board.elsewhere = 4
+    verdict = rejection(capacity.judge(scene.propose("x", {"n": 2}, message="m2"), scene.board), "capacity")
+    assert "5 calls are open in this process" in verdict.reason
+
+
 def test_a_message_fills_the_places_from_its_beginning() -> None:
     """Calls that stand later in the same message, not judged yet, take no place from an earlier one."""
     scene = scene_with(max_pending=3)
