@@ -48,7 +48,9 @@ async def enter_thread(session: Session, thread: str, *, again: bool = False) ->
     name = f"{thread}|{session.namespace}" if thread and session.namespace else thread
     session.begun_before = await journal.enter(session.thread, name, keys, session.receive)
     session.entered, session.held_at = True, session.engine.clock.now()
-    for key in await journal.unsettled(session.thread):
+    with session.leaving_on_error():
+        unsettled = await journal.unsettled(session.thread)
+    for key in unsettled:
         record = session.ledger.find(key)
         if record is not None and not record.open:  # whoever settled it ended before the journal was told
             journal.settle(key, record.state, record.error or "")

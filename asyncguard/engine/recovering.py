@@ -59,7 +59,9 @@ def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Take the failure of an attempt for the call's own result; some are the journal's word, and not the tool's."""
     if symptom.error == FENCED:
         raise ThreadBusyError(symptom.message)  # what this process knows is behind: it must not be stored
-    if symptom.error == PROCESS_LOST:
+    if symptom.error == PROCESS_LOST and not symptom.transient:  # begun as another call: a probe would be asked of this
+        _end(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=symptom.message, error=PROCESS_LOST))
+    elif symptom.error == PROCESS_LOST:
         give_up_lost(session, record, ev.Outcome.IN_DOUBT)
     elif symptom.error == ASKED:
         ask_again(session, record)

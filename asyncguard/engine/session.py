@@ -157,7 +157,7 @@ class Session:
         event = kind(n=ledger.n + 1, at=self.engine.clock.now(), **data)
         ledger.apply(event)
         self._outbox.append(event)
-        if kind is ev.CallRetired and self.entered:
+        if kind in (ev.CallRetired, ev.CallCancelled) and self.entered:
             self._tell_journal(ledger.record(data["key"]))
         if self._observers:
             details = Details.of(event, ledger, thread=self.thread, agent=self.namespace)

@@ -10,13 +10,14 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard.core.footprints import EffectClass
@@ -33,6 +34,8 @@ DURABILITY = "__pregel_durability"
 """Where LangGraph keeps the durability of a run in its configuration."""
 _SAVER = "__pregel_checkpointer"
 _PLACES = "checkpoint_map"
+_REPLAYED = "__pregel_replay_state"
+_RECENT = 4
 _VARIABLE = "ASYNCGUARD_JOURNAL"
 _FALLBACK = Path(".asyncguard") / "effects.db"
 _PATIENCE = 30.0
@@ -198,24 +201,76 @@ async def _stored(saver: Any, place: RunnableConfig) -> Any:
 async def ensure_latest(session: Session, config: RunnableConfig) -> None:
     """End a run that begins on a state which another process has carried on since it was read.
 
-    Asked when the thread has just been taken: whoever had it has left, and what it stored is there.
+    Asked when the thread has just been taken: whoever had it has left, and what it stored is there. Where the late run
+    has put checkpoints of its own behind that already, the other's last one is put there again, so that the thread goes
+    on from what was done.
 
     Args:
         session: The thread.
         config: Of the run's first node.
 
     Raises:
-        ThreadBusyError: The thread has a later checkpoint than the run's.
+        ThreadBusyError: The thread was carried on beside the run.
     """
     configurable = config.get("configurable", {})
     saver, places = configurable.get(_SAVER), configurable.get(_PLACES)
-    if not isinstance(saver, BaseCheckpointSaver) or not places:
-        return
+    if not isinstance(saver, BaseCheckpointSaver) or not places or configurable.get(_REPLAYED) is not None:
+        return  # who goes back in time does so on purpose
     namespace = "|".join(str(configurable.get("checkpoint_ns") or "").split("|")[:-1])
     own = places.get(namespace)
     place = RunnableConfig(configurable={"thread_id": configurable["thread_id"], "checkpoint_ns": namespace})
-    found = await _stored(saver, place)
-    # The ids of checkpoints rise with time; going back in time makes a new one first.
-    if own is not None and found is not None and found.config["configurable"]["checkpoint_id"] > own:
-        session.leave()
-        raise ThreadBusyError("Another process has carried the thread on since this run read its state; run it again.")
+    beside = _beside(own, [found async for found in _newest(saver, place)]) if own is not None else None
+    if beside is None:
+        return
+    if _id_of(beside.config) < own:
+        await _put_last(saver, beside)
+    session.leave()
+    raise ThreadBusyError("Another process has carried the thread on since this run read its state; run it again.")
+
+
+def _beside(own: str, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
+    """The latest checkpoint that somebody else has put behind a run's, or between two of it; ``None`` if nobody has.
+
+    Args:
+        own: Id of the checkpoint that the run stands on.
+        newest: Checkpoints of the thread, the latest first; their ids rise with time.
+    """
+    latest = newest[0] if newest else None
+    if latest is None or _id_of(latest.config) != own:
+        return latest if latest is not None and _id_of(latest.config) > own else None
+    if latest.metadata.get("source") != "loop" or latest.parent_config is None:
+        return None  # a step follows the one before it; an input or a branch may follow any
+    begun = _id_of(latest.parent_config)
+    return next((found for found in newest[1:] if _id_of(found.config) > begun), None)
+
+
+def _id_of(config: RunnableConfig) -> str:
+    return str(config["configurable"]["checkpoint_id"])
+
+
+async def _newest(saver: Any, place: RunnableConfig) -> AsyncIterator[CheckpointTuple]:
+    """The latest checkpoints: a run has put two of its own at most when its first node begins."""
+    if type(saver).alist is not BaseCheckpointSaver.alist:
+        try:
+            async for found in saver.alist(place, limit=_RECENT):
+                yield found
+        except NotImplementedError:  # as for single checkpoints
+            pass
+        else:
+            return
+    for found in await asyncio.to_thread(lambda: list(saver.list(place, limit=_RECENT))):
+        yield found
+
+
+async def _put_last(saver: Any, found: CheckpointTuple) -> None:
+    """Store a checkpoint once more, as the latest of its thread."""
+    again = Checkpoint(**{**found.checkpoint, "id": str(uuid6(clock_seq=-1))})
+    metadata = CheckpointMetadata(**{**found.metadata, "source": "fork"})
+    if type(saver).aput is not BaseCheckpointSaver.aput:
+        try:
+            await saver.aput(found.config, again, metadata, {})
+        except NotImplementedError:
+            pass
+        else:
+            return
+    await asyncio.to_thread(saver.put, found.config, again, metadata, {})

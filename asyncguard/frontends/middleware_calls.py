@@ -219,11 +219,15 @@ async def _past_escape(session: Session, handlers: HeldHandlers, own: CallRecord
 
 
 def _give_up_questions(session: Session) -> bool:
-    """End calls that asked a person behind a wrapper that is gone: its run was cancelled, and nobody could answer."""
-    for key, error in session.escapes.items():
-        text = f"It asked a person ({type(error).__name__}) when its run had been cancelled, so nobody could answer."
-        take_failure(session, session.ledger.record(key), Symptom(error="cancelled", message=text, transient=False))
-    session.escapes.clear()
+    """End calls that ask a person where no wrapper is left to ask for them; they stopped at the question.
+
+    The call was deferred, and its wrapper has returned, or its run was cancelled. Made anew, it gets a wrapper.
+    """
+    for key in list(session.escapes):
+        del session.escapes[key]
+        text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
+        symptom = Symptom(error="cancelled", message=text, transient=False, started=False)
+        take_failure(session, session.ledger.record(key), symptom)
     return True
 
 

@@ -19,6 +19,8 @@ UNAVAILABLE = "journal_unavailable"
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 0.5
 """Seconds between two looks at an attempt that runs elsewhere."""
+_LOST = "The process that ran the call ended before it answered."
+_OTHER = "A process that ended had begun the call with other arguments, and nobody knows what came of it."
 _log = logging.getLogger("asyncguard.journal")
 
 
@@ -44,9 +46,10 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
                 return None
             case Known(result=result):
                 return result
-            case Lost():
-                text = "The process that ran the call ended before it answered."
-                return Failure(symptom=Symptom(error=PROCESS_LOST, message=text, transient=True))
+            case Lost(other=other):
+                return Failure(
+                    symptom=Symptom(error=PROCESS_LOST, message=_OTHER if other else _LOST, transient=not other)
+                )
             case Refused(reason=reason, fenced=fenced):
                 return _failure(FENCED if fenced else REFUSED, reason)
             case Running():

@@ -54,6 +54,8 @@ class Lost:
 
     epoch: str
     """The process."""
+    other: bool = False
+    """Whether it was begun with another tool or other arguments, so that nobody can be asked with these."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

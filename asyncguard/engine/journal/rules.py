@@ -108,8 +108,9 @@ def _judge_again(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
     attempt = recorded.attempt
     told = _told(attempt.number, facts.mail)
     if attempt.fingerprint != intent.fingerprint:
-        if recorded.lost and told is None:
-            return Lost(epoch=attempt.epoch), Write.NOTHING  # what it did is unknown, whatever is wanted now
+        if recorded.lost and told is None and recorded.effect is EffectClass.AT_MOST_ONCE:
+            # What it did is unknown, whatever is wanted now. (A probe knows, but only of the call that was begun.)
+            return Lost(epoch=attempt.epoch, other=True), Write.NOTHING
         return _refused("This call was begun before with another tool or other arguments; make it as a new call.")
     if told is not None:
         return told, Write.NOTHING

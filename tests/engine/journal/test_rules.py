@@ -82,6 +82,9 @@ ENDED = recorded(AttemptState.ENDED, result=DONE)
 HAPPENED, DENIED, RETRY = mail(MailKind.HAPPENED, content="x"), mail(MailKind.NOT_HAPPENED), mail(MailKind.RETRY)
 
 
+OTHER = Lost(epoch="other", other=True)
+
+
 def answered() -> Known:
     """The verdict on an attempt that asked, and has another one behind it."""
     symptom = Symptom(error="interrupt", message="A person was asked, and answered.", started=False)
@@ -114,7 +117,7 @@ def answered() -> Known:
         ),
         (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED)), Fresh(), TAKE_OVER),
         (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED), followed=True), answered(), NOTHING),
-        (ASK, replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g")), Lost(epoch="other"), NOTHING),
+        (ASK, replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g")), OTHER, NOTHING),
         (ASK, replace(KNOWN, recorded=recorded(AttemptState.STARTED)), Known(result=Started()), NOTHING),
         (ASK, replace(KNOWN, recorded=ENDED), Known(result=DONE), NOTHING),
         (ASK, replace(KNOWN, recorded=ENDED, rival="pay#0"), Known(result=DONE), NOTHING),
@@ -142,6 +145,11 @@ def test_an_intent_is_answered_by_what_is_known(intent: Intent, facts: Facts, ve
         (ASK, replace(KNOWN, holder="other", recorded=ENDED), "another process"),
         (ASK, replace(KNOWN, recorded=recorded(AttemptState.ENDED, fingerprint="g", result=DONE)), "other arguments"),
         (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED, fingerprint="g")), "other arguments"),
+        (
+            ASK,
+            replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g", effect=PROBED)),
+            "other arguments",
+        ),
         (
             ASK,
             replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g"), mail=(HAPPENED,)),
