@@ -1,0 +1,91 @@
+"""A run that read its state, and was overtaken by another process before it took the thread."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from asyncguard import ThreadBusyError, ToolSpec
+from asyncguard.testing import calls, scripted_tool
+from tests.behaviour.harness import AgentOf
+from tests.behaviour.processes import Machine, Process
+
+PLACE: Any = {"configurable": {"thread_id": "t"}}
+
+
+class Halting(InMemorySaver):
+    """A checkpointer that lets one run stand still before a checkpoint of its is stored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: int | None = None
+        self.reached, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def aput(self, *given: Any, **more: Any) -> Any:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                self.reached.set()
+                await self.go_on.wait()
+        return await super().aput(*given, **more)
+
+
+def shop(made: list[str]) -> Any:
+    """A tool with an effect."""
+
+    def pay(arguments: Any) -> str:
+        made.append(arguments["item"])
+        return f"paid {arguments['item']}"
+
+    return scripted_tool("pay", pay, args={"item": str})
+
+
+async def overtaken(late: Process, heir: Process, saver: Halting) -> None:
+    """Let a run stand still, another process do its work, and the first go on."""
+    saver.left = 1  # its input is stored, the step behind it is not
+    late.begin("Pay x.", durability="sync")
+    await saver.reached.wait()
+    outcome = await heir.say("Pay x.", durability="sync")
+    assert outcome.states("main") == {"done": 1}
+    saver.go_on.set()
+    assert late.run is not None
+    with pytest.raises(ThreadBusyError, match="carried the thread on"):
+        await asyncio.wait_for(late.run, 5)
+
+
+async def test_a_late_run_begins_nothing_and_takes_nothing_away(agent_of: AgentOf, tmp_path: Path) -> None:
+    """It ends with an error, the effect is made once, and the thread goes on from what the other process did."""
+    saver, made = Halting(), list[str]()
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
+    script, declared = calls(("pay", {"item": "x"})), [ToolSpec(name="pay")]
+    late = machine.process([shop(made)], declared, script)
+    heir = machine.process([shop(made)], declared, script)
+    await overtaken(late, heir, saver)
+    assert made == ["x"]
+    state = await heir.agent.graph.aget_state(PLACE)
+    assert "paid x" in str([message.content for message in state.values["messages"]])
+    outcome = await heir.say("Thank you.", durability="sync")
+    assert "paid x" in outcome.text
+    assert made == ["x"]
+    machine.close()
+
+
+async def test_who_goes_back_in_time_is_not_late(agent_of: AgentOf, tmp_path: Path) -> None:
+    """A new message at an old checkpoint is a branch, made on purpose; also in another process."""
+    made: list[str] = []
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    declared = [ToolSpec(name="pay")]
+    old = machine.process([shop(made)], declared, calls(("pay", {"item": "x"})))
+    await old.say("Pay x.", durability="sync")
+    first = [item async for item in old.agent.graph.aget_state_history(PLACE)][0].config
+    await old.say("And now?", durability="sync")
+    await old.die()
+    new = machine.process([shop(made)], declared, calls(("pay", {"item": "y"})))
+    payload = new.agent.input("Pay y instead.", None)
+    state = await new.agent.graph.ainvoke(payload, first, durability="sync")
+    assert made == ["x", "y"]
+    assert "And now?" not in str([message.content for message in state["messages"]])
+    machine.close()
