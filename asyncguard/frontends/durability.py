@@ -22,10 +22,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
+from asyncguard.engine.durable import enter_thread
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.journal.port import Journal
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError, JournalError, ThreadBusyError
+from asyncguard.frontends.namespaces import thread_of
 
 JournalTarget = Journal | str | Path | bool
 """A journal, where to open one, ``True`` for beside the checkpoints, ``False`` for none."""
@@ -198,34 +200,46 @@ async def _stored(saver: Any, place: RunnableConfig) -> Any:
     return await asyncio.to_thread(saver.get_tuple, place)
 
 
-async def ensure_latest(session: Session, config: RunnableConfig) -> None:
-    """End a run that begins on a state which another process has carried on since it was read.
+async def take_thread(session: Session, config: RunnableConfig, *, again: bool) -> None:
+    """Take the thread of a session for this process, unless another one has carried it on since the run read its state.
 
-    Asked when the thread has just been taken: whoever had it has left, and what it stored is there. Where the late run
-    has put checkpoints of its own behind that already, the other's last one is put there again, so that the thread goes
-    on from what was done.
+    Where a late run has put checkpoints of its own behind the other's, the other's last one is put there once more, so
+    that the thread goes on from what was done.
 
     Args:
         session: The thread.
-        config: Of the run's first node.
+        config: Of the node that is run.
+        again: Whether to ask the journal where the thread is held already: its ledger was folded anew.
 
     Raises:
-        ThreadBusyError: The thread was carried on beside the run.
+        ThreadBusyError: Another process is at work on the thread, or has been since.
+        JournalError: The journal cannot be read or written.
     """
+    try:
+        taken = await enter_thread(session, thread_of(config), again=again)
+    except ThreadBusyError:
+        await _give_back(config)
+        raise
+    if taken and await _give_back(config):
+        session.leave()
+        raise ThreadBusyError("Another process has carried the thread on since this run read its state; run it again.")
+
+
+async def _give_back(config: RunnableConfig) -> bool:
+    """Put the thread's head back where a late run has covered it; whether the run is late."""
     configurable = config.get("configurable", {})
     saver, places = configurable.get(_SAVER), configurable.get(_PLACES)
     if not isinstance(saver, BaseCheckpointSaver) or not places or configurable.get(_REPLAYED) is not None:
-        return  # who goes back in time does so on purpose
+        return False  # who goes back in time does so on purpose
     namespace = "|".join(str(configurable.get("checkpoint_ns") or "").split("|")[:-1])
     own = places.get(namespace)
+    if own is None:
+        return False
     place = RunnableConfig(configurable={"thread_id": configurable["thread_id"], "checkpoint_ns": namespace})
-    beside = _beside(own, [found async for found in _newest(saver, place)]) if own is not None else None
-    if beside is None:
-        return
-    if _id_of(beside.config) < own:
+    beside = _beside(own, [found async for found in _newest(saver, place)])
+    if beside is not None and _id_of(beside.config) < own:
         await _put_last(saver, beside)
-    session.leave()
-    raise ThreadBusyError("Another process has carried the thread on since this run read its state; run it again.")
+    return beside is not None
 
 
 def _beside(own: str, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:

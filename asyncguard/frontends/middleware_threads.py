@@ -7,15 +7,15 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.engine.dispatch import settle_lost
-from asyncguard.engine.durable import enter_thread, take_mail
+from asyncguard.engine.durable import take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.session import Session
 from asyncguard.frontends.conversation import Conversation
-from asyncguard.frontends.durability import JournalKeeper, ensure_latest
+from asyncguard.frontends.durability import JournalKeeper, take_thread
 from asyncguard.frontends.entry import collect_evidence
 from asyncguard.frontends.joining import squash_without_handlers, take_answers, withdraw_announced
 from asyncguard.frontends.middleware_calls import HeldHandlers
-from asyncguard.frontends.namespaces import namespace_of, thread_of
+from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.prepared import PreparedTools
 from asyncguard.frontends.registry import Registry
 
@@ -43,8 +43,7 @@ class Threads:
         session = self._registry.session(state["asyncguard"]["session"], namespace_of(config))
         folded = session.attach(state.get("ledger") or [])
         session.unsettled = session.unsettled or folded
-        if await enter_thread(session, thread_of(config), again=folded):
-            await ensure_latest(session, config)
+        await take_thread(session, config, again=folded)
         if session.unsettled:  # wrappers of one message arrive together; the first that goes on does it for all
             session.unsettled = False
             handlers = self._of(session)

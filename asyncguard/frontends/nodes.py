@@ -22,7 +22,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.dispatch import issue, issue_again, settle, settle_lost, take_escape
-from asyncguard.engine.durable import ensure_held, enter_thread, take_mail
+from asyncguard.engine.durable import ensure_held, take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.recovering import recover
@@ -30,9 +30,9 @@ from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.binding import ModelBinding
-from asyncguard.frontends.durability import JournalKeeper, ensure_latest, ensure_stored
+from asyncguard.frontends.durability import JournalKeeper, ensure_stored, take_thread
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
-from asyncguard.frontends.namespaces import namespace_of, thread_of
+from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.running import ToolRunner
@@ -208,8 +208,7 @@ class Nodes:
         session = self.registry.session(state["asyncguard"]["session"], namespace_of(config))
         folded = session.attach(state.get("ledger", []))
         session.unsettled = session.unsettled or folded
-        if await enter_thread(session, thread_of(config), again=folded):
-            await ensure_latest(session, config)
+        await take_thread(session, config, again=folded)
         if session.unsettled:  # also where an earlier entry failed between the two
             session.unsettled = False
             collect_evidence(session, state.get("messages", []))
