@@ -30,12 +30,15 @@ $(VENV)/performance: $(VENV)/made pyproject.toml
 	$(PIP) install --editable '.[performance]'
 	@touch $@ $(VENV)/library
 
-.PHONY: test slow demo results lint types contracts check performance reliability clean
+.PHONY: test slow full demo results lint types contracts check performance reliability clean
 test: $(VENV)/dev ## Set up and run the fast tests
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 slow: $(VENV)/dev ## Run the slow tests
-	$(BIN)/pytest -m slow -n 2
+	$(BIN)/pytest -m "slow and not full" -n 2
+
+full: $(VENV)/dev ## Run the tests that take minutes each (half an hour)
+	$(BIN)/pytest -m full -n 2
 
 demo: $(VENV)/library ## Set up and show the same agents unguarded and guarded
 	$(BIN)/asyncguard bench demo
