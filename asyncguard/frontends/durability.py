@@ -37,6 +37,7 @@ DURABILITY = "__pregel_durability"
 _SAVER = "__pregel_checkpointer"
 _PLACES = "checkpoint_map"
 _REPLAYED = "__pregel_replay_state"
+_RESUMED = "__pregel_resuming"
 _RECENT = 4
 _VARIABLE = "ASYNCGUARD_JOURNAL"
 _FALLBACK = Path(".asyncguard") / "effects.db"
@@ -236,26 +237,30 @@ async def _give_back(config: RunnableConfig) -> bool:
     if own is None:
         return False
     place = RunnableConfig(configurable={"thread_id": configurable["thread_id"], "checkpoint_ns": namespace})
-    beside = _beside(own, [found async for found in _newest(saver, place)])
+    resumed = configurable.get(_RESUMED) is True
+    beside = _beside(own, [found async for found in _newest(saver, place)], resumed=resumed)
     if beside is not None and _id_of(beside.config) < own:
         await _put_last(saver, beside)
     return beside is not None
 
 
-def _beside(own: str, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
-    """The latest checkpoint that somebody else has put behind a run's, or between two of it; ``None`` if nobody has.
+def _beside(own: str, newest: Sequence[CheckpointTuple], *, resumed: bool) -> CheckpointTuple | None:
+    """The latest checkpoint that somebody else has put behind a run's, or among those that it began with.
 
     Args:
         own: Id of the checkpoint that the run stands on.
         newest: Checkpoints of the thread, the latest first; their ids rise with time.
+        resumed: Whether the run goes on from a checkpoint that it has not put itself.
     """
-    latest = newest[0] if newest else None
-    if latest is None or _id_of(latest.config) != own:
-        return latest if latest is not None and _id_of(latest.config) > own else None
-    if latest.metadata.get("source") != "loop" or latest.parent_config is None:
-        return None  # a step follows the one before it; an input or a branch may follow any
-    begun = _id_of(latest.parent_config)
-    return next((found for found in newest[1:] if _id_of(found.config) > begun), None)
+    expected: str | None = own
+    for found in newest:
+        if _id_of(found.config) != expected:
+            return found if found is not newest[0] or _id_of(found.config) > own else None
+        began = found.metadata.get("source") == "input"
+        if resumed or not (began or expected == own):
+            return None
+        expected = None if found.parent_config is None else _id_of(found.parent_config)
+    return None
 
 
 def _id_of(config: RunnableConfig) -> str:

@@ -16,12 +16,21 @@ PLACE: Any = {"configurable": {"thread_id": "t"}}
 
 
 class Halting(InMemorySaver):
-    """A checkpointer that lets one run stand still before a checkpoint of its is stored."""
+    """A checkpointer that lets one run stand still: when it has read, or before a checkpoint of its is stored."""
 
     def __init__(self) -> None:
         super().__init__()
         self.left: int | None = None
+        self.reading = False
         self.reached, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def aget_tuple(self, config: Any) -> Any:
+        found = await super().aget_tuple(config)
+        if self.reading:
+            self.reading = False
+            self.reached.set()
+            await self.go_on.wait()
+        return found
 
     async def aput(self, *given: Any, **more: Any) -> Any:
         if self.left is not None:
@@ -43,9 +52,9 @@ def shop(made: list[str]) -> Any:
     return scripted_tool("pay", pay, args={"item": str})
 
 
-async def overtaken(late: Process, heir: Process, saver: Halting) -> None:
+async def overtaken(late: Process, heir: Process, saver: Halting, stored: int | None) -> None:
     """Let a run stand still, another process do its work, and the first go on."""
-    saver.left = 1  # its input is stored, the step behind it is not
+    saver.left, saver.reading = stored, stored is None
     late.begin("Pay x.", durability="sync")
     await saver.reached.wait()
     outcome = await heir.say("Pay x.", durability="sync")
@@ -57,14 +66,17 @@ async def overtaken(late: Process, heir: Process, saver: Halting) -> None:
     await asyncio.to_thread(late.journal.entries)  # behind its leaving, which nobody waited for
 
 
-async def test_a_late_run_begins_nothing_and_takes_nothing_away(agent_of: AgentOf, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stored", [None, 0, 1], ids=["it has read", "before its input", "behind its input"])
+async def test_a_late_run_begins_nothing_and_takes_nothing_away(
+    agent_of: AgentOf, tmp_path: Path, stored: int | None
+) -> None:
     """It ends with an error, the effect is made once, and the thread goes on from what the other process did."""
     saver, made = Halting(), list[str]()
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
     script, declared = calls(("pay", {"item": "x"})), [ToolSpec(name="pay")]
     late = machine.process([shop(made)], declared, script)
     heir = machine.process([shop(made)], declared, script)
-    await overtaken(late, heir, saver)
+    await overtaken(late, heir, saver, stored)
     assert made == ["x"]
     state = await heir.agent.graph.aget_state(PLACE)
     assert "paid x" in str([message.content for message in state.values["messages"]])
