@@ -10,7 +10,7 @@ from tests.providers.stage import FrontEnd, Tools, agent_of, one, tasks, told
 from tests.support.openai_clients import chat_model
 from tests.support.openai_server import Answer, Call, ModelRequest, Reply, Role, Surface, scripted
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 _NOT_JSON = ['{"text": ', "no JSON", '{"text": "hello"}}']
 _NOT_PLAIN = ['{"text": NaN}', '{"text": "\\ud800"}', '{"text": 123456789012345678901234567890}']
