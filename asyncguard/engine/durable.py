@@ -11,12 +11,12 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState, content_size, fingerprint
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
+from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.executors.journaled import PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import threads
 from asyncguard.engine.journal.port import AttemptState, Mail, MailKind
-from asyncguard.engine.recovering import NOT_HAPPENED
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
 

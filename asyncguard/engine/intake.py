@@ -13,7 +13,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.turns import passed_over
-from asyncguard.engine.recovering import NOT_HAPPENED
+from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.session import Session
 
 

@@ -12,21 +12,21 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, canonical_json, content_size
-from asyncguard.core.hazards import Anomaly, AnomalyKind, CircuitState, HazardKind, Symptom
+from asyncguard.core.hazards import Anomaly, AnomalyKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Source
 from asyncguard.core.turns import ASKED
-from asyncguard.engine.executors.journaled import FENCED, PROCESS_LOST, REFUSED, UNAVAILABLE
+from asyncguard.engine.circuits import let_through, move_circuit, tell_circuit
+from asyncguard.engine.executors.journaled import FENCED, PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
-from asyncguard.recovery.breaker import Circuit, admits, after_failure, after_success, remaining
 from asyncguard.recovery.case import Case, Seen
 from asyncguard.recovery.comparing import Candidate, compare
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.inspection import read_answer
-from asyncguard.recovery.policy import CANCELLED, CIRCUIT_OPEN, LOOKING, USER_SPOKE, decide
+from asyncguard.recovery.policy import LOOKING, USER_SPOKE, decide
 from asyncguard.recovery.wording import mark_of_doubt
 
 ANOMALY = "anomaly"
@@ -213,7 +213,7 @@ def _consider(session: Session, record: CallRecord) -> None:
     if fresh or case.diagnosis.hazard is not session.hazards.get(record.key):
         _tell(session, record, case)
     if fresh and case.seen.symptom is not None:
-        _tell_circuit(session, record.tool, case, case.seen.symptom)
+        tell_circuit(session, record.tool, case, case.seen.symptom)
     session.recoveries[record.key] = decide(case, session.engine.config, _spent(session, record.call.task))
 
 
@@ -314,12 +314,6 @@ def _end(session: Session, record: CallRecord, end: End) -> None:
     )
 
 
-NOT_HAPPENED = "not_happened"
-"""The error of an attempt of which somebody found that it did not happen."""
-_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, CANCELLED, NOT_HAPPENED, PROCESS_LOST, REFUSED, UNAVAILABLE})
-"""Failures that are not the tool's."""
-
-
 def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> None:
     """Retire a call whose process died, or ask the probe of its effect first."""
     text = "The process that ran the call ended before it answered."
@@ -337,58 +331,7 @@ def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | N
     if key in session.stopped and aim is ev.Aim.ANSWER:
         message = "The user sent a new message before it was tried again."
         return Failure(symptom=Symptom(error=USER_SPOKE, message=message, transient=False, started=False))
-    return _let_through(session, tool)
-
-
-def _let_through(session: Session, tool: str) -> Failure | None:
-    """Ask the breaker of a tool; the failure of a call that it does not let through."""
-    engine = session.engine
-    circuit = engine.circuits.get(tool)
-    if circuit is None or not engine.config.breaker:
-        return None
-    now, cooldown = engine.clock.now(), engine.config.timing.breaker_cooldown
-    admitted, moved = admits(circuit, now, cooldown)
-    _keep(session, tool, circuit, moved)
-    if admitted:
-        return None
-    message = f"{tool} failed {circuit.failures} times in a row and rests."
-    # While one call probes the tool, the others come back soon.
-    wait = remaining(circuit, now, cooldown) if circuit.state is CircuitState.OPEN else None
-    symptom = Symptom(error=CIRCUIT_OPEN, message=message, transient=True, started=False, retry_after=wait)
-    return Failure(symptom=symptom)
-
-
-def move_circuit(session: Session, tool: str, symptom: Symptom | None) -> None:
-    """Tell the breaker of a tool how an attempt ended; ``None`` for an answer."""
-    engine = session.engine
-    if symptom is None and tool not in engine.circuits:
-        return  # it is closed, as that of most tools
-    if not engine.config.breaker or (symptom is not None and symptom.error in _SAYS_NOTHING):
-        return
-    circuit = engine.circuits.get(tool, Circuit())
-    if symptom is None:
-        moved = after_success(circuit)
-    else:
-        moved = after_failure(circuit, engine.clock.now(), engine.config.limits.breaker_failures)
-    _keep(session, tool, circuit, moved)
-
-
-def _tell_circuit(session: Session, tool: str, case: Case, symptom: Symptom) -> None:
-    """Outages open a circuit; a refusal shows that the tool works; other errors may be the caller's and say nothing."""
-    if case.diagnosis.hazard is HazardKind.EXECUTION and is_transient(symptom):
-        move_circuit(session, tool, symptom)
-    elif case.refused or case.answered:
-        move_circuit(session, tool, None)
-
-
-def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:
-    circuits = session.engine.circuits
-    if after.state is CircuitState.CLOSED and not after.failures:
-        circuits.pop(tool, None)
-    else:
-        circuits[tool] = after
-    if after.state is not before.state:
-        session.note(ev.CircuitMoved, tool=tool, state=after.state, failures=after.failures)
+    return let_through(session, tool)
 
 
 def settled_late(session: Session, record: CallRecord, completion: Completion) -> bool:

@@ -8,9 +8,9 @@ from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMe
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
+from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt, withdraw
 from asyncguard.engine.durable import adopt_begun, journaled, was_begun
-from asyncguard.engine.recovering import NOT_HAPPENED
 from asyncguard.engine.session import Session
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.writing import is_ours, text_of

@@ -20,11 +20,12 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
+from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.dispatch import attempt_arguments, issue, issue_again, settle, take_escape, withdraw
 from asyncguard.engine.durable import adopt_begun, journaled, was_begun
 from asyncguard.engine.executors.port import Failure, Result, Started, Success
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
-from asyncguard.engine.recovering import NOT_HAPPENED, recover, take_failure
+from asyncguard.engine.recovering import recover, take_failure
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.durability import ensure_stored
