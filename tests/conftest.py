@@ -1,6 +1,7 @@
 """What holds for every test: no provider account is in reach, and hypothesis repeats itself."""
 
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -12,6 +13,10 @@ pytest_plugins = ["tests.support.postgres"]
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+# What a shell runs in the background ignores Ctrl-C, as do all processes that it starts; some tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _ACCOUNT_VARIABLES = ("API_KEY", "BASE_URL", "API_BASE", "ENDPOINT")
 _PROVIDERS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "MISTRAL", "LANGSMITH", "LANGCHAIN")
