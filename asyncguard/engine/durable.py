@@ -79,6 +79,16 @@ async def ensure_held(session: Session) -> None:
     session.held_at = now
 
 
+async def ensure_written(session: Session) -> None:
+    """Wait until what ended is written down: the model speaks of nothing that a crash could make undone.
+
+    Args:
+        session: The thread.
+    """
+    if session.engine.journal is not None:
+        await session.engine.journal.flush()
+
+
 def journaled(session: Session, record: CallRecord) -> bool:
     """Whether the journal knows if the call was begun: it was admitted under this journal, and has an effect."""
     journal = session.engine.journal

@@ -31,7 +31,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.core.turns import Step
 from asyncguard.engine.cancelling import cancel_tasks
-from asyncguard.engine.durable import ensure_held
+from asyncguard.engine.durable import ensure_held, ensure_written
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
@@ -212,6 +212,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         prepared, conversation = self._prepared(session, request)
         try:
             with session.leaving_on_error(), session.inside():
+                self._portal.run(ensure_written(session))
                 response = handler(prepared)
                 self._portal.run(ensure_held(session))
         except ValidationError as error:
@@ -226,6 +227,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         prepared, conversation = self._prepared(session, request)
         try:
             with session.leaving_on_error(), session.inside():
+                await ensure_written(session)
                 response = await handler(prepared)
                 await ensure_held(session)
         except ValidationError as error:

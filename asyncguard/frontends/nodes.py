@@ -22,7 +22,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.dispatch import issue, issue_again, settle, settle_lost, take_escape
-from asyncguard.engine.durable import ensure_held, take_mail
+from asyncguard.engine.durable import ensure_held, ensure_written, take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.recovering import recover
@@ -120,6 +120,7 @@ class Nodes:
         tasks = [task.task.id for task in session.ledger.tasks()]
         try:
             with session.inside():
+                await ensure_written(session)
                 said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
         except ValidationError as error:
             said = unreadable_message(error)

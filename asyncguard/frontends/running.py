@@ -147,7 +147,7 @@ def _take_late(session: Session, key: str, attempt: int, raw: Any) -> None:
     result = result_of(raw)
     session.completed(Completion(key=key, attempt=attempt, result=result))
     if session.engine.journal is not None:
-        asyncio.run(session.engine.journal.end(key, attempt, result))  # this thread has no loop, and may wait
+        session.engine.journal.end_soon(key, attempt, result)
 
 
 def is_external(session: Session, record: CallRecord) -> bool:

@@ -23,9 +23,9 @@ class Entry:
 
 JOURNALS = {
     "guarded_graph:GRAPH_JOURNALED": "guarded_graph:GRAPH_SAVED",
-    "guarded_middleware:GUARDED_JOURNALED": "guarded_middleware:GUARDED_DELTA",
+    "guarded_middleware:GUARDED_SYNC_JOURNALED": "guarded_middleware:GUARDED_SYNC",
 }
-"""Peers with a journal, and what each is without."""
+"""Peers with a journal, and what each is without: both store a step before the next one begins."""
 JOURNAL_LIMIT_US = 500.0
 """Microseconds that a journal may add to a step."""
 
@@ -68,7 +68,7 @@ def step_times(outcome: Outcome, steps: int) -> list[float]:
 
 
 def journal_rows(section: str, outcomes: Mapping[str, Outcome], steps: int) -> Iterator[Row]:
-    """Says what the journal adds to a step: two commits, and the wait for the checkpoint that the call came from."""
+    """Says what the journal adds to a step: the intent before the call, and the outcome behind it."""
     for name, without in JOURNALS.items():
         if name in outcomes and without in outcomes:
             pairs = zip(step_times(outcomes[name], steps), step_times(outcomes[without], steps), strict=True)

@@ -30,6 +30,8 @@ DURABLE = (
     Entry(peer="guarded_middleware:GUARDED_SAVED", reference=_DURABLE_BASE),
     Entry(peer="guarded_middleware:GUARDED_DELTA", reference=_DURABLE_BASE),
     Entry(peer="guarded_middleware:GUARDED_JOURNALED", reference=_DURABLE_BASE),
+    Entry(peer="guarded_middleware:GUARDED_SYNC", reference=_DURABLE_BASE),
+    Entry(peer="guarded_middleware:GUARDED_SYNC_JOURNALED", reference=_DURABLE_BASE),
 )
 
 

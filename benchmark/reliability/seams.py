@@ -146,5 +146,17 @@ class DyingJournal:
         if self._broken is Broken.INTENT:
             return
         await self.journal.end(key, attempt, result)
-        if self.trigger.point is Point.C8 and self.trigger.item in str(getattr(result, "content", "")):
+        if self._dies_behind(result):
             self.trigger.at(Point.C8)
+
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        """Write down an outcome, or die as soon as it is on disk, before anybody has it."""
+        if self._broken is Broken.INTENT:
+            return
+        self.journal.end_soon(key, attempt, result)
+        if self._dies_behind(result):
+            self.journal.entries(key=key)  # answered behind what was told before
+            self.trigger.at(Point.C8)
+
+    def _dies_behind(self, result: Result) -> bool:
+        return self.trigger.point is Point.C8 and self.trigger.item in str(getattr(result, "content", ""))

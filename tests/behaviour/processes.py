@@ -90,6 +90,14 @@ class MortalJournal:
         await self._alive()
         await self._journal.end(key, attempt, result)
 
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        if not self.dead:
+            self._journal.end_soon(key, attempt, result)
+
+    async def flush(self) -> None:
+        await self._alive()
+        await self._journal.flush()
+
     def conclude(self, key: str, attempt: int, result: Result) -> None:
         if not self.dead:
             self._journal.conclude(key, attempt, result)

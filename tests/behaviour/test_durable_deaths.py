@@ -35,12 +35,16 @@ class Life:
 
     async def seam(self) -> None:
         """Go on, or nevermore."""
+        if not self.pass_by():
+            await self.buried.wait()
+            raise asyncio.CancelledError
+
+    def pass_by(self) -> bool:
+        """A seam in what nobody waits for: whether the process goes on; a dead one comes to the next seam at most."""
         self.passed += 1
         if self.passed == self.last:
             self.ended.set()
-        if self.ended.is_set():
-            await self.buried.wait()
-            raise asyncio.CancelledError
+        return not self.ended.is_set()
 
 
 class SeamedJournal(MortalJournal):
@@ -60,6 +64,11 @@ class SeamedJournal(MortalJournal):
         await self._life.seam()
         await super().end(key, attempt, result)
         await self._life.seam()
+
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        if self._life.pass_by():
+            super().end_soon(key, attempt, result)
+            self._life.pass_by()
 
 
 class SeamedSaver(InMemorySaver):

@@ -1,6 +1,4 @@
-"""Asking the journal before an attempt begins, and telling it how the attempt ended; the same for every executor."""
-
-import logging
+"""Asking the journal before an attempt begins; the same for every executor."""
 
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import Clock
@@ -21,7 +19,6 @@ _FIRST_LOOK, _LONGEST_LOOK = 0.05, 0.5
 """Seconds between two looks at an attempt that runs elsewhere."""
 _LOST = "The process that ran the call ended before it answered."
 _OTHER = "A process that ended had begun the call with other arguments, and nobody knows what came of it."
-_log = logging.getLogger("asyncguard.journal")
 
 
 async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
@@ -55,20 +52,6 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
             case Running():
                 await clock.sleep(pause)
                 pause = min(2 * pause, _LONGEST_LOOK)
-
-
-async def note_end(journal: Journal, job: Job, result: Result) -> None:
-    """Write down how a job ended. A journal that cannot be written loses nothing: the result goes to its thread.
-
-    Args:
-        journal: Where it is written.
-        job: The job.
-        result: How it ended.
-    """
-    try:
-        await journal.end(job.key, job.attempt, result)
-    except JournalError as error:
-        _log.warning("the outcome of attempt %d of call %s was not written: %s", job.attempt, job.key, error)
 
 
 def _failure(error: str, message: str) -> Failure:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import Clock
-from asyncguard.engine.executors.journaled import begin_in, note_end
+from asyncguard.engine.executors.journaled import begin_in
 from asyncguard.engine.executors.port import Completion, Failure, Health, Job, Result
 from asyncguard.engine.journal.port import Journal
 
@@ -109,7 +109,7 @@ class LocalExecutor:
             result = Failure(symptom=_symptom(type(error).__name__, f"{type(error).__name__}: {error}"))
         box.append(result)
         if journal is not None:
-            await note_end(journal, job, result)
+            journal.end_soon(job.key, job.attempt, result)
 
     async def _timed(self, job: Job) -> Result:
         if job.timeout is None:

@@ -188,8 +188,11 @@ def _write(store: Store, intent: Intent, arguments: str, write: Write) -> None:
 # -- end -----------------------------------------------------------------------------------------------------------
 
 
-def end(store: Store, outcome: Outcome) -> None:
+def end(store: Store, outcome: Outcome) -> bool:
     """Write an outcome down; the first one stays, and a success that comes later is kept beside it.
+
+    Returns:
+        Whether mail was sent.
 
     Raises:
         CallerError: The attempt was never begun.
@@ -210,8 +213,10 @@ def end(store: Store, outcome: Outcome) -> None:
         )
     elif content is not None:
         content = _keep_late(store, outcome.key, outcome.attempt, content)
-    if content is not None and call_state == CallState.IN_DOUBT and not resolution:
-        _tell_late(store, outcome.key, outcome.attempt, content)
+    if content is None or call_state != CallState.IN_DOUBT or resolution:
+        return False
+    _tell_late(store, outcome.key, outcome.attempt, content)
+    return True
 
 
 def _keep_late(store: Store, key: str, number: int, content: str) -> str:
@@ -223,36 +228,35 @@ def _keep_late(store: Store, key: str, number: int, content: str) -> str:
     return str(store.execute("SELECT late FROM attempts WHERE key = ? AND number = ?", (key, number))[0][0])
 
 
-def conclude(store: Store, outcome: Outcome) -> None:
-    """Write an outcome down if the attempt is an intent of this process."""
+def conclude(store: Store, outcome: Outcome) -> bool:
+    """Write an outcome down if the attempt is an intent of this process; whether mail was sent."""
     rows = store.execute(
         "SELECT 1 FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
         (outcome.key, outcome.attempt, store.epoch),
     )
-    if rows:
-        end(store, outcome)
+    return bool(rows) and end(store, outcome)
 
 
-def settle(store: Store, key: str, state: CallState, error: str) -> None:
-    """Note what the thread made of a call; one without an intent is none of the journal's."""
+def settle(store: Store, key: str, state: CallState, error: str) -> bool:
+    """Note what the thread made of a call, whether mail was sent; one without an intent is none of the journal's."""
     store.execute(
         "UPDATE calls SET state = ?, error = ?, updated_at = ? WHERE key = ?",
         (state.value, plain(error), store.now(), key),
     )
-    if state is CallState.IN_DOUBT:
-        _tell_what_came_meanwhile(store, key)
+    return state is CallState.IN_DOUBT and _tell_what_came_meanwhile(store, key)
 
 
-def _tell_what_came_meanwhile(store: Store, key: str) -> None:
+def _tell_what_came_meanwhile(store: Store, key: str) -> bool:
     """A success may have been written between the moment the thread gave up and the one it said so here."""
     resolved = store.execute("SELECT 1 FROM calls WHERE key = ? AND resolution <> ''", (key,))
     if resolved:
-        return
+        return False
     for number, late in store.execute("SELECT number, late FROM attempts WHERE key = ? ORDER BY number DESC", (key,)):
         content = late if late is not None else _success(store, key, number)
         if content is not None:
             _tell_late(store, key, number, content)
-            return
+            return True
+    return False
 
 
 def _success(store: Store, key: str, number: int) -> str | None:

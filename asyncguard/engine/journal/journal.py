@@ -1,10 +1,9 @@
 """The journal on a store: the port's methods as requests to the writer thread."""
 
 import asyncio
-import logging
+import contextlib
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from asyncguard.core.calls import CallState
@@ -16,10 +15,9 @@ from asyncguard.engine.journal.content import as_content, to_json
 from asyncguard.engine.journal.port import Attempt, Entry, Fresh, Mail, MailKind, Verdict
 from asyncguard.engine.journal.store import ConnectionLostError, Store
 from asyncguard.engine.journal.upkeep import Upkeep
-from asyncguard.engine.journal.writer import Rounds, Writer, nothing
-from asyncguard.errors import AsyncguardError, JournalError
+from asyncguard.engine.journal.writer import Rounds, Writer
+from asyncguard.errors import JournalError
 
-_log = logging.getLogger("asyncguard.journal")
 _NOT_BEGUN = Failure(
     symptom=Symptom(
         error="cancelled", message="The call was cancelled before it began.", transient=False, started=False
@@ -46,7 +44,8 @@ class SqlJournal:
         self._upkeep = Upkeep(store.pulse)
         self._writer = Writer(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
         self._writer.start()
-        self._post(retention.prune_daily)
+        self._told_last = 0
+        self._writer.post(retention.prune_daily)
         # Of the writer alone: a finalizer that knew the journal would keep it.
         self._close = weakref.finalize(self, self._writer.stop, _say_goodbye)
 
@@ -76,16 +75,16 @@ class SqlJournal:
         def then(answer: tuple[dict[str, Attempt], list[Mail], int]) -> None:
             self._upkeep.entered(session, receive, answer[1], answer[2])
 
-        return (await asyncio.wrap_future(self._writer.submit(work, then)))[0]
+        return (await self._writer.ask(work, then))[0]
 
     async def unsettled(self, session: str) -> Collection[str]:
         """See :meth:`~asyncguard.engine.journal.port.Journal.unsettled`."""
-        return await asyncio.wrap_future(self._writer.submit(lambda store: attempts.unsettled(store, session)))
+        return await self._writer.ask(lambda store: attempts.unsettled(store, session))
 
     def leave(self, session: str) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.leave`."""
         self._upkeep.unhold(session)
-        self._post(lambda store: threads.release(store, session), lambda _: self._upkeep.left(session))
+        self._writer.post(lambda store: threads.release(store, session), lambda _: self._upkeep.left(session))
 
     def hold(self, session: str) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.hold`."""
@@ -101,7 +100,7 @@ class SqlJournal:
         def work(store: Store) -> bool:
             return threads.holder(store, session) == store.epoch and not processes.has_ended(store, store.epoch)
 
-        return await asyncio.wrap_future(self._writer.submit(work))
+        return await self._writer.ask(work)
 
     # -- attempts --------------------------------------------------------------------------------------------------
 
@@ -114,39 +113,47 @@ class SqlJournal:
             verdicts[:] = [attempts.begin(store, intent, arguments)]
             return verdicts[0]
 
-        asked = self._writer.submit(work)
+        asked = self._writer.ask(work, unheard=lambda verdict: self._take_back(intent, verdict))
         try:
-            return await asyncio.wrap_future(asked)
+            return await asked
         except asyncio.CancelledError:
-            asked.add_done_callback(lambda answered: self._take_back(intent, answered))
+            if asked.done() and not asked.cancelled() and asked.exception() is None:  # both came at once
+                self._take_back(intent, asked.result())
             raise
         except ConnectionLostError:
             if verdicts and isinstance(verdicts[0], Fresh):
                 self._upkeep.unsure(intent.key, intent.attempt)
             raise
 
-    def _take_back(self, intent: Intent, answered: "Future[Verdict]") -> None:
-        """Nobody heard the answer: an attempt that it let begin has not begun."""
-        if not answered.cancelled() and answered.exception() is None and isinstance(answered.result(), Fresh):
+    def _take_back(self, intent: Intent, verdict: Verdict) -> None:
+        """Nobody heard the verdict: an attempt that it let begin has not begun."""
+        if isinstance(verdict, Fresh):
             self.conclude(intent.key, intent.attempt, _NOT_BEGUN)
 
     async def end(self, key: str, attempt: int, result: Result) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.end`."""
         outcome = attempts.outcome_of(key, attempt, result)
-        await asyncio.wrap_future(self._writer.submit(lambda store: attempts.end(store, outcome), self._look))
+        await self._writer.ask(lambda store: attempts.end(store, outcome), self._look_if)
+
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.end_soon`."""
+        outcome = attempts.outcome_of(key, attempt, result)
+        self._told_last = self._writer.post(lambda store: attempts.end(store, outcome), self._look_if)
+
+    async def flush(self) -> None:
+        """See :meth:`~asyncguard.engine.journal.port.Journal.flush`."""
+        if not self._writer.is_done(self._told_last):
+            with contextlib.suppress(JournalError):  # a failure of theirs was logged
+                await self._writer.ask(lambda _: None)  # behind them
 
     def conclude(self, key: str, attempt: int, result: Result) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.conclude`."""
         outcome = attempts.outcome_of(key, attempt, result)
-        self._post(lambda store: attempts.conclude(store, outcome), self._look)
+        self._writer.post(lambda store: attempts.conclude(store, outcome), self._look_if)
 
     def settle(self, key: str, state: CallState, error: str = "") -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.settle`."""
-        try:
-            settled = self._writer.soon(lambda store: attempts.settle(store, key, state, error), self._look)
-            settled.add_done_callback(_log_failure)
-        except JournalError as failure:
-            _log.warning("nothing was written: %s", failure)
+        self._writer.post(lambda store: attempts.settle(store, key, state, error), self._look_if, soon=False)
 
     # -- from outside ----------------------------------------------------------------------------------------------
 
@@ -181,18 +188,9 @@ class SqlJournal:
     def _look(self, _: object) -> None:
         self._upkeep.mail_was_sent()
 
-    def _post(self, work: Callable[[Store], None], then: Callable[[None], None] = nothing) -> None:
-        """Queue what nobody waits for; a failure is logged."""
-        try:
-            self._writer.submit(work, then).add_done_callback(_log_failure)
-        except JournalError as error:
-            _log.warning("nothing was written: %s", error)
-
-
-def _log_failure(future: "Future[None]") -> None:
-    error = None if future.cancelled() else future.exception()
-    if isinstance(error, AsyncguardError):
-        _log.warning("nothing was written: %s", error)
+    def _look_if(self, sent: bool) -> None:
+        if sent:
+            self._upkeep.mail_was_sent()
 
 
 def _say_goodbye(store: Store) -> None:

@@ -39,8 +39,8 @@ def prune(store: Store, older_than: float) -> int:
         for table in ("attempts", "tokens", "mail", "calls"):
             store.execute(f"DELETE FROM {table} WHERE key IN ({ended})", values)
     store.execute(
-        "DELETE FROM processes WHERE ended_at < ? AND NOT EXISTS "
-        "(SELECT 1 FROM attempts a WHERE a.epoch = processes.epoch AND a.state = 'intent')",
+        "DELETE FROM processes WHERE ended_at < ? AND epoch NOT IN "
+        "(SELECT a.epoch FROM attempts a WHERE a.state = 'intent')",
         (before,),
     )
     store.execute(

@@ -1,10 +1,11 @@
 """The tables, and how a database of an earlier version is brought up to date.
 
-``{serial}`` stands for a key that the database counts up. Partial indexes keep the questions that :mod:`begin` asks
-independent of how much has ended.
+``{serial}`` stands for a key that the database counts up, ``{rising}`` for one that it never gives twice. Partial
+indexes keep the questions before a call independent of how much has ended; each index is one more page to write.
 """
 
 import secrets
+from collections.abc import Mapping
 
 from asyncguard.engine.journal.store import Store
 from asyncguard.errors import JournalError
@@ -41,8 +42,7 @@ _FIRST = (
         created_at DOUBLE PRECISION NOT NULL,
         updated_at DOUBLE PRECISION NOT NULL
     )""",
-    "CREATE INDEX calls_session ON calls (session)",
-    "CREATE INDEX calls_pending ON calls (session) WHERE state = 'pending'",
+    "CREATE INDEX calls_of_thread ON calls (session, state)",
     "CREATE INDEX calls_in_doubt ON calls (session, task) WHERE state = 'in_doubt'",
     """CREATE TABLE attempts (
         key TEXT NOT NULL,
@@ -60,7 +60,6 @@ _FIRST = (
         PRIMARY KEY (key, number)
     )""",
     "CREATE INDEX attempts_intent ON attempts (fingerprint) WHERE state = 'intent'",
-    "CREATE INDEX attempts_of_process ON attempts (epoch) WHERE state = 'intent'",
     """CREATE TABLE tokens (
         hash TEXT PRIMARY KEY,
         key TEXT NOT NULL,
@@ -69,7 +68,7 @@ _FIRST = (
     )""",
     "CREATE INDEX tokens_of_call ON tokens (key)",
     """CREATE TABLE mail (
-        id {serial},
+        id {rising},
         session TEXT NOT NULL,
         key TEXT NOT NULL,
         number BIGINT NOT NULL,
@@ -89,12 +88,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
 VERSION = len(MIGRATIONS)
 
 
-def prepare(store: Store, serial: str, place: str) -> str:
+def prepare(store: Store, words: Mapping[str, str], place: str) -> str:
     """Make the tables or bring them up to date, in the running transaction.
 
     Args:
         store: The database.
-        serial: Its words for a key that counts up.
+        words: What the placeholders stand for in its SQL.
         place: Name of the database, for messages.
 
     Returns:
@@ -106,7 +105,9 @@ def prepare(store: Store, serial: str, place: str) -> str:
     version = version_of(store, place)
     for statements in MIGRATIONS[version:]:
         for statement in statements:
-            store.execute(statement.replace("{serial}", serial))
+            for placeholder, word in words.items():
+                statement = statement.replace(f"{{{placeholder}}}", word)
+            store.execute(statement)
     if version == 0:
         store.execute("INSERT INTO meta (name, value) VALUES ('id', ?)", (secrets.token_hex(8),))
     if version < VERSION:

@@ -22,6 +22,9 @@ from asyncguard.errors import JournalError
 
 _BUSY = 10.0
 """Seconds to wait for another process's transaction."""
+_PAGE = 1024
+"""Bytes of a page: a commit writes the few pages that it touches whole, and its rows are short."""
+_WORDS = {"serial": "INTEGER PRIMARY KEY", "rising": "INTEGER PRIMARY KEY AUTOINCREMENT"}
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
     sqlite3.SQLITE_READONLY: "the file or its folder cannot be written; give this user write permission",
@@ -87,6 +90,7 @@ class SqliteStore:
         # Before anything is written: not even the mode of a newer version's file is changed.
         version_of(self, f"The file {self._path}")
         with self._told():
+            self.execute(f"PRAGMA page_size = {_PAGE}")  # of a new file; one that was begun keeps its own
             self._use_wal()
             self.execute("PRAGMA synchronous = FULL")
             folder = self._lock_file(self._epoch).parent
@@ -94,7 +98,7 @@ class SqliteStore:
             self._lock = self._lock_of(self._epoch)
             self._lock.acquire(blocking=False)
         self.begin()
-        self._id = prepare(self, "INTEGER PRIMARY KEY AUTOINCREMENT", f"The file {self._path}")
+        self._id = prepare(self, _WORDS, f"The file {self._path}")
         register(self, self._epoch, self._kind)
         self.commit()
 
@@ -158,8 +162,10 @@ class SqliteStore:
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """See :class:`~asyncguard.engine.journal.store.Store`."""
         assert self._connection is not None  # the writer opens before it takes requests
-        with self._told():
+        try:  # not the context manager: this is where a journal spends its time
             return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._in_words(error) from error
 
     def tables(self) -> set[str]:
         """See :class:`~asyncguard.engine.journal.store.Store`."""
@@ -172,15 +178,18 @@ class SqliteStore:
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            advice = _ADVICE.get(code, "nothing was written")
-            raise JournalError(f"The journal {self._path} failed ({error}): {advice}.") from error
+            raise self._in_words(error) from error
         except FileNotFoundError as error:
             raise JournalError(f"The file {self._path} was removed while it was in use; start anew.") from error
         except OSError as error:
             raise JournalError(
                 f"The journal {self._path} failed: {error}; give it a file that can be written."
             ) from error
+
+    def _in_words(self, error: sqlite3.Error) -> JournalError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        advice = _ADVICE.get(code, "nothing was written")
+        return JournalError(f"The journal {self._path} failed ({error}): {advice}.")
 
     # -- other processes -------------------------------------------------------------------------------------------
 

@@ -1,11 +1,13 @@
 """The writer thread: it takes what is queued and commits it in one transaction.
 
 One thread does all reading and writing, so that no event loop waits for a disk, a connection is never shared, and the
-commits of calls that come together cost one flush. A request that fails is undone alone. If the commit of several
-fails, each is tried in a transaction of its own, so that none suffers for another (one that fills the disk, say).
-A request is a function of the store; it may be run more than once, and must not change anything else.
+commits of calls that come together cost one flush. If one of several requests fails, or their commit, each is tried in
+a transaction of its own, so that none suffers for another (one that fills the disk, say). A request is a function of
+the store; it may be run more than once, and must not change anything else.
 """
 
+import asyncio
+import contextlib
 import logging
 import os
 import queue
@@ -13,7 +15,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
 from asyncguard.engine.journal.store import ConnectionLostError, Store
 from asyncguard.errors import AsyncguardError, JournalError
@@ -41,13 +44,94 @@ class Rounds:
     """One round, outside of any transaction; may raise :class:`JournalError`."""
 
 
+class _Reply(Protocol):
+    """Where the answer to a request goes; told by the writer thread."""
+
+    def wanted(self) -> bool:
+        """Whether the asker still waits; asked once, before the request is run."""
+        ...
+
+    def give(self, answer: Any) -> None:
+        """Take the answer; its transaction is on disk."""
+        ...
+
+    def fail(self, error: AsyncguardError) -> None:
+        """Take the reason why there is no answer; nothing lasts of the request."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _ToThread:
+    """For a thread that blocks."""
+
+    future: Future[Any]
+
+    def wanted(self) -> bool:
+        return self.future.set_running_or_notify_cancel()
+
+    def give(self, answer: Any) -> None:
+        self.future.set_result(answer)
+
+    def fail(self, error: AsyncguardError) -> None:
+        self.future.set_exception(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _ToLoop:
+    """For a coroutine."""
+
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    unheard: Callable[[Any], None]
+
+    def wanted(self) -> bool:
+        return not self.future.cancelled()
+
+    def give(self, answer: Any) -> None:
+        try:
+            self.loop.call_soon_threadsafe(self._give, answer)
+        except RuntimeError:  # the loop was closed
+            self.unheard(answer)
+
+    def fail(self, error: AsyncguardError) -> None:
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self._fail, error)
+
+    def _give(self, answer: Any) -> None:
+        if self.future.cancelled():
+            self.unheard(answer)
+        else:
+            self.future.set_result(answer)
+
+    def _fail(self, error: AsyncguardError) -> None:
+        if not self.future.cancelled():
+            self.future.set_exception(error)
+
+
+class _ToLog:
+    """For nobody."""
+
+    def wanted(self) -> bool:
+        return True
+
+    def give(self, answer: Any) -> None:
+        pass
+
+    def fail(self, error: AsyncguardError) -> None:
+        _log.warning("nothing was written: %s", error)
+
+
+_TO_LOG = _ToLog()
+
+
 @dataclass(kw_only=True, slots=True)
 class _Request:
     work: Callable[[Store], Any]
-    future: Future[Any]
     then: Callable[[Any], None]
+    reply: _Reply
+    number: int = 0
+    """Its place in the order of all requests, from 1."""
     answer: Any = None
-    error: BaseException | None = None
 
 
 class Writer:
@@ -65,7 +149,9 @@ class Writer:
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._later: list[_Request] = []
         self._gate = threading.Lock()
-        """Nothing is queued behind the end."""
+        """Nothing is queued behind the end, and requests are numbered in the order in which they are queued."""
+        self._asked = 0
+        self._done = 0
         self._pid = os.getpid()
         self._stopped = False
         self._ailing = False
@@ -83,7 +169,7 @@ class Writer:
         self._opened.result()
 
     def submit(self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> "Future[_T]":
-        """Queue a request; the future is done when its transaction is on disk.
+        """Queue a request of a thread that may block; the future is done when its transaction is on disk.
 
         Args:
             work: Runs in the transaction.
@@ -92,33 +178,70 @@ class Writer:
         Raises:
             JournalError: The journal was closed, or opened by the process that this one was forked from.
         """
-        if os.getpid() != self._pid:
-            raise JournalError("The journal was opened before this process was forked; open it anew in this process.")
         future: Future[_T] = Future()
-        with self._gate:
-            if self._stopped:
-                raise JournalError(_CLOSED)
-            self._queue.put(_Request(work=work, future=future, then=then))
+        self._put(_Request(work=work, then=then, reply=_ToThread(future)))
         return future
 
-    def soon(self, work: Callable[[Store], None], then: Callable[[None], None] = nothing) -> "Future[None]":
-        """Queue what nobody waits for: it goes into the next transaction, or the next round, whichever comes first.
+    def ask(
+        self,
+        work: Callable[[Store], _T],
+        then: Callable[[_T], None] = nothing,
+        unheard: Callable[[_T], None] = nothing,
+    ) -> "asyncio.Future[_T]":
+        """Queue a request of a coroutine; the future is done when its transaction is on disk.
 
         Args:
-            work: Runs in the transaction, before what was submitted after it.
+            work: Runs in the transaction; not at all if the future is cancelled before.
             then: As for :meth:`submit`.
+            unheard: Takes the answer instead of the future if that is cancelled meanwhile, or its loop closed.
 
         Raises:
             JournalError: As for :meth:`submit`.
         """
-        if self._rounds.pause() is None:
-            return self.submit(work, then)  # no round would come
-        request = _Request(work=work, future=Future(), then=then)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[_T] = loop.create_future()
+        self._put(_Request(work=work, then=then, reply=_ToLoop(loop, future, unheard)))
+        return future
+
+    def post(self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing, *, soon: bool = True) -> int:
+        """Queue what nobody waits for; a failure is logged.
+
+        Args:
+            work: Runs in the transaction, before what is queued after it.
+            then: As for :meth:`submit`.
+            soon: Whether it has a transaction made for it; otherwise it goes into the next one, or the next round,
+                whichever comes first.
+
+        Returns:
+            A number for :meth:`is_done`, 0 if nothing was queued.
+        """
+        request = _Request(work=work, then=then, reply=_TO_LOG)
+        try:
+            if soon or self._rounds.pause() is None:  # no round would come
+                self._put(request)
+            else:
+                self._number(request, self._later.append)
+        except JournalError as error:
+            _TO_LOG.fail(error)
+            return 0
+        return request.number
+
+    def is_done(self, number: int) -> bool:
+        """Whether a request that was posted is on disk, or failed."""
+        return self._done >= number
+
+    def _put(self, request: _Request) -> None:
+        self._number(request, self._queue.put)
+
+    def _number(self, request: _Request, queue_it: Callable[[_Request], None]) -> None:
+        if os.getpid() != self._pid:
+            raise JournalError("The journal was opened before this process was forked; open it anew in this process.")
         with self._gate:
             if self._stopped:
                 raise JournalError(_CLOSED)
-            self._later.append(request)
-        return request.future
+            self._asked += 1
+            request.number = self._asked
+            queue_it(request)
 
     def stop(self, last: Callable[[Store], None]) -> None:
         """Do what is queued and one thing more, and end the thread; at most once, and from any thread.
@@ -132,7 +255,7 @@ class Writer:
             if self._stopped:
                 return
             self._stopped = True
-            self._queue.put(_Request(work=last, future=Future(), then=nothing))
+            self._queue.put(_Request(work=last, then=nothing, reply=_TO_LOG, number=self._asked + 1))
             self._queue.put(None)
         if threading.current_thread() is not self._thread:
             self._thread.join(_PATIENCE)
@@ -164,10 +287,11 @@ class Writer:
             batch.append(self._queue.get())
         with self._gate:
             later, self._later = self._later, []
-        wanted = (item for item in (*later, *batch) if item is not None)
-        requests = [item for item in wanted if item.future.set_running_or_notify_cancel()]
+        wanted = sorted((item for item in (*later, *batch) if item is not None), key=attrgetter("number"))
+        requests = [item for item in wanted if item.reply.wanted()]
         if requests:
             self._commit(requests)
+            self._done = requests[-1].number
         self._look_after()
         return not batch or batch[-1] is not None
 
@@ -188,24 +312,19 @@ class Writer:
                 self._commit([request])
             return
         for request in requests:
-            failure = error or request.error
+            failure = error or _call(request)
             if failure is None:
-                failure = _call(request)
-            if failure is None:
-                request.future.set_result(request.answer)
+                request.reply.give(request.answer)
             else:
-                request.future.set_exception(failure)
+                request.reply.fail(failure)
 
     def _attempt(self, requests: list[_Request]) -> AsyncguardError | None:
         """Run requests in one transaction; why none of them lasts, or ``None``."""
         store = self._store
         try:
             store.begin()
-            if len(requests) == 1:
-                _run_alone(store, requests[0])
-            else:
-                for request in requests:
-                    _run_apart(store, request)
+            for request in requests:
+                request.answer = request.work(store)
             store.commit()
         except Exception as error:  # noqa: BLE001 - it goes to whoever asked; a thread that ended would answer nobody
             store.rollback()
@@ -215,28 +334,8 @@ class Writer:
     def _refuse_the_rest(self) -> None:
         while not self._queue.empty():
             request = self._queue.get()
-            if request is not None and request.future.set_running_or_notify_cancel():
-                request.future.set_exception(JournalError(_CLOSED))
-
-
-def _run_alone(store: Store, request: _Request) -> None:
-    """Run the only request of a transaction; what it raises undoes the transaction."""
-    request.error = None
-    request.answer = request.work(store)
-
-
-def _run_apart(store: Store, request: _Request) -> None:
-    """Run a request among others, so that its failure undoes nothing else."""
-    request.error = None
-    store.execute("SAVEPOINT request")
-    try:
-        request.answer = request.work(store)
-    except ConnectionLostError:
-        raise
-    except Exception as error:  # noqa: BLE001 - it goes to whoever asked
-        request.error = _ours(error)
-        store.execute("ROLLBACK TO SAVEPOINT request")
-    store.execute("RELEASE SAVEPOINT request")
+            if request is not None and request.reply.wanted():
+                request.reply.fail(JournalError(_CLOSED))
 
 
 def _ours(error: Exception) -> AsyncguardError:

@@ -199,6 +199,24 @@ async def refuses_equals_of_what_is_lost(bench: Bench) -> None:
     assert isinstance(verdict, Fresh), f"once its equals were resolved, a call may begin; answered {verdict}"
 
 
+async def ends_in_order_without_waiting(bench: Bench) -> None:
+    """What end_soon() was told is known to whatever is asked later, and on disk when flush() returns."""
+    journal, other = await bench.process(), await bench.outsider()
+    for number in range(8):
+        intent = await bench.begun(journal, f"k{number}", arguments={"n": number})
+        result = Success(content=f"{number}")
+        journal.end_soon(intent.key, 1, result)
+        if number % 2:
+            await journal.flush()
+            known = await other.begin(replace(intent, remote=True))
+            assert known == Known(result=result), f"flush() returned, and another process was answered {known}"
+        known = await journal.begin(intent)
+        assert known == Known(result=result), f"after end_soon() begin() answered {known}"
+    await journal.flush()
+    journal.end_soon(bench.key("unknown"), 1, DONE)  # nobody is there to hear of it
+    await journal.flush()
+
+
 async def concludes_its_own_attempts(bench: Bench) -> None:
     """conclude() is written soon for an intent of this process, and changes nothing else."""
     journal, other = await bench.process(), await bench.outsider()
@@ -279,6 +297,7 @@ RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     lets_another_attempt_be_another_tool,
     refuses_equals_of_what_is_in_doubt,
     refuses_equals_of_what_is_lost,
+    ends_in_order_without_waiting,
     concludes_its_own_attempts,
     notes_what_became_of_calls,
     begins_nothing_when_closed,

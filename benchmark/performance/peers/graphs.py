@@ -1,8 +1,9 @@
 """What the LangGraph peers share: running a compiled graph, with and without an SQLite saver."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -23,19 +24,24 @@ def graph_peer(name: str, build: Build) -> Peer:
     return Peer(name=name, session=_session(build, saved=False))
 
 
-def saved_graph_peer(name: str, build: Build) -> Peer:
-    """Returns a peer that checkpoints into an SQLite file, with the saver's own settings."""
-    return Peer(name=f"{name}:sqlite", session=_session(build, saved=True))
+def saved_graph_peer(name: str, build: Build, **options: Any) -> Peer:
+    """Returns a peer that checkpoints into an SQLite file, with the saver's own settings; the options are the run's."""
+    return Peer(name=f"{name}:{place_of(options)}", session=_session(build, saved=True, options=options))
 
 
-def _session(build: Build, *, saved: bool) -> Session:
+def place_of(options: Mapping[str, Any]) -> str:
+    """Where a peer checkpoints, and when, as its name tells."""
+    return "sqlite, sync" if options.get("durability") == "sync" else "sqlite"
+
+
+def _session(build: Build, *, saved: bool, options: Mapping[str, Any] = MappingProxyType({})) -> Session:
     @asynccontextmanager
     async def session(script: Script, folder: Path) -> AsyncIterator[Run]:
         if not saved:
             yield runner(build(script, None), script)
             return
         async with open_saver(folder) as saver:
-            yield runner(build(script, saver), script)
+            yield runner(build(script, saver), script, **options)
 
     return session
 
@@ -48,14 +54,14 @@ async def open_saver(folder: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
         yield saver
 
 
-def runner(graph: Any, script: Script) -> Run:
-    """Returns what drives a graph from question to answer."""
+def runner(graph: Any, script: Script, **options: Any) -> Run:
+    """Returns what drives a graph from question to answer, with options of the run."""
     config = {
         "configurable": {"thread_id": "performance"},
         "recursion_limit": 100 + _SUPER_STEPS_PER_STEP * script.steps,
     }
 
     async def run() -> None:
-        await graph.ainvoke({"messages": [("user", QUESTION)]}, config)
+        await graph.ainvoke({"messages": [("user", QUESTION)]}, config, **options)
 
     return run

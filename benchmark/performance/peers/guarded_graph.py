@@ -11,7 +11,7 @@ from asyncguard import GuardConfig, Journal, Limits, build_agent, open_journal
 from chains import Chains
 from chat import scripted_chat, scripted_tool
 from peers import Peer, Run
-from peers.graphs import graph_peer, open_saver, runner, saved_graph_peer
+from peers.graphs import graph_peer, open_saver, place_of, runner, saved_graph_peer
 from script import Script
 
 JournaledBuild = Callable[[Script, BaseCheckpointSaver[Any], Journal], Any]
@@ -21,8 +21,8 @@ JournaledBuild = Callable[[Script, BaseCheckpointSaver[Any], Journal], Any]
 CONFIG = GuardConfig(limits=Limits(max_model_turns=100_000))
 
 
-def journaled_graph_peer(name: str, build: JournaledBuild) -> Peer:
-    """Returns a peer that checkpoints into an SQLite file and journals into another one.
+def journaled_graph_peer(name: str, build: JournaledBuild, **options: Any) -> Peer:
+    """Returns a peer that checkpoints into an SQLite file and journals into another one; the options are the run's.
 
     Its tool says nothing of itself, so that every call of it is written down before it begins, and again when it ends.
     """
@@ -32,9 +32,9 @@ def journaled_graph_peer(name: str, build: JournaledBuild) -> Peer:
         # By default the journal is closed with the process; here its size is wanted before.
         with closing(open_journal(folder / "effects.sqlite")) as journal:
             async with open_saver(folder) as saver:
-                yield runner(build(script, saver, journal), script)
+                yield runner(build(script, saver, journal), script, **options)
 
-    return Peer(name=f"{name}:sqlite+journal", session=session)
+    return Peer(name=f"{name}:{place_of(options)}+journal", session=session)
 
 
 def _graph(script: Script, saver: BaseCheckpointSaver[Any] | None, journal: Journal | bool = False) -> Any:

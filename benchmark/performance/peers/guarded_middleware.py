@@ -30,6 +30,10 @@ GUARDED = graph_peer("AsyncGuardMiddleware", _guarded)
 GUARDED_SAVED = saved_graph_peer("AsyncGuardMiddleware", _guarded)
 GUARDED_DELTA = saved_graph_peer("AsyncGuardMiddleware+its state", _guarded_with_its_state)
 GUARDED_JOURNALED = journaled_graph_peer("AsyncGuardMiddleware+its state", _guarded_with_its_state)
+GUARDED_SYNC = saved_graph_peer("AsyncGuardMiddleware+its state", _guarded_with_its_state, durability="sync")
+GUARDED_SYNC_JOURNALED = journaled_graph_peer(
+    "AsyncGuardMiddleware+its state", _guarded_with_its_state, durability="sync"
+)
 EMPTY_HOOKS = graph_peer("create_agent, the same hooks empty", with_empty_hooks(overridden_hooks(AsyncGuardMiddleware)))
 
 

@@ -98,6 +98,28 @@ class Forgetful(Broken):
         """Forgets."""
 
 
+class Negligent(Broken):
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        """Forgets."""
+
+
+class Hasty(Broken):
+    """Writes when it is asked something, and does not wait for it."""
+
+    told: tuple[tuple[str, int, Result], ...] = ()
+
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        self.told += ((key, attempt, result),)
+
+    async def flush(self) -> None:
+        """Waits for nothing."""
+
+    async def begin(self, intent: Intent) -> Verdict:
+        for told in self.told:
+            super().end_soon(*told)
+        return await super().begin(intent)
+
+
 class Cropping(Broken):
     async def end(self, key: str, attempt: int, result: Result) -> None:
         if isinstance(result, Success) and result.update is not None:
@@ -207,6 +229,8 @@ class Radical(Broken):
         (Repeating, "after the process died"),
         (Timid, "after the process died"),
         (Forgetful, "was written, and begin"),
+        (Negligent, "after end_soon"),
+        (Hasty, "flush\\(\\) returned"),
         (Cropping, "was written, and begin"),
         (Overwriting, "was written first"),
         pytest.param(Deaf, "mail is never lost", marks=pytest.mark.slow),

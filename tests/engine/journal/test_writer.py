@@ -1,5 +1,6 @@
 """The writer thread: one commit for many, and nobody suffers for another."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ class FakeStore:
         self.commits: list[list[str]] = []
         self.closed = False
         self.error: JournalError | None = None
-        self._open: list[list[str]] = []
+        self._open: list[str] | None = None
 
     def open(self) -> None:
         if self.error is not None:
@@ -32,27 +33,22 @@ class FakeStore:
         self.closed = True
 
     def begin(self) -> None:
-        assert not self._open
-        self._open = [[]]
+        assert self._open is None
+        self._open = []
 
     def commit(self) -> None:
-        if any(value.startswith("bad") for value in self._open[-1]):
+        assert self._open is not None
+        if any(value.startswith("bad") for value in self._open):
             raise self.error or JournalError("the disk is full")
-        self.commits.append(self._open.pop())
+        self.commits.append(self._open)
+        self._open = None
 
     def rollback(self) -> None:
-        self._open.clear()
+        self._open = None
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        if sql.startswith("SAVEPOINT"):
-            self._open.append([])
-        elif sql.startswith("ROLLBACK TO"):
-            self._open[-1].clear()
-        elif sql.startswith("RELEASE"):
-            kept = self._open.pop()
-            self._open[-1] += kept
-        else:
-            self._open[-1].append(sql)
+        assert self._open is not None
+        self._open.append(sql)
         return []
 
 
@@ -124,7 +120,7 @@ def test_a_request_that_fails_is_undone_alone() -> None:
             ]
         errors = [future.exception(5.0) for future in futures]
         alone = writer.submit(failing(odd)).exception(5.0)
-    assert store.commits[1] == ["a", "b", "c"]
+    assert store.commits[1:4] == [["a"], ["b"], ["c"]]
     assert [type(error) for error in errors] == [type(None), CallerError, type(None), JournalError, type(None)]
     assert errors[3] is not None
     assert errors[3].__cause__ is odd
@@ -182,6 +178,82 @@ def test_a_request_that_was_cancelled_in_time_is_not_run() -> None:
             assert cancelled.cancel()
         kept.result(5.0)
     assert store.commits[1] == ["b"]
+
+
+def test_what_nobody_waits_for_keeps_its_place() -> None:
+    """What goes with the next transaction is run before what was asked for after it, and behind what was before."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            numbers = [writer.post(put(name), soon=name.islower()) for name in "aBcDe"]
+            last = writer.submit(put("last"))
+            assert not any(map(writer.is_done, numbers))
+        last.result(5.0)
+        assert all(map(writer.is_done, numbers))
+        lonely = writer.post(put("lonely"), soon=False)
+        until(lambda: writer.is_done(lonely))  # no transaction follows, but a round does
+    assert store.commits[1:3] == [[*"aBcDe", "last"], ["lonely"]]
+
+
+def test_what_nobody_waits_for_says_in_the_log_that_it_failed(caplog: pytest.LogCaptureFixture) -> None:
+    """Also after the end; what came with it lasts."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            numbers = [
+                writer.post(put("a")),
+                writer.post(put("bad"), soon=False),
+                writer.post(failing(CallerError("no"))),
+            ]
+        until(lambda: all(map(writer.is_done, numbers)))
+    assert writer.post(put("late")) == 0
+    assert store.commits[1] == ["a"]
+    said = [record.message for record in caplog.records]
+    assert [text.partition(": ")[0] for text in said] == ["nothing was written"] * 3
+    assert [text.partition(": ")[2][:6] for text in said] == ["the di", "no", "The jo"]
+
+
+async def test_an_answer_that_nobody_hears_is_handed_on() -> None:
+    """To a coroutine that was cancelled while its request ran, or whose loop is gone; not to one cancelled before."""
+    store = FakeStore()
+    unheard: list[str] = []
+    begun, gate = threading.Event(), threading.Event()
+
+    def slow(_: Store) -> str:
+        begun.set()
+        gate.wait(5.0)
+        return "slow"
+
+    with running(store) as writer:
+        running_then = writer.ask(slow, unheard=unheard.append)
+        await asyncio.to_thread(begun.wait, 5.0)
+        queued_then = writer.ask(put("never"), unheard=unheard.append)
+        running_then.cancel()
+        queued_then.cancel()
+        gate.set()
+        assert await writer.ask(put("a"), unheard=unheard.append) == "a"
+        assert unheard == ["slow"]
+        gate.clear()
+
+        async def asks_and_goes() -> None:
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            writer.ask(slow, unheard=unheard.append)
+            failing_later.append(writer.ask(failing(CallerError("no"))))
+
+        failing_later: list[Any] = []
+        await asyncio.to_thread(lambda: asyncio.run(asks_and_goes()))
+        gate.set()
+        assert await writer.ask(put("b")) == "b"
+    assert unheard == ["slow", "slow"]
+    assert [commit for commit in store.commits if commit] == [["a"], ["b"]]
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for the writer thread; five seconds are for ever."""
+    give_up = time.monotonic() + 5.0
+    while not true():
+        assert time.monotonic() < give_up
+        time.sleep(0.001)
 
 
 def test_a_round_that_fails_is_said_and_not_the_end(caplog: pytest.LogCaptureFixture) -> None:
