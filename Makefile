@@ -37,7 +37,7 @@ test: $(VENV)/dev ## Set up and run the fast tests
 slow: $(VENV)/dev ## Run the slow tests
 	$(BIN)/pytest -m "slow and not full" -n 2
 
-full: $(VENV)/dev ## Run the tests that take minutes each (half an hour)
+full: $(VENV)/dev ## Run the longest tests (an hour)
 	$(BIN)/pytest -m full -n 2
 
 demo: $(VENV)/library ## Set up and show the same agents unguarded and guarded

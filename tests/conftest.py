@@ -22,6 +22,13 @@ _ACCOUNT_VARIABLES = ("API_KEY", "BASE_URL", "API_BASE", "ENDPOINT")
 _PROVIDERS = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "MISTRAL", "LANGSMITH", "LANGCHAIN")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes minutes takes seconds: `full` tests are `slow` ones, too."""
+    for item in items:
+        if item.get_closest_marker("full") is not None:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def _no_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without keys and addresses a test that means to stay on this machine cannot leave it; nor does it send traces."""

@@ -104,7 +104,10 @@ def test_two_workers_write_the_same_file_though_one_is_killed(alone: Path, tmp_p
     assert not alive(second)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.full)],
+)
 def test_a_run_that_is_ended_is_resumed(number: signal.Signals, code: int, alone: Path, tmp_path: Path) -> None:
     """Its workers end with it, killed or interrupted; resumed on workers it holds what it would have held."""
     file = tmp_path / "episodes.jsonl"
@@ -151,6 +154,7 @@ def test_workers_that_run_already_play_and_keep_nothing(alone: Path, tmp_path: P
             assert connection.execute(f"SELECT count(*) FROM dbos.{table}").fetchone() == (0,)
 
 
+@pytest.mark.full
 def test_an_interrupted_run_leaves_no_work_to_others(alone: Path, tmp_path: Path) -> None:
     """What waited in the queue is withdrawn; the workers serve the next run, with one of its own beside them."""
     file, database = tmp_path / "episodes.jsonl", str(tmp_path / "queue.db")
@@ -189,6 +193,7 @@ def test_a_worker_of_other_data_is_refused(tmp_path: Path) -> None:
     assert lines_in(file) == 1  # the command
 
 
+@pytest.mark.full
 def test_an_ablation_on_workers_finds_the_same(tmp_path: Path) -> None:
     """The same episodes, line for line if the order of sets is the same, and the same findings."""
     one, other = tmp_path / "one", tmp_path / "other"

@@ -164,8 +164,11 @@ def test_no_guard_harms_an_agent_without_fault(
     assert_harmless(composition, run_of(regime, surface), play, Setting(config=config, declared=declared))
 
 
+ONE_OR_ALL = [pytest.param(each, marks=() if each is Regime.FIXED1 else pytest.mark.full) for each in Regime]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("regime", list(Regime))
+@pytest.mark.parametrize("regime", ONE_OR_ALL)
 @pytest.mark.parametrize("play", PLAYERS)
 def test_no_guard_harms_an_agent_without_fault_anywhere(play: Callable[..., Episode], regime: Regime) -> None:
     """Every guard out, and in; the state machine on all categories, the middleware on one of each kind."""
@@ -174,7 +177,7 @@ def test_no_guard_harms_an_agent_without_fault_anywhere(play: Callable[..., Epis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regime", [Regime.FIXED1, Regime.RANDOM12])
+@pytest.mark.parametrize("regime", [pytest.param(Regime.FIXED1, marks=pytest.mark.full), Regime.RANDOM12])
 def test_all_guards_together_harm_nobody_in_any_composition(regime: Regime) -> None:
     """All 712: the oracle solves each behind the state machine, all in all in fewer rounds, hardly one in one more."""
     more = [
@@ -292,7 +295,7 @@ def test_what_a_model_does_wrong_is_answered_as_in_the_plain_loop(texts: list[st
     assert_answered_alike(texts, regime)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(deadline=None, max_examples=150)
 @given(st.lists(TEXTS, max_size=6), st.sampled_from(Regime))
 def test_much_that_a_model_does_wrong_is_answered_as_in_the_plain_loop(texts: list[str], regime: Regime) -> None:
@@ -345,7 +348,7 @@ def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(turns: Turn
     assert_native_calls_answered_alike(turns, regime)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(deadline=None, max_examples=150)
 @given(TURNS, st.sampled_from(Regime))
 def test_much_that_a_model_does_wrong_with_native_calls_is_answered_alike(turns: Turns, regime: Regime) -> None:
@@ -369,7 +372,7 @@ def test_a_guarded_run_ends_whatever_a_model_says(texts: list[str], play: Callab
     assert_it_ends(texts, play)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(deadline=None, max_examples=250)
 @given(st.lists(TEXTS, max_size=8), st.sampled_from(PLAYERS))
 def test_many_guarded_runs_end(texts: list[str], play: Callable[..., Episode]) -> None:

@@ -280,7 +280,7 @@ def test_of_an_ensemble_the_best_member_is_told() -> None:
     assert [each.split(" · ")[0] for each in data_of(made)["setups"]] == [name]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_full_ablation_is_less_than_a_megabyte() -> None:
     """712 compositions under every arm for six agents, whose trajectories do not all fit."""
     agents = ("eager", "neglectful", "confused", "forgetful", "malformed", "oracle")

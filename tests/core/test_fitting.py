@@ -103,7 +103,7 @@ def test_a_quick_yes_is_the_validators_yes(schema: Any, value: Any) -> None:
     check_quick_yes(schema, value)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @given(SCHEMAS, VALUES)
 @settings(max_examples=5_000)
 def test_every_quick_yes_is_the_validators_yes(schema: Any, value: Any) -> None:

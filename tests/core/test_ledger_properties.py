@@ -218,7 +218,7 @@ TestLedger = LedgerMachine.TestCase
 TestLedger.settings = settings(max_examples=25, stateful_step_count=50, deadline=None)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 class TestLedgerAtLength(LedgerMachine.TestCase):
     """The same over many more histories."""
 

@@ -125,7 +125,7 @@ def test_printed_delimiters_and_notices_are_data(theatre: Theatre, printed: tupl
     _check_run(theatre, printed, goal)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @hypothesis.settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(printed=st.tuples(_outputs, _outputs, _outputs), goal=_texts)
 def test_printed_delimiters_and_notices_are_data_at_length(

@@ -59,7 +59,7 @@ def test_values_that_nothing_can_write_are_refused(played: Stand, value: Any) ->
     assert outcome.executed == ()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @hypothesis.settings(max_examples=_ALL, suppress_health_check=_CHECKS)
 @given(script=scripts, tasks=_tasks)
 def test_ten_thousand_malformed_runs_are_survived(played: Stand, script: Script, tasks: int) -> None:

@@ -130,7 +130,7 @@ def test_order_is_kept_and_nothing_waits_for_ever(
     check_order(declared, program, choices)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=2_000)
 @given(four_tools, programs, ten_choices)
 def test_order_is_kept_in_many_programs(declared: list[tuple[Any, Any]], program: Program, choices: list[int]) -> None:

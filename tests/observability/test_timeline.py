@@ -289,7 +289,7 @@ def test_any_run_fits_its_width(tmp_path_factory: pytest.TempPathFactory, seed: 
     check_width(tmp_path_factory.mktemp("runs"), seed, width, calls)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=400)
 @given(seed=SEEDS, width=WIDTHS, calls=CALLS)
 def test_many_runs_fit_their_width(tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, calls: int) -> None:

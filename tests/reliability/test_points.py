@@ -56,11 +56,12 @@ def test_killed_at_drawn_instants_it_keeps_its_promises(play: Play) -> None:
     assert played.kills >= 1
 
 
-SLOW = ("points-sqlite", "forks", "async", "random-sqlite", "broken")
+SLOW = ("forks", "broken")
+FULL = ("points-sqlite", "async", "random-sqlite")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", SLOW)
+@pytest.mark.parametrize("part", [*SLOW, *(pytest.param(part, marks=pytest.mark.full) for part in FULL)])
 def test_a_whole_part(part: str, play: Play) -> None:
     """Every case of the parts on SQLite, with a hundred and sixty random kills."""
     played = [play(case) for case in PARTS[part].cases(400)]

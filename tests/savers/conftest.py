@@ -10,10 +10,10 @@ from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_ev
 from tests.behaviour.harness import Frontend
 from tests.savers.stores import Kind, Store, sqlite_target, strict
 
-# A server takes seconds to start, and a second way to the same file tells little more: one saver in every run of the
-# tests, all of them in the slow ones.
-FAST = Kind.SQLITE_ASYNC
-KINDS = [pytest.param(kind, id=kind.value, marks=[] if kind is FAST else pytest.mark.slow) for kind in Kind]
+# A server takes seconds to start, and a second way to the same tables tells little more: one saver in every run of the
+# tests, the second way to a server in the full one.
+MARKS = {Kind.SQLITE_ASYNC: [], Kind.POSTGRES: [pytest.mark.full]}
+KINDS = [pytest.param(kind, id=kind.value, marks=MARKS.get(kind, [pytest.mark.slow])) for kind in Kind]
 
 
 @pytest.fixture(params=list(Frontend), ids=lambda frontend: frontend.value)

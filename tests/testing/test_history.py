@@ -42,7 +42,7 @@ def test_every_broken_pairing_is_caught_everywhere(breaker: Breaker, history: Hi
     check_it_is_caught(breaker, history, pick)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("breaker", BREAKERS)
 @settings(max_examples=400)
 @given(valid_histories(), st.integers(min_value=0, max_value=99))

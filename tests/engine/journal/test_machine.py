@@ -265,7 +265,7 @@ def test_a_world_of_processes_agrees_with_its_journal() -> None:
     machine(6, 20)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_many_worlds_of_processes_agree_with_their_journals() -> None:
     """A long one."""
     machine(150, 50)
