@@ -5,15 +5,15 @@ tool prints nor the value with which a parked run is resumed.
 """
 
 import contextlib
-import json
 import secrets
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from asyncguard.engine.executors.port import Success
+from asyncguard.engine.journal.content import as_content
 from asyncguard.engine.journal.port import Journal
-from asyncguard.errors import CallerError, UnknownTokenError
+from asyncguard.errors import UnknownTokenError
 
 
 class Inbox:
@@ -76,17 +76,3 @@ class Inbox:
                 journal.deliver(token, content)
                 return
         raise UnknownTokenError
-
-
-def as_content(content: Any) -> str | list[Any]:
-    """What a message may hold, made of what was delivered: one bad delivery must not end a run."""
-    if isinstance(content, str) or (isinstance(content, list) and content and all(map(_is_block, content))):
-        return content
-    try:
-        return json.dumps(content, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise CallerError(f"A result is delivered as text or JSON; this one is neither ({error}).") from error
-
-
-def _is_block(item: Any) -> bool:
-    return isinstance(item, dict) and isinstance(item.get("type"), str)
