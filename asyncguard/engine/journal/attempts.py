@@ -119,8 +119,12 @@ def latest_whole(store: Store, key: str) -> Attempt | None:
 
 
 def unsettled(store: Store, session: str) -> list[str]:
-    """Keys of the calls of a thread that were begun and never settled."""
-    rows = store.execute("SELECT key FROM calls WHERE session = ? AND state = 'pending'", (plain(session),))
+    """Keys of the calls of a thread that were begun and never settled, or resolved and not settled since."""
+    rows = store.execute(
+        "SELECT key FROM calls WHERE session = ? AND state IN ('pending', 'in_doubt') "
+        "AND (state = 'pending' OR resolution <> '')",
+        (plain(session),),
+    )
     return [str(key) for (key,) in rows]
 
 

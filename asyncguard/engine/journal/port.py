@@ -208,7 +208,7 @@ class Journal(Protocol):
         ...
 
     async def unsettled(self, session: str) -> Collection[str]:
-        """Keys of the thread's calls that were begun and never settled.
+        """Keys of the thread's calls that were begun and never settled, or resolved and not settled since.
 
         They run, or were settled by a process that ended before that was written.
         """

@@ -243,6 +243,23 @@ async def notes_what_became_of_calls(bench: Bench) -> None:
     assert not await asyncio.to_thread(journal.entries, key=bench.key("unknown")), "a call appeared from nowhere"
 
 
+async def tells_what_is_not_settled(bench: Bench) -> None:
+    """unsettled() has the calls of a thread that were begun or resolved, and of which it said nothing since."""
+    journal = await bench.process()
+    session = bench.session()
+    for name in ("running", "done", "doubtful", "resolved", "settled"):
+        intent = await bench.begun(journal, name, arguments={"name": name})
+        if name != "running":
+            state = CallState.DONE if name == "done" else CallState.IN_DOUBT
+            await journal.end(intent.key, 1, TIMEOUT)
+            journal.settle(intent.key, state)
+    for name in ("resolved", "settled"):
+        await bench.resolve(journal, MailKind.HAPPENED, "paid", name=name)
+    journal.settle(bench.key("settled"), CallState.RESOLVED)
+    found, expected = set(await journal.unsettled(session)), {bench.key("running"), bench.key("resolved")}
+    assert found == expected, f"unsettled() told {found}, not {expected}"
+
+
 async def begins_nothing_when_closed(bench: Bench) -> None:
     """A closed journal refuses with an error, closes twice, and left nothing running behind."""
     journal = await bench.process()
@@ -300,6 +317,7 @@ RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     ends_in_order_without_waiting,
     concludes_its_own_attempts,
     notes_what_became_of_calls,
+    tells_what_is_not_settled,
     begins_nothing_when_closed,
     serves_several_loops,
 )

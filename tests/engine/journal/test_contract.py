@@ -204,6 +204,15 @@ class Silent(Broken):
         """Forgets."""
 
 
+class Contented(Broken):
+    """Takes what was resolved for settled."""
+
+    async def unsettled(self, session: str) -> Collection[str]:
+        found = await super().unsettled(session)
+        pending = {entry.key for entry in await asyncio.to_thread(self.entries, states=[CallState.PENDING])}
+        return [key for key in found if key in pending]
+
+
 class Immortal(Broken):
     def gone(self, epochs: Collection[str]) -> Collection[str]:
         return ()
@@ -239,6 +248,7 @@ class Radical(Broken):
         pytest.param(Careless, "has to raise CallerError", marks=pytest.mark.slow),
         pytest.param(Willing, "CallerError", marks=pytest.mark.slow),
         (Silent, "in doubt"),
+        (Contented, r"unsettled\(\) told"),
         (Immortal, "are gone"),
         pytest.param(Radical, "has to leave", marks=pytest.mark.slow),
     ],
