@@ -17,11 +17,9 @@ from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import threads
 from asyncguard.engine.journal.port import AttemptState, Mail, MailKind
+from asyncguard.engine.journal.rules import CONFIRMED
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
-
-CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
-"""The result of an effect of which only that is known."""
 
 
 async def enter_thread(session: Session, thread: str, *, again: bool = False) -> bool:

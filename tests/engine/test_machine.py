@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 from asyncguard import GuardConfig, Ports, Timing, ToolSpec
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState
-from asyncguard.core.event_json import from_json
+from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.ledger import Ledger
@@ -39,6 +39,7 @@ from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Failure, Result, Success
 from asyncguard.engine.intake import Wish, release_ready, take_message
 from asyncguard.engine.journal.port import MailKind
+from asyncguard.engine.journal.rules import CONFIRMED
 from asyncguard.engine.recovering import recover
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
@@ -74,6 +75,8 @@ class Shop:
         """Effects, by key and attempt."""
         self.answers: defaultdict[str, list[str]] = defaultdict(list)
         """What was answered to a call."""
+        self.known: set[str] = set()
+        """Calls whose answers were on disk before their process died, if it did."""
         self.retries: Counter[str] = Counter()
         """How often a person wanted a call made again."""
 
@@ -93,6 +96,7 @@ class Process:
         self.engine = Engine(CONFIG, SPECS, ports)
         self.session = Session(self.engine, "thread")
         self.running: dict[tuple[str, int], asyncio.Future[Result]] = {}
+        self.answered: set[str] = set()
 
     async def wake(self) -> None:
         """Come to where the state is, as a node does that is entered."""
@@ -135,6 +139,8 @@ class Process:
             for _ in range(8):
                 await asyncio.sleep(0)
             if set(self.engine.executor.pending()) == {key for key, _ in self.running}:
+                await self.journal.flush()
+                self.shop.known |= self.answered
                 return
         raise AssertionError("a call neither runs nor ends")
 
@@ -213,18 +219,35 @@ class World(RuleBasedStateMachine):
     @rule(pick=PICKS, how=st.sampled_from([None, None, REFUSED, BROKEN]))
     def end(self, pick: int, how: Failure | None) -> None:
         """A tool answers: it did its work, did not begin it, or nobody knows."""
-        if not self.now.running:
-            return
+        if self.now.running:
+            self._answer(pick, how)
+            self.step = self._run(self.now.drive())
+
+    def _answer(self, pick: int, how: Failure | None) -> None:
         place = list(self.now.running)[pick % len(self.now.running)]
         gate = self.now.running[place]
         if how is REFUSED:
             self.shop.happened[place] -= 1
         if how is None:
             self.shop.answers[place[0]].append(f"{place[0]} {place[1]}")
+            self.now.answered.add(place[0])
             gate.set_result(Success(content=f"{place[0]} {place[1]}"))
         else:
             gate.set_result(how)
-        self.step = self._run(self.now.drive())
+
+    @rule(pick=PICKS, steps=st.integers(0, 8))
+    def end_and_die(self, pick: int, steps: int) -> None:
+        """The process is killed while an answer is on its way."""
+        if not self.now.running:
+            return
+        self._answer(pick, None)
+
+        async def a_little() -> None:
+            for _ in range(steps):
+                await asyncio.sleep(0)
+
+        self._run(a_little())
+        self.die()
 
     @rule()
     def checkpoint(self) -> None:
@@ -302,7 +325,7 @@ class World(RuleBasedStateMachine):
         """What the thread knows was answered to this call."""
         for record in self.session.ledger.calls():
             if record.state is CallState.DONE and not record.delivered:
-                known = [*self.shop.answers[record.key], f"found {record.key}"]
+                known = [*self.shop.answers[record.key], f"found {record.key}", CONFIRMED]
                 assert record.content in known, (record.call.label, record.content)
 
     @invariant()
@@ -311,7 +334,7 @@ class World(RuleBasedStateMachine):
         for record in self.session.ledger.in_state(CallState.IN_DOUBT):
             asked = record.call.tool == "post" and record.key in self.cancelled
             assert record.call.tool == "pay" or asked, record.call.label
-            assert not self.shop.answers[record.key], record.call.label
+            assert record.key not in self.shop.known, record.call.label
 
     @invariant()
     def somebody_will_answer(self) -> None:
@@ -328,9 +351,8 @@ class World(RuleBasedStateMachine):
             stored.apply(from_json(data))
         now = {record.key: record.state for record in self.session.ledger.calls()}
         assert {record.key for record in stored.calls()} <= set(now)
-        self.now.store()
-        for data in self.stored[stored.n :]:
-            stored.apply(from_json(data))
+        for event in self.session._outbox:
+            stored.apply(from_json(json.loads(json.dumps(to_json(event)))))
         assert {record.key: record.state for record in stored.calls()} == now
 
     def teardown(self) -> None:

@@ -28,6 +28,8 @@ from asyncguard.errors import JournalError
 
 NOT_HAPPENED = "not_happened"
 """The failure of an attempt of which somebody found that it did not happen."""
+CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
+"""The result of an effect of which only that is known."""
 
 
 ASKED = "interrupt"
@@ -141,7 +143,7 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
 def _told(number: int, mail: tuple[Mail, ...]) -> Known | None:
     happened = next((item for item in mail if item.kind is MailKind.HAPPENED), None)
     if happened is not None:
-        return Known(result=Success(content=happened.content))
+        return Known(result=Success(content=CONFIRMED if happened.content is None else happened.content))
     denied = (MailKind.NOT_HAPPENED, MailKind.RETRY)
     last = next((item for item in reversed(mail) if item.kind in denied and item.attempt == number), None)
     if last is None:

@@ -283,17 +283,24 @@ class Writer:
             batch = [self._queue.get(timeout=self._rounds.pause())]
         except queue.Empty:
             batch = []
-        while batch and batch[-1] is not None and len(batch) < _MOST and not self._queue.empty():
-            batch.append(self._queue.get())
-        with self._gate:
-            later, self._later = self._later, []
-        wanted = sorted((item for item in (*later, *batch) if item is not None), key=attrgetter("number"))
-        requests = [item for item in wanted if item.reply.wanted()]
+        asked, ended = self._take(batch)
+        requests = [request for request in asked if request.reply.wanted()]
         if requests:
             self._commit(requests)
             self._done = requests[-1].number
         self._look_after()
-        return not batch or batch[-1] is not None
+        return not ended
+
+    def _take(self, batch: list[_Request | None]) -> tuple[list[_Request], bool]:
+        """What follows a first request, in order, with what was to go with it; and whether the end came."""
+        with self._gate:  # nothing is queued meanwhile, so nothing overtakes
+            while len(batch) < _MOST and not self._queue.empty():
+                batch.append(self._queue.get())
+            asked = [request for request in batch if request is not None]
+            last = asked[-1].number if asked and not self._queue.empty() else self._asked + 1
+            later = [request for request in self._later if request.number < last]
+            self._later = self._later[len(later) :]
+        return sorted((*later, *asked), key=attrgetter("number")), len(asked) < len(batch)
 
     def _look_after(self) -> None:
         try:

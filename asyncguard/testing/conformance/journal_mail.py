@@ -106,6 +106,12 @@ async def resolves_what_is_in_doubt(bench: Bench) -> None:
             assert isinstance(result, Failure), f"it did not happen, and begin() answers {result}"
             known = (result.symptom.started, result.symptom.transient)
             assert known == (False, kind is MailKind.RETRY), f"{kind}: started and transient are told as {known}"
+    confirmed = await bench.doubtful(journal, "confirmed", arguments={"n": "confirmed"})
+    await bench.resolve(journal, MailKind.HAPPENED, name="confirmed")
+    verdict = await journal.begin(confirmed)
+    told = verdict.result.content if isinstance(verdict, Known) and isinstance(verdict.result, Success) else None
+    assert isinstance(told, str), f"an effect of which only that is known was told as {verdict}"
+    assert told, "an effect of which only that is known was told as nothing"
 
 
 async def resolves_what_is_lost(bench: Bench) -> None:

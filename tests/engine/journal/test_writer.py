@@ -1,6 +1,7 @@
 """The writer thread: one commit for many, and nobody suffers for another."""
 
 import asyncio
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -211,6 +212,43 @@ def test_what_nobody_waits_for_says_in_the_log_that_it_failed(caplog: pytest.Log
     said = [record.message for record in caplog.records]
     assert [text.partition(": ")[0] for text in said] == ["nothing was written"] * 3
     assert [text.partition(": ")[2][:6] for text in said] == ["the di", "no", "The jo"]
+
+
+class Busy(queue.SimpleQueue[Any]):
+    """Somebody asks for more in the moment in which the writer takes something."""
+
+    more: Callable[[], None] | None = None
+
+    def get(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().get(*args, **options)
+        finally:
+            more, self.more = self.more, None
+            if more is not None:
+                more()
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_nothing_overtakes_what_came_while_the_writer_took_something(idle: bool) -> None:
+    """What goes with the next transaction goes behind what was queued before it, also then."""
+    store = FakeStore()
+    writer = Writer(store, Rounds(pause=lambda: 0.05, work=lambda _: None))  # type: ignore[arg-type]
+    busy = writer._queue = Busy()
+    writer.start()
+
+    def ask() -> None:
+        writer.post(put("b"))
+        writer.post(put("C"), soon=False)
+
+    if not idle:
+        with one_batch(writer):
+            busy.more = ask
+            writer.submit(put("a"))
+    else:
+        busy.more = ask
+    until(lambda: sum(map(len, store.commits)) == (2 if idle else 3))
+    writer.stop(lambda _: None)
+    assert [value for commit in store.commits for value in commit] == [*(() if idle else ("a",)), "b", "C"]
 
 
 async def test_an_answer_that_nobody_hears_is_handed_on() -> None:
