@@ -82,7 +82,7 @@ class Session:
         self.stored_at: dict[str, str] = {}
         self._observers = engine.observers
         self._outbox: list[ev.Event] = []
-        self._stored: tuple[int, str] = (0, "")
+        self._stored: Mapping[str, Any] = {}
         self._completions: deque[Completion] = deque()
         self._mail: deque[Mail] = deque()
         self._told: list[Mail] = []
@@ -177,8 +177,7 @@ class Session:
         for event, data in zip(self._outbox, taken, strict=True):
             if type(event) is ev.CallRetired and self.ledger.record(event.key).delivered:
                 data["content"] = None
-        last = self._outbox[-1]
-        self._stored = (last.n, last.kind)
+        self._stored = _mark_of(taken)
         self._outbox.clear()
         return taken
 
@@ -193,7 +192,7 @@ class Session:
         Raises:
             CallerError: The state is another than the session's, and a run is inside: two runs share the thread.
         """
-        mark = (int(stored[-1]["n"]), str(stored[-1]["kind"])) if stored else (0, "")
+        mark = _mark_of(stored)
         if mark == self._stored:
             return False
         self.claim()
@@ -327,6 +326,14 @@ class Session:
     def idle(self) -> bool:
         """Whether nothing of this session is alive, so that it can be folded anew from the state at any time."""
         return not (self.ledger.any_open() or self._outbox or self.has_completions or self._waiters)
+
+
+def _mark_of(stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What tells where a state is: its last event, but for the content, which the state may leave out.
+
+    Number and kind are not enough. Two branches of a thread may be of one shape, and differ in their calls.
+    """
+    return {**stored[-1], "content": None} if stored else {}
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

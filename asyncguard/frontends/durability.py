@@ -216,12 +216,15 @@ async def take_thread(session: Session, config: RunnableConfig, *, again: bool) 
         ThreadBusyError: Another process is at work on the thread, or has been since.
         JournalError: The journal cannot be read or written.
     """
+    journal = session.engine.journal
+    # Nobody else can have carried on what this process had last; the checkpoint may be an older one on purpose.
+    ours = journal is not None and not session.entered and await journal.holds(session.thread)
     try:
         taken = await enter_thread(session, thread_of(config), again=again)
     except ThreadBusyError:
         await _give_back(config)
         raise
-    if taken and await _give_back(config):
+    if taken and not ours and await _give_back(config):
         session.leave()
         raise ThreadBusyError("Another process has carried the thread on since this run read its state; run it again.")
 

@@ -1,11 +1,14 @@
 """A thread taken up at an earlier checkpoint, in the process that made its calls: what was made answers, once."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
+import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
 
-from asyncguard import GuardConfig, Timing, ToolFault
+from asyncguard import GuardConfig, Ports, Timing, ToolFault, ToolSpec, open_journal
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.behaviour.harness import Agent, AgentOf, Frontend, pure, script
 
@@ -61,3 +64,51 @@ def test_an_attempt_that_ended_while_nobody_ran_is_not_lost(frontend: Frontend, 
     assert told.count("paid x") == 1
     assert len(pay.calls) == 2
     assert len(model.requests) < 10
+
+
+def pays_what_is_said(messages: Any, tools: Any) -> Any:
+    """A model that pays what it was told last, and says so."""
+    said = [message for message in messages if message.type == "human"][-1].content
+    last = messages[-1]
+    return calls(("pay", {"q": said[-1]})) if last.type == "human" and said.startswith("Pay") else "ok"
+
+
+@pytest.mark.parametrize("asks", ["guard", "tool"])
+@pytest.mark.parametrize("with_journal", [False, True])
+def test_an_answer_is_for_the_branch_that_asked(
+    agent_of: AgentOf, asks: str, with_journal: bool, tmp_path: Path
+) -> None:
+    """Two branches of one shape ask a person; whoever approves the older one pays what that one showed."""
+    made: list[str] = []
+
+    def pay(arguments: Any) -> str:
+        if asks == "guard" or interrupt(f"Pay {arguments['q']}?") is True:
+            made.append(arguments["q"])
+        return f"paid {arguments['q']}"
+
+    journal = open_journal(tmp_path / "effects.db") if with_journal else None
+    agent = agent_of(
+        ScriptedChatModel(pays_what_is_said),
+        [scripted_tool("pay", pay, args={"q": str})],
+        specs=[ToolSpec(name="pay", approval=asks == "guard", interrupts=asks == "tool")],
+        config=CONFIG,
+        checkpointer=InMemorySaver(),
+        ports=Ports(journal=journal),
+    )
+
+    async def main() -> str:
+        graph = agent.graph
+        await graph.ainvoke({"messages": [("user", "Hi")]}, PLACE)
+        root = (await graph.aget_state(PLACE)).config
+        await graph.ainvoke({"messages": [("user", "Pay x")]}, root)
+        older = await graph.aget_state(PLACE)
+        await graph.ainvoke({"messages": [("user", "Pay y")]}, root)
+        state = await graph.ainvoke(Command(resume=True), older.config)
+        return str(state["messages"])
+
+    told = asyncio.run(main())
+    if journal is not None:
+        journal.close()
+    assert made == ["x"]
+    assert "paid x" in told
+    assert "Pay y" not in told
