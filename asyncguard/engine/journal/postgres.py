@@ -12,8 +12,10 @@ process that stops in the middle of a transaction.
 import contextlib
 import functools
 import hashlib
+import os
 import secrets
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -56,6 +58,17 @@ LISTEN {_CHANNEL}
 _BEGIN = f"BEGIN; SELECT extract(epoch FROM clock_timestamp())::float8 FROM pg_advisory_xact_lock({_WRITING})"
 
 
+_STORES: "weakref.WeakSet[PostgresStore]" = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for store in tuple(_STORES):
+        store.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
 class PostgresStore:
     """One connection to a journal in PostgreSQL."""
 
@@ -87,6 +100,7 @@ class PostgresStore:
         self._connection: psycopg.Connection | None = None
         self._told_at = (0.0, 0.0)
         self._looked_at = 0.0
+        _STORES.add(self)
 
     @property
     def id(self) -> str:
@@ -136,6 +150,17 @@ class PostgresStore:
             with contextlib.suppress(psycopg.Error):
                 self._connection.close()
             self._connection = None
+
+    def forget(self) -> None:
+        """Let go of the connection without a word, in a process that was forked: it would keep the lock of a dead one.
+
+        The number of its socket stays taken, so that whoever closes it later closes nothing else.
+        """
+        if self._connection is not None and not self._connection.closed:
+            with contextlib.suppress(OSError, psycopg.Error):
+                nowhere = os.open(os.devnull, os.O_RDWR)
+                os.dup2(nowhere, self._connection.fileno())
+                os.close(nowhere)
 
     # -- transactions ----------------------------------------------------------------------------------------------
 

@@ -1,6 +1,10 @@
 """The journal in PostgreSQL: a server that goes away, connections that break, and processes that are lost or frozen."""
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -234,3 +238,39 @@ def test_an_address_that_leads_nowhere_is_told_without_its_password() -> None:
         with pytest.raises((JournalError, CallerError)) as caught:
             open_journal(url)
         assert "hunter2" not in str(caught.value)
+
+
+FORKING = """
+import asyncio, os, signal, sys, time
+from asyncguard.engine.journal.opening import open_journal
+journal = open_journal(sys.argv[1])
+asyncio.run(journal.enter("thread", "", (), print))
+child = os.fork()
+if not child:
+    time.sleep(60)
+    os._exit(0)
+print(journal.epoch, child, flush=True)
+sys.stdin.read()
+assert journal.entries() == []
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_forked_child_does_not_keep_a_dead_process_alive(postgres_url: str) -> None:
+    """It has the socket of its parent, and with it the lock; the parent goes on without noticing, and dies."""
+    command = [sys.executable, "-c", FORKING, postgres_url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        epoch, child = parent.stdout.readline().split()
+        try:
+            with opened(postgres_url) as (journal,):
+                assert list(journal.gone([epoch])) == []
+                parent.stdin.close()
+                assert parent.wait(10) == -signal.SIGKILL
+                give_up = time.monotonic() + 5
+                while list(journal.gone([epoch])) != [epoch]:
+                    assert time.monotonic() < give_up
+                    time.sleep(0.05)
+        finally:
+            os.kill(int(child), signal.SIGKILL)
