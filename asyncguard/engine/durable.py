@@ -16,7 +16,7 @@ from asyncguard.engine.executors.journaled import PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import threads
-from asyncguard.engine.journal.port import AttemptState, Mail, MailKind
+from asyncguard.engine.journal.port import Attempt, AttemptState, Mail, MailKind
 from asyncguard.engine.journal.rules import CONFIRMED
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
@@ -121,14 +121,41 @@ def adopt_begun(session: Session, record: CallRecord) -> None:
     if record.state is not CallState.QUEUED:
         arguments = known.arguments if called and known.arguments != record.call.arguments else None
         session.note(ev.CallAdmitted, key=record.key, released=True, arguments=arguments)
-    if known.number == record.attempts + 1 and called:
-        return
+    if known.number != record.attempts + 1 or not called:
+        _skip_to(session, record, known)
+
+
+def follow_journal(session: Session, record: CallRecord) -> bool:
+    """Go on to the latest attempt that the journal has, where recovery would end the call; whether there is one.
+
+    It decided otherwise when that attempt was begun: under another configuration, or at a person's word.
+
+    Args:
+        session: The thread.
+        record: Pending; its attempt has failed.
+    """
+    if not (journaled(session, record) and was_begun(session, record)):
+        return False
+    known = session.begun_before[record.key]
+    _recovered(session, record, known, attempt=record.attempts)
+    if known.number > record.attempts + 1:
+        _skip_to(session, record, known)
+    return True
+
+
+def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
+    """Bring a queued call to the attempt before the one that is known."""
     session.note(ev.CallStarted, key=record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch)
+    _recovered(session, record, known, attempt=known.number - 1)
+
+
+def _recovered(session: Session, record: CallRecord, known: Attempt, *, attempt: int) -> None:
+    called = known.tool == record.call.tool
     session.note(
         ev.CallRecovered,
         key=record.key,
         action=ev.RecoveryAction.RETRY if called else ev.RecoveryAction.FALLBACK,
-        attempt=known.number - 1,
+        attempt=attempt,
         error=PROCESS_LOST,
         reason="the journal has a later attempt",
         tool="" if called else known.tool,

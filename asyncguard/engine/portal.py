@@ -1,6 +1,7 @@
 """Sync entry: one event loop in a thread of its own, on which the async runtime runs for callers that have none."""
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 import weakref
@@ -66,12 +67,20 @@ class Portal:
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        _run_until_stopped(loop)
         for task in asyncio.all_tasks(loop):
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
     finally:
         loop.close()
+
+
+def _run_until_stopped(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop on where a task wants to end the interpreter: whoever waits for the task gets that, and ends it."""
+    while True:
+        with contextlib.suppress(SystemExit, KeyboardInterrupt):
+            loop.run_forever()
+            return
 
 
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:

@@ -17,6 +17,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Source
 from asyncguard.core.turns import ASKED
 from asyncguard.engine.circuits import let_through, move_circuit, tell_circuit
+from asyncguard.engine.durable import follow_journal
 from asyncguard.engine.executors.journaled import FENCED, PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Started, Success
 from asyncguard.engine.session import Session
@@ -280,6 +281,8 @@ def _carry_out(session: Session, record: CallRecord, recovery: Recovery) -> None
             )
             if following.aim is ev.Aim.ANSWER:
                 session.seen.pop(record.key, None)
+        case End(outcome=ev.Outcome.FAILED) if follow_journal(session, record):
+            pass
         case End() as end:
             session.note(ev.CallRecovered, **told, follows=False)
             _end(session, record, end)

@@ -40,6 +40,10 @@ class MortalJournal:
         self.dead = False
         self.begun: list[Intent] = []
 
+    def on_disk(self, sql: str) -> None:
+        """Change something about the file, by SQL."""
+        self._journal._writer.submit(lambda store: store.execute(sql)).result()
+
     def die(self) -> None:
         """What the operating system does with a process that was killed."""
         self.dead = True

@@ -1,7 +1,7 @@
 """Attacks on what the journal promises, through both front ends: deaths, forks and mail at bad moments."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from asyncguard import CallerError, EffectClass, Fallback, Mode, ToolFault, ToolSpec
+from asyncguard import CallerError, EffectClass, Fallback, GuardConfig, Limits, Mode, ToolFault, ToolSpec
 from asyncguard.core.calls import CallState
 from asyncguard.engine.clock import LoopClock
 from asyncguard.engine.executors.local import LocalExecutor
@@ -387,3 +387,65 @@ async def test_an_input_that_is_refused_leaves_no_thread_behind(machine: Machine
             )
     await asyncio.to_thread(process.journal.entries)  # behind all that was queued before
     assert process.journal._journal._upkeep._entered == {}
+
+
+@pytest.mark.parametrize(
+    "config", [replace(CONFIG, retry=False), replace(CONFIG, limits=Limits(max_attempts=1))], ids=["no retry", "one"]
+)
+async def test_a_later_attempt_is_found_though_it_would_not_be_made_any_more(
+    machine: Machine, config: GuardConfig
+) -> None:
+    """The second attempt paid, and the process died; the next one has other switches, and would not try again."""
+    till, outcomes = Till(), [ToolFault("busy", started=False, transient=True)]
+    till.hold = asyncio.Event()
+    pay = till.tool("pay")
+
+    async def act(arguments: Any) -> Any:
+        if outcomes:
+            raise outcomes.pop()
+        return await pay.ainvoke(arguments)
+
+    tools, declared = [scripted_tool("pay", act, args={"item": str})], [ToolSpec(name="pay")]
+    machine.saver = saver = HalfSaver()
+    old = machine.process(tools, declared, PAY)
+    old.begin("Pay x.", durability="sync")
+    await asyncio.wait_for(till.reached.wait(), 5)
+    saver.room.clear()
+    till.hold.set()
+    await until(lambda: len(old.journal.entries()[0].attempts) == 2 and old.journal.entries()[0].attempts[1].result)
+    await saver.lose(old.die())
+    outcome = await machine.process(tools, declared, config=config).go_on(durability="sync")
+    assert outcome.states("main") == {"done": 1}
+    assert till.made == ["pay x"]
+
+
+class HalfSaver(InMemorySaver):
+    """Stores nothing while there is no room."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.room = asyncio.Event()
+        self.room.set()
+        self.gone = False
+
+    async def lose(self, dying: Coroutine[Any, Any, None]) -> None:
+        """Forget what waits for room while its process dies."""
+        death = asyncio.ensure_future(dying)
+        await asyncio.sleep(0)
+        self.gone = True
+        self.room.set()
+        await death
+        self.gone = False
+
+    async def _stored(self) -> None:
+        await self.room.wait()
+        if self.gone:
+            raise asyncio.CancelledError
+
+    async def aput(self, *given: Any, **more: Any) -> Any:
+        await self._stored()
+        return await super().aput(*given, **more)
+
+    async def aput_writes(self, *given: Any, **more: Any) -> None:
+        await self._stored()
+        await super().aput_writes(*given, **more)

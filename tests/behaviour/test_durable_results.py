@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import InjectedToolCallId, tool
+from langchain_core.tools import InjectedToolCallId, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -17,13 +17,17 @@ from langgraph.types import Command
 
 from asyncguard import DeclarationError, GuardConfig, GuardedState, Limits, Ports, ToolSpec, build_agent
 from asyncguard.core.calls import CallState
+from asyncguard.core.footprints import EffectClass
 from asyncguard.engine.clock import LoopClock
 from asyncguard.engine.executors.local import LocalExecutor
+from asyncguard.engine.executors.port import Success
+from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal.opening import open_journal
+from asyncguard.engine.journal.port import AttemptState, Known
 from asyncguard.errors import JournalError
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.behaviour.harness import Agent, AgentOf, Frontend, build, pure, script
-from tests.behaviour.processes import CONFIG, Machine, until
+from tests.behaviour.processes import CONFIG, Machine, MortalJournal, until
 
 WRITE = calls(("write", {"text": "x"}))
 
@@ -136,16 +140,92 @@ async def test_a_journal_that_cannot_be_written_lets_nothing_begin(machine: Mach
     assert "the disk is full" in outcome.text
 
 
-async def test_an_outcome_that_cannot_be_written_reaches_its_thread(machine: Machine) -> None:
+async def test_an_outcome_that_cannot_be_written_reaches_its_thread(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
     """The effect has happened and is known here; that the disk is full now does not make it unknown."""
-    process = machine.process([write()], [ToolSpec(name="write")], WRITE)
+    journal: MortalJournal
 
-    async def full(*_: Any) -> Any:
-        raise JournalError("The journal effects.db failed: the disk is full; free some space.")
+    def act(_: Any) -> str:
+        journal.on_disk("PRAGMA max_page_count = 1")
+        return "x" * 100_000
 
-    process.journal.end = full  # type: ignore[method-assign]
+    tools, declared = [scripted_tool("write", act, args={"text": str})], [ToolSpec(name="write")]
+    process = machine.process(tools, declared, WRITE)
+    journal = process.journal
     outcome = await process.say("Write.")
     assert outcome.states("main") == {"done": 1}
+    (entry,) = journal.entries()
+    assert entry.attempts[0].state is AttemptState.INTENT
+    said = f"the outcome of attempt 1 of call {entry.key} was not written"
+    assert any(record.message.startswith(said) and "free some space" in record.message for record in caplog.records)
+    journal.on_disk("PRAGMA max_page_count = 1000000")
+    await until(lambda: journal.entries()[0].attempts[0].state is AttemptState.ENDED)
+
+
+class Mute:
+    """What a tool may return: it cannot even say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("odd", [{("a", 1): 2}, Mute(), 10**5000], ids=["keys", "mute", "huge"])
+async def test_an_outcome_that_no_database_takes_is_an_outcome(machine: Machine, odd: Any) -> None:
+    """The effect has happened, and the journal says so, if not what was answered."""
+    journal = MortalJournal(machine.path)
+    await journal.enter("s", "t", (), lambda _: None)
+    intent = Intent(
+        session="s",
+        namespace="",
+        task="main",
+        label="write#1",
+        key="k",
+        attempt=1,
+        tool="write",
+        effect=EffectClass.AT_MOST_ONCE,
+        arguments={},
+        fingerprint="f",
+    )
+    await journal.begin(intent)
+    journal.end_soon("k", 1, Success(content=odd))
+    verdict = await journal.begin(intent)
+    journal.close()
+    assert isinstance(verdict, Known)
+    assert isinstance(verdict.result, Success)
+    assert "could not be kept" in str(verdict.result.content)
+
+
+class Ending(BaseException):
+    """As bindings to other languages raise where their code panics."""
+
+
+@pytest.mark.parametrize("error", [Ending, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
+def test_a_tool_that_ends_its_interpreter_had_begun(
+    agent_of: AgentOf, tmp_path: Path, error: type[BaseException], sync: bool
+) -> None:
+    """Its effect may have happened: it is in doubt, and not called cancelled before it began; nobody hangs."""
+    made: list[str] = []
+
+    def act(text: str) -> str:
+        """Write."""
+        made.append(text)
+        raise error("behind the effect")
+
+    async def act_later(text: str) -> str:
+        """Write."""
+        return act(text)
+
+    given = StructuredTool.from_function(act, None if sync else act_later, name="write")
+    model = ScriptedChatModel(script(WRITE, WRITE))
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
+        agent = agent_of(model, [given], specs=[ToolSpec(name="write")], config=CONFIG, checkpointer=saver)
+        state = agent.graph.invoke({"messages": [("user", "Write.")]}, {"configurable": {"thread_id": "t"}})
+    assert made == ["x"]
+    assert state["report"]["in_doubt"] == ["write#1"]
 
 
 class SlowSaver(InMemorySaver):

@@ -1,6 +1,7 @@
 """The embedded executor: asyncio tasks on the loop of the run that issued them."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Collection, Mapping
 
 from asyncguard.core.hazards import Symptom
@@ -10,6 +11,7 @@ from asyncguard.engine.executors.port import Completion, Failure, Health, Job, R
 from asyncguard.engine.journal.port import Journal
 
 _NOT_BEGUN = "The call was cancelled before it began."
+_CANCELLED = "The call was cancelled while it ran."
 _CLOSED = "The executor was closed; nothing begins any more."
 
 
@@ -44,8 +46,10 @@ class LocalExecutor:
             # Told here and not in the task: one that is cancelled before its first step never enters its own code.
             if self._tasks.get(job.key) is task:
                 del self._tasks[job.key]
+            begun = task in self._begun
             self._begun.discard(task)
-            result = box[0] if box else Failure(symptom=_symptom("cancelled", _NOT_BEGUN, started=False))
+            text = _CANCELLED if begun else _NOT_BEGUN
+            result = box[0] if box else Failure(symptom=_symptom("cancelled", text, started=begun))
             done(Completion(key=job.key, attempt=job.attempt, result=result))
 
         task.add_done_callback(ended)
@@ -101,15 +105,20 @@ class LocalExecutor:
         try:
             result = self._enter(job) or await self._timed(job)
         except asyncio.CancelledError:
-            box.append(Failure(symptom=_symptom("cancelled", "The call was cancelled while it ran.")))
+            box.append(Failure(symptom=_symptom("cancelled", _CANCELLED)))
             if journal is not None:
                 journal.conclude(job.key, job.attempt, box[0])
             raise
-        except Exception as error:  # noqa: BLE001 - a job that breaks its promise not to raise is a failure like any
+        except BaseException as error:  # noqa: BLE001 - a tool that ends its interpreter had begun like any that fails
+            interrupted = error if isinstance(error, KeyboardInterrupt) else None
             result = Failure(symptom=_symptom(type(error).__name__, f"{type(error).__name__}: {error}"))
+        else:
+            interrupted = None
         box.append(result)
         if journal is not None:
             journal.end_soon(job.key, job.attempt, result)
+        if interrupted is not None and threading.current_thread() is threading.main_thread():
+            raise interrupted  # a person pressed Ctrl-C
 
     async def _timed(self, job: Job) -> Result:
         if job.timeout is None:

@@ -36,11 +36,15 @@ class Outcome:
 
 
 def outcome_of(key: str, attempt: int, result: Result) -> Outcome:
-    """What is written of a result.
+    """What is written of a result; of one that cannot be written as JSON, that it was there."""
+    try:
+        return _outcome(key, attempt, result)
+    except CallerError as error:
+        kept = f"It took effect; what it answered could not be kept: {error}"
+        return _outcome(key, attempt, Success(content=kept))
 
-    Raises:
-        CallerError: It cannot be written as JSON.
-    """
+
+def _outcome(key: str, attempt: int, result: Result) -> Outcome:
     state = AttemptState.ENDED
     if isinstance(result, Escape):
         state = AttemptState.ASKED

@@ -24,11 +24,11 @@ def to_json(value: Any) -> str:
     """JSON text in ASCII: no database refuses a lone surrogate or a zero byte in it. What is no JSON becomes text.
 
     Raises:
-        CallerError: It holds itself.
+        CallerError: It cannot be written: it holds itself, has keys that are no text, or does not tell what it is.
     """
     try:
         return _encode(value)
-    except (ValueError, RecursionError) as error:
+    except Exception as error:  # what a tool returned may do anything when it is asked for its text
         raise CallerError(f"The journal takes plain JSON values; this is none ({error}).") from error
 
 

@@ -1,7 +1,6 @@
 """The journal on a store: the port's methods as requests to the writer thread."""
 
 import asyncio
-import contextlib
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from asyncguard.engine.journal.port import Attempt, Entry, Fresh, Mail, MailKind
 from asyncguard.engine.journal.store import ConnectionLostError, Store
 from asyncguard.engine.journal.upkeep import Upkeep
 from asyncguard.engine.journal.writer import Rounds, Writer
-from asyncguard.errors import JournalError
+from asyncguard.errors import AsyncguardError, JournalError
 
 _NOT_BEGUN = Failure(
     symptom=Symptom(
@@ -44,8 +43,7 @@ class SqlJournal:
         self._upkeep = Upkeep(store.pulse)
         self._writer = Writer(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
         self._writer.start()
-        self._told_last = 0
-        self._writer.post(retention.prune_daily)
+        self._writer.post("what was to be removed", retention.prune_daily)
         # Of the writer alone: a finalizer that knew the journal would keep it.
         self._close = weakref.finalize(self, self._writer.stop, _say_goodbye)
 
@@ -75,7 +73,11 @@ class SqlJournal:
         def then(answer: tuple[dict[str, Attempt], list[Mail], int]) -> None:
             self._upkeep.entered(session, receive, answer[1], answer[2])
 
-        return (await self._writer.ask(work, then))[0]
+        try:
+            return (await self._writer.ask(work, then))[0]
+        except asyncio.CancelledError:
+            self.leave(session)  # it may have been taken all the same
+            raise
 
     async def unsettled(self, session: str) -> Collection[str]:
         """See :meth:`~asyncguard.engine.journal.port.Journal.unsettled`."""
@@ -84,7 +86,8 @@ class SqlJournal:
     def leave(self, session: str) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.leave`."""
         self._upkeep.unhold(session)
-        self._writer.post(lambda store: threads.release(store, session), lambda _: self._upkeep.left(session))
+        named = f"that thread {session} was left"
+        self._writer.post(named, lambda store: threads.release(store, session), lambda _: self._upkeep.left(session))
 
     def hold(self, session: str) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.hold`."""
@@ -113,22 +116,22 @@ class SqlJournal:
             verdicts[:] = [attempts.begin(store, intent, arguments)]
             return verdicts[0]
 
-        asked = self._writer.ask(work, unheard=lambda verdict: self._take_back(intent, verdict))
         try:
-            return await asked
+            return await self._writer.ask(work)
         except asyncio.CancelledError:
-            if asked.done() and not asked.cancelled() and asked.exception() is None:  # both came at once
-                self._take_back(intent, asked.result())
+            not_begun = attempts.outcome_of(intent.key, intent.attempt, _NOT_BEGUN)
+
+            def take_back(store: Store) -> bool:
+                """Nobody heard the verdict: an attempt that it let begin has not begun."""
+                heard = bool(verdicts) and isinstance(verdicts[0], Fresh)
+                return heard and attempts.conclude(store, not_begun)
+
+            self._writer.post(_named(intent.key, intent.attempt), take_back, self._look_if)
             raise
         except ConnectionLostError:
             if verdicts and isinstance(verdicts[0], Fresh):
                 self._upkeep.unsure(intent.key, intent.attempt)
             raise
-
-    def _take_back(self, intent: Intent, verdict: Verdict) -> None:
-        """Nobody heard the verdict: an attempt that it let begin has not begun."""
-        if isinstance(verdict, Fresh):
-            self.conclude(intent.key, intent.attempt, _NOT_BEGUN)
 
     async def end(self, key: str, attempt: int, result: Result) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.end`."""
@@ -138,22 +141,28 @@ class SqlJournal:
     def end_soon(self, key: str, attempt: int, result: Result) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.end_soon`."""
         outcome = attempts.outcome_of(key, attempt, result)
-        self._told_last = self._writer.post(lambda store: attempts.end(store, outcome), self._look_if)
+        named = _named(key, attempt)
+        self._writer.post(named, lambda store: attempts.end(store, outcome), self._look_if, failed=self._again(outcome))
+
+    def _again(self, outcome: attempts.Outcome) -> Callable[[AsyncguardError], None]:
+        """Has an outcome written again in each round, unless nobody would take it."""
+        upkeep = self._upkeep
+        return lambda error: upkeep.unwritten(outcome) if isinstance(error, JournalError) else None
 
     async def flush(self) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.flush`."""
-        if not self._writer.is_done(self._told_last):
-            with contextlib.suppress(JournalError):  # a failure of theirs was logged
-                await self._writer.ask(lambda _: None)  # behind them
+        await self._writer.flush()
 
     def conclude(self, key: str, attempt: int, result: Result) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.conclude`."""
         outcome = attempts.outcome_of(key, attempt, result)
-        self._writer.post(lambda store: attempts.conclude(store, outcome), self._look_if)
+        named = _named(key, attempt)
+        self._writer.post(named, lambda store: attempts.conclude(store, outcome), self._look_if)
 
     def settle(self, key: str, state: CallState, error: str = "") -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.settle`."""
-        self._writer.post(lambda store: attempts.settle(store, key, state, error), self._look_if, soon=False)
+        named = f"that call {key} is {state.value}"
+        self._writer.post_later(named, lambda store: attempts.settle(store, key, state, error), self._look_if)
 
     # -- from outside ----------------------------------------------------------------------------------------------
 
@@ -191,6 +200,10 @@ class SqlJournal:
     def _look_if(self, sent: bool) -> None:
         if sent:
             self._upkeep.mail_was_sent()
+
+
+def _named(key: str, attempt: int) -> str:
+    return f"the outcome of attempt {attempt} of call {key}"
 
 
 def _say_goodbye(store: Store) -> None:

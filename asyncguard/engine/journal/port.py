@@ -258,12 +258,12 @@ class Journal(Protocol):
     def end_soon(self, key: str, attempt: int, result: Result) -> None:
         """Write down how an attempt ended, not waited for: before whatever is asked of the journal later.
 
-        A journal that cannot be written loses nothing of a process that lives: it says so in the log.
+        A journal that cannot be written loses nothing of a process that lives: it says so in the log, and tries again.
         """
         ...
 
     async def flush(self) -> None:
-        """Wait until every outcome that was told is on disk, or could not be written."""
+        """Wait until the outcomes that were told, and that threads were left, is on disk or could not be written."""
         ...
 
     def conclude(self, key: str, attempt: int, result: Result) -> None:

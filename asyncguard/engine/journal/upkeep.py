@@ -3,16 +3,18 @@
 Mail that came is handed over, held threads get their sign of life, and intents whose commit broke off are taken back.
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asyncguard.engine.journal.attempts import withdraw
+from asyncguard.engine.journal.attempts import Outcome, end, withdraw
 from asyncguard.engine.journal.mail import mail_after
 from asyncguard.engine.journal.port import Mail
 from asyncguard.engine.journal.store import Store
 from asyncguard.engine.journal.threads import RENEWAL, renew
+from asyncguard.errors import CallerError
 
 LOOK = 0.25
 """Seconds between two looks for mail that other processes wrote."""
@@ -31,7 +33,7 @@ class _Entered:
 
 
 class Upkeep:
-    """State of the writer thread; only :meth:`hold` and :meth:`unhold` are called from others."""
+    """State of the writer thread; only :meth:`hold`, :meth:`unhold` and :meth:`unsure` are called from others."""
 
     def __init__(self, pulse: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         """Look after nothing yet.
@@ -45,16 +47,18 @@ class Upkeep:
         self._entered: dict[str, _Entered] = {}
         self._held: set[str] = set()
         self._unsure: list[tuple[str, int]] = []
+        self._unwritten: list[Outcome] = []
         self._own_mail = False
         self._looked = -LOOK
 
     def pause(self) -> float | None:
         """Seconds until the next round, ``None`` if there is nothing to look after."""
-        return LOOK if self._entered or self._unsure else self._pulse
+        return LOOK if self._entered or self._unsure or self._unwritten else self._pulse
 
     def work(self, store: Store) -> None:
         """One round."""
         self._take_back(store)
+        self._write_again(store)
         now = self._clock()
         due = [name for name, entered in self._entered.items() if name in self._held and now - entered.sign >= RENEWAL]
         if due:
@@ -121,8 +125,24 @@ class Upkeep:
 
     def _take_back(self, store: Store) -> None:
         if self._unsure:
-            with_transaction(store, lambda: withdraw(store, self._unsure))
-            self._unsure.clear()
+            unsure = tuple(self._unsure)
+            with_transaction(store, lambda: withdraw(store, unsure))
+            del self._unsure[: len(unsure)]  # more may have come
+
+    # -- outcomes that were not written ----------------------------------------------------------------------------
+
+    def unwritten(self, outcome: Outcome) -> None:
+        """An outcome that could not be written, though its effect has happened: the disk was full, or a server gone."""
+        self._unwritten.append(outcome)
+
+    def _write_again(self, store: Store) -> None:
+        while self._unwritten:
+            with contextlib.suppress(CallerError):  # nobody knows the attempt any more
+                with_transaction(store, lambda: self._end(store, self._unwritten[0]))
+            del self._unwritten[0]
+
+    def _end(self, store: Store, outcome: Outcome) -> None:
+        self._own_mail = end(store, outcome) or self._own_mail
 
 
 def with_transaction(store: Store, work: Callable[[], object]) -> None:

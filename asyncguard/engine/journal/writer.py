@@ -78,38 +78,31 @@ class _ToThread:
 
 @dataclass(frozen=True, slots=True)
 class _ToLoop:
-    """For a coroutine."""
+    """For a coroutine; who was cancelled, or whose loop is closed, hears nothing."""
 
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
-    unheard: Callable[[Any], None]
 
     def wanted(self) -> bool:
         return not self.future.cancelled()
 
     def give(self, answer: Any) -> None:
-        try:
-            self.loop.call_soon_threadsafe(self._give, answer)
-        except RuntimeError:  # the loop was closed
-            self.unheard(answer)
+        self._tell(self.future.set_result, answer)
 
     def fail(self, error: AsyncguardError) -> None:
-        with contextlib.suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(self._fail, error)
+        self._tell(self.future.set_exception, error)
 
-    def _give(self, answer: Any) -> None:
-        if self.future.cancelled():
-            self.unheard(answer)
-        else:
-            self.future.set_result(answer)
-
-    def _fail(self, error: AsyncguardError) -> None:
-        if not self.future.cancelled():
-            self.future.set_exception(error)
+    def _tell(self, tell: Callable[[Any], None], told: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed
+            self.loop.call_soon_threadsafe(lambda: None if self.future.cancelled() else tell(told))
 
 
+@dataclass(frozen=True, slots=True)
 class _ToLog:
-    """For nobody."""
+    """For nobody, who is told what failed."""
+
+    what: str
+    failed: Callable[[AsyncguardError], None]
 
     def wanted(self) -> bool:
         return True
@@ -118,10 +111,8 @@ class _ToLog:
         pass
 
     def fail(self, error: AsyncguardError) -> None:
-        _log.warning("nothing was written: %s", error)
-
-
-_TO_LOG = _ToLog()
+        _log.warning("%s was not written: %s", self.what, error)
+        self.failed(error)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -148,9 +139,11 @@ class Writer:
         self._rounds = rounds
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._later: list[_Request] = []
-        self._gate = threading.Lock()
+        # Of one thread, too: collecting garbage under it may close this very journal.
+        self._gate = threading.RLock()
         """Nothing is queued behind the end, and requests are numbered in the order in which they are queued."""
         self._asked = 0
+        self._posted = 0
         self._done = 0
         self._pid = os.getpid()
         self._stopped = False
@@ -182,53 +175,63 @@ class Writer:
         self._put(_Request(work=work, then=then, reply=_ToThread(future)))
         return future
 
-    def ask(
-        self,
-        work: Callable[[Store], _T],
-        then: Callable[[_T], None] = nothing,
-        unheard: Callable[[_T], None] = nothing,
-    ) -> "asyncio.Future[_T]":
+    def ask(self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> "asyncio.Future[_T]":
         """Queue a request of a coroutine; the future is done when its transaction is on disk.
 
         Args:
             work: Runs in the transaction; not at all if the future is cancelled before.
             then: As for :meth:`submit`.
-            unheard: Takes the answer instead of the future if that is cancelled meanwhile, or its loop closed.
 
         Raises:
             JournalError: As for :meth:`submit`.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_T] = loop.create_future()
-        self._put(_Request(work=work, then=then, reply=_ToLoop(loop, future, unheard)))
+        self._put(_Request(work=work, then=then, reply=_ToLoop(loop, future)))
         return future
 
-    def post(self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing, *, soon: bool = True) -> int:
-        """Queue what nobody waits for; a failure is logged.
+    def post(
+        self,
+        what: str,
+        work: Callable[[Store], _T],
+        then: Callable[[_T], None] = nothing,
+        *,
+        failed: Callable[[AsyncguardError], None] = nothing,
+    ) -> None:
+        """Queue what nobody waits for but :meth:`flush`; a failure is logged.
 
         Args:
+            what: Its name in the log.
             work: Runs in the transaction, before what is queued after it.
             then: As for :meth:`submit`.
-            soon: Whether it has a transaction made for it; otherwise it goes into the next one, or the next round,
-                whichever comes first.
-
-        Returns:
-            A number for :meth:`is_done`, 0 if nothing was queued.
+            failed: Told of a failure, on the writer thread, or on this one if nothing can be queued.
         """
-        request = _Request(work=work, then=then, reply=_TO_LOG)
-        try:
-            if soon or self._rounds.pause() is None:  # no round would come
-                self._put(request)
-            else:
-                self._number(request, self._later.append)
-        except JournalError as error:
-            _TO_LOG.fail(error)
-            return 0
-        return request.number
+        self._post(_Request(work=work, then=then, reply=_ToLog(what, failed)), self._queue_posted)
 
-    def is_done(self, number: int) -> bool:
-        """Whether a request that was posted is on disk, or failed."""
-        return self._done >= number
+    def post_later(self, what: str, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> None:
+        """As :meth:`post`, without a transaction of its own: it goes into the next one, or the next round."""
+        if self._rounds.pause() is None:
+            self.post(what, work, then)  # no round would come
+            return
+        self._post(_Request(work=work, then=then, reply=_ToLog(what, nothing)), self._later.append)
+        if self._rounds.pause() is None:  # what there was to look after ended in between
+            self.post("a wake-up", nothing)
+
+    async def flush(self) -> None:
+        """Wait until everything that was posted is on disk, or failed."""
+        if self._done < self._posted:
+            with contextlib.suppress(JournalError):  # what failed was logged
+                await self.ask(nothing)  # behind it
+
+    def _post(self, request: _Request, queue_it: Callable[[_Request], None]) -> None:
+        try:
+            self._number(request, queue_it)
+        except JournalError as error:
+            request.reply.fail(error)
+
+    def _queue_posted(self, request: _Request) -> None:
+        self._posted = request.number
+        self._queue.put(request)
 
     def _put(self, request: _Request) -> None:
         self._number(request, self._queue.put)
@@ -255,7 +258,8 @@ class Writer:
             if self._stopped:
                 return
             self._stopped = True
-            self._queue.put(_Request(work=last, then=nothing, reply=_TO_LOG, number=self._asked + 1))
+            goodbye = _Request(work=last, then=nothing, reply=_ToLog("the end", nothing), number=self._asked + 1)
+            self._queue.put(goodbye)
             self._queue.put(None)
         if threading.current_thread() is not self._thread:
             self._thread.join(_PATIENCE)
@@ -299,7 +303,7 @@ class Writer:
             asked = [request for request in batch if request is not None]
             last = asked[-1].number if asked and not self._queue.empty() else self._asked + 1
             later = [request for request in self._later if request.number < last]
-            self._later = self._later[len(later) :]
+            del self._later[: len(later)]
         return sorted((*later, *asked), key=attrgetter("number")), len(asked) < len(batch)
 
     def _look_after(self) -> None:

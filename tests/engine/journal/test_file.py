@@ -18,7 +18,7 @@ from asyncguard.engine.executors.port import Success
 from asyncguard.engine.journal import schema
 from asyncguard.engine.journal.attempts import RIVALS
 from asyncguard.engine.journal.opening import open_journal
-from asyncguard.engine.journal.port import Fresh, Known
+from asyncguard.engine.journal.port import Fresh, Known, Running
 from asyncguard.engine.journal.retention import KEPT
 from asyncguard.errors import CallerError, JournalError
 from tests.engine.journal.desk import ROOT, entered, intent, journal_at
@@ -160,6 +160,42 @@ async def test_a_full_disk_begins_nothing(file: Path) -> None:
     journal._writer.submit(lambda store: store.execute(limit.format(1_000_000))).result()
     assert journal.entries() == []
     assert isinstance(await journal.begin(intent()), Fresh)
+    journal.close()
+
+
+async def test_who_is_cancelled_while_it_takes_a_thread_leaves_it(file: Path) -> None:
+    """The thread was taken all the same, and nobody would ever give it free."""
+    journal, other = open_journal(file), open_journal(file)
+    for number in range(20):
+        entering = asyncio.ensure_future(journal.enter(f"s{number}", f"t{number}", (), lambda _: None))
+        for _ in range(number % 4):
+            await asyncio.sleep(0)
+        entering.cancel()
+        await asyncio.wait([entering])
+        if not entering.cancelled():
+            journal.leave(f"s{number}")
+    for number in range(20):
+        await other.enter(f"s{number}", f"t{number}", (), lambda _: None)
+    journal.close()
+    assert journal._upkeep._entered == {}
+    other.close()
+
+
+async def test_an_outcome_that_found_no_room_is_written_when_there_is(file: Path) -> None:
+    """The effect has happened: this process tries again, and whoever asks meanwhile waits."""
+    journal = open_journal(file)
+    await entered(journal)
+    limit = "PRAGMA max_page_count = {}"
+    await journal.begin(intent())
+    journal._writer.submit(lambda store: store.execute(limit.format(1))).result()
+    journal.end_soon("k", 1, Success(content="x" * 100_000))
+    await journal.flush()
+    assert isinstance(await journal.begin(intent()), Running)
+    journal._writer.submit(lambda store: store.execute(limit.format(1_000_000))).result()
+    async with asyncio.timeout(5):
+        while isinstance(await journal.begin(intent()), Running):  # noqa: ASYNC110 - it is written by a thread
+            await asyncio.sleep(0.01)
+    assert isinstance(await journal.begin(intent()), Known)
     journal.close()
 
 
