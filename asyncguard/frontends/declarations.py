@@ -10,7 +10,7 @@ from langchain_core.tools import tool as make_tool
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.toolspec import Fallback, Invariant, Mode, Source, ToolSpec
 from asyncguard.errors import DeclarationError
-from asyncguard.frontends.schemas import parameters_of
+from asyncguard.frontends.schemas import fills, parameters_of
 
 _ATTRIBUTE = "__asyncguard__"
 T = TypeVar("T", bound=Callable[..., Any] | BaseTool)
@@ -122,7 +122,7 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
         given: Declarations made apart from the tools; they win.
 
     Raises:
-        DeclarationError: A declaration names a tool that does not exist.
+        DeclarationError: A declaration names a tool that does not exist, or an argument that its tool does not have.
     """
     by_name = {spec.name: spec for spec in given}
     made = list(tools)
@@ -140,6 +140,21 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
         )
     _check_unbidden(specs, asked)
     return specs
+
+
+def _check_injected(spec: ToolSpec, tool: BaseTool) -> None:
+    """Refuse a key or token that the tool would drop: its effect would be repeated without a key, or never answered."""
+    for field, name in (("key_argument", spec.key_argument), ("token_argument", spec.token_argument)):
+        if name is not None and not fills(tool, name):
+            raise DeclarationError(
+                f"Tool {tool.name!r} has no argument {name!r}, which its {field} names; name one of its arguments, "
+                "without a mark such as InjectedToolArg (the model is not shown it anyway)."
+            )
+    if spec.mode is Mode.EXTERNAL and spec.token_argument is None:
+        raise DeclarationError(
+            f"Tool {tool.name!r} is external and gets no token, so nobody could deliver its result; name the argument "
+            "that takes the token (token_argument)."
+        )
 
 
 def _check_unbidden(specs: Mapping[str, ToolSpec], asked: Mapping[str, str]) -> None:
@@ -195,6 +210,7 @@ def mcp_spec(tool: BaseTool, *, trusted: bool) -> ToolSpec:
 
 
 def _complete(spec: ToolSpec, tool: BaseTool) -> ToolSpec:
+    _check_injected(spec, tool)
     if spec.parameters is not None:
         return spec
     hidden = {name for name in (spec.key_argument, spec.token_argument) if name is not None}

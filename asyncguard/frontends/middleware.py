@@ -369,10 +369,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         new = [tool for tool in tools if self._known_tools.get(tool.name) is not tool]
         if not new:
             return
-        self._known_tools |= {tool.name: tool for tool in new}
-        everything = list(self._known_tools.values())
-        specs = specs_of(everything, self._given)
-        check_suited(self.engine.executor, everything, specs)
+        everything = self._known_tools | {tool.name: tool for tool in new}
+        specs = specs_of(everything.values(), self._given)
+        check_suited(self.engine.executor, list(everything.values()), specs)
+        self._known_tools.update(everything)  # only now: what was refused is refused in the next run, too
         self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
         self._task_argument = task_argument(self.engine.specs)
 

@@ -40,6 +40,18 @@ def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any
     return schema
 
 
+def fills(tool: BaseTool, name: str) -> bool:
+    """Whether an argument that the runtime fills in reaches a tool.
+
+    A tool drops names that it does not have, and LangGraph what is given for an argument marked ``InjectedToolArg``.
+    """
+    parameters = _shown(tool)["parameters"]
+    if name in parameters.get("properties", {}) or parameters.get("additionalProperties"):
+        return True
+    model = tool.args_schema
+    return isinstance(model, type) and issubclass(model, BaseModel) and model.model_config.get("extra") == "allow"
+
+
 def _shown(tool: BaseTool, *, strict: bool | None = None) -> dict[str, Any]:
     function: dict[str, Any] = convert_to_openai_tool(tool, strict=strict)["function"]
     function.setdefault("parameters", {"type": "object", "properties": {}})

@@ -4,16 +4,27 @@ import asyncio
 from typing import Annotated, Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import InjectedToolCallId, tool
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import InjectedState, InjectedStore
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
+from pydantic import BaseModel, ConfigDict
 
-from asyncguard import EffectClass, GuardConfig, Timing, ToolSpec, guarded
+from asyncguard import (
+    AsyncGuardMiddleware,
+    DeclarationError,
+    EffectClass,
+    GuardConfig,
+    Mode,
+    Timing,
+    ToolSpec,
+    guarded,
+)
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.behaviour.harness import AgentOf, pure, script
 
@@ -137,6 +148,67 @@ def test_a_tool_gets_its_idempotency_key(agent_of: AgentOf) -> None:
     assert first == again != second
     assert "key" not in str(model.requests[0].tools)
     assert first not in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (
+            ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="kee"),
+            "argument 'kee', which its key_argument",
+        ),
+        (ToolSpec(name="pay", mode=Mode.EXTERNAL, token_argument="tok"), "no argument 'tok', which its token_argument"),
+        (ToolSpec(name="pay", mode=Mode.EXTERNAL), "name the argument that takes the token"),
+    ],
+)
+def test_what_the_runtime_fills_in_has_to_reach_the_tool(agent_of: AgentOf, spec: ToolSpec, said: str) -> None:
+    """A key or token under a name that the tool does not have would be dropped, and the effect repeated without it."""
+    tool_ = scripted_tool("pay", lambda a: "paid", args={"q": str, "key": str})
+    model = ScriptedChatModel(script(calls(("pay", {"q": "x"})), ever="done"))
+    with pytest.raises(DeclarationError, match=said):
+        agent_of(model, [tool_], specs=[spec]).run("Pay x.")
+    assert tool_.calls == []
+
+
+def test_a_refused_declaration_is_refused_again() -> None:
+    """The middleware meets the tools in a run; the next run does not go on with the tool that was refused."""
+    tool_ = scripted_tool("pay", lambda a: "paid", args={"q": str})
+    guard = AsyncGuardMiddleware(specs=[ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="key")])
+    agent = create_agent(ScriptedChatModel(["done", "done"]), [tool_], middleware=[guard])
+    for _ in range(2):
+        with pytest.raises(DeclarationError, match="'key'"):
+            agent.invoke({"messages": [("user", "Pay.")]})
+
+
+def test_a_key_must_not_be_marked_as_injected(agent_of: AgentOf) -> None:
+    """LangGraph would drop it on the way to the tool."""
+
+    @guarded(effect="keyed", key_argument="key")
+    def pay(q: str, key: Annotated[str, InjectedToolArg] = "") -> str:
+        """Pay."""
+        return "paid"
+
+    with pytest.raises(DeclarationError, match="InjectedToolArg"):
+        agent_of(ScriptedChatModel(["done"]), [tool(pay)]).run("Pay x.")
+
+
+def test_a_tool_that_takes_anything_takes_a_key(agent_of: AgentOf) -> None:
+    """Also where its schema does not name it."""
+
+    class Anything(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        q: str
+
+    seen: list[dict[str, Any]] = []
+
+    def pay_(**given: Any) -> str:
+        seen.append(given)
+        return "paid"
+
+    pay = StructuredTool.from_function(pay_, name="pay", description="Pay.", args_schema=Anything)
+    spec = ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="key")
+    agent_of(ScriptedChatModel([calls(("pay", {"q": "x"})), "done"]), [pay], specs=[spec]).run("Pay x.")
+    assert [set(given) for given in seen] == [{"q", "key"}]
 
 
 def test_a_model_cannot_give_an_injected_argument(agent_of: AgentOf) -> None:
