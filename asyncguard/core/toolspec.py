@@ -4,7 +4,7 @@ Everything has a cautious default, so that an undeclared tool is safe: its effec
 is unknown, it runs in the foreground of a single task and in the background of several.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -120,31 +120,48 @@ class ToolSpec:
     """JSON Schema of the arguments as the model sees them; read from the tool by the front ends."""
 
     def __post_init__(self) -> None:
-        """Refuse declarations that contradict themselves; effect and mode may be given by their names."""
+        """Refuse declarations that contradict themselves; effect, mode and siblings may be given by their names."""
         object.__setattr__(self, "effect", _member(self.name, EffectClass, self.effect))
         object.__setattr__(self, "mode", _member(self.name, Mode, self.mode))
+        self._read_sequences()
         if self.effect is EffectClass.PURE:
             if self.writes:
                 raise DeclarationError(
-                    f"Tool {self.name!r} is declared pure and writes {self.writes}; drop one of them."
+                    f"{_called(self.name)} is declared pure and writes {self.writes}; drop one of them."
                 )
             if self.destructive:
-                raise DeclarationError(f"Tool {self.name!r} is declared pure and destructive; drop one of them.")
+                raise DeclarationError(f"{_called(self.name)} is declared pure and destructive; drop one of them.")
             object.__setattr__(self, "writes", ())
         if self.effect is EffectClass.KEYED and self.key_argument is None:
-            raise DeclarationError(f"Tool {self.name!r} is keyed; name the argument that takes the key (key_argument).")
+            raise DeclarationError(
+                f"{_called(self.name)} is keyed; name the argument that takes the key (key_argument)."
+            )
         if self.effect is EffectClass.PROBED and self.probe is None:
-            raise DeclarationError(f"Tool {self.name!r} is probed; name the read-only tool that checks it (probe).")
+            raise DeclarationError(f"{_called(self.name)} is probed; name the read-only tool that checks it (probe).")
         if self.name and self.name in (*self.asks, *(item.tool for item in self.fallbacks)):
             raise DeclarationError(
-                f"Tool {self.name!r} names itself as fallback, source, verifier, contract or probe; name another tool."
+                f"{_called(self.name)} names itself as fallback, source, verifier, contract or probe; "
+                "name another tool."
             )
         if not self.compared:
             raise DeclarationError(f'Tool {self.name!r} compares nothing; name pointers, or leave ("",) for the whole.')
         if self.timeout is not None and self.timeout <= 0:
-            raise DeclarationError(f"Tool {self.name!r} has timeout {self.timeout}; give seconds > 0 or None.")
+            raise DeclarationError(f"{_called(self.name)} has timeout {self.timeout}; give seconds > 0 or None.")
         if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):
-            raise DeclarationError(f"Tool {self.name!r} interrupts; it can only run in the foreground.")
+            raise DeclarationError(f"{_called(self.name)} interrupts; it can only run in the foreground.")
+
+    def _read_sequences(self) -> None:
+        for name in ("reads", "writes", "compared", "invariants", "fallbacks", "sources"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _items(self.name, name, given))
+        if self.tasks is not None:
+            object.__setattr__(self, "tasks", frozenset(_items(self.name, "tasks", self.tasks)))
+        siblings = tuple(item if isinstance(item, Fallback) else Fallback(tool=item) for item in self.fallbacks)
+        object.__setattr__(self, "fallbacks", siblings)
+        sources = tuple(item if isinstance(item, Source) else Source(tool=item) for item in self.sources)
+        object.__setattr__(self, "sources", sources)
+        if isinstance(self.verifier, str):
+            object.__setattr__(self, "verifier", Fallback(tool=self.verifier))
 
     def footprint(self, arguments: Mapping[str, Any], task: str) -> Footprint:
         """The resources of one call of this tool."""
@@ -178,7 +195,17 @@ def _member(tool: str, kind: type[_Kind], given: str) -> _Kind:
     try:
         return kind(given)
     except ValueError as error:
-        raise DeclarationError(f"Tool {tool!r}: {error}; it is one of {', '.join(kind)}.") from error
+        raise DeclarationError(f"{_called(tool)}: {error}; it is one of {', '.join(kind)}.") from error
+
+
+def _items(tool: str, field: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise DeclarationError(f"{_called(tool)}: {field} has to be a list, not {given!r}; write [{given!r}].")
+    return tuple(given)
+
+
+def _called(tool: str) -> str:
+    return f"Tool {tool!r}" if tool else "The tool"  # @guarded does not know the name yet
 
 
 _UNKNOWN = Footprint(reads=None, writes=None)

@@ -63,36 +63,14 @@ def guarded(**declaration: Unpack[Declaration]) -> Callable[[T], T]:
         def search_flights(city: str) -> list[dict]: ...
         ```
     """
-    spec = _spec_from(declaration)
+    values: dict[str, Any] = dict(declaration)
+    spec = ToolSpec(name="", **values)
 
     def decorate(tool: T) -> T:
         object.__setattr__(tool, _ATTRIBUTE, spec)
         return tool
 
     return decorate
-
-
-def _spec_from(declaration: Declaration) -> ToolSpec:
-    values: dict[str, Any] = dict(declaration)
-    try:
-        values["effect"] = EffectClass(values.get("effect", EffectClass.AT_MOST_ONCE))
-        values["mode"] = Mode(values.get("mode", Mode.AUTO))
-    except ValueError as error:
-        raise DeclarationError(f"{error}; see EffectClass and Mode for the names.") from error
-    for name in ("reads", "writes", "compared", "invariants"):
-        if isinstance(values.get(name), str):
-            raise DeclarationError(f"{name} has to be a list, not the text {values[name]!r}.")
-        if name in values:
-            values[name] = tuple(values[name])
-    siblings = values.get("fallbacks", ())
-    values["fallbacks"] = tuple(item if isinstance(item, Fallback) else Fallback(tool=item) for item in siblings)
-    sources = values.get("sources", ())
-    values["sources"] = tuple(item if isinstance(item, Source) else Source(tool=item) for item in sources)
-    if isinstance(verifier := values.get("verifier"), str):
-        values["verifier"] = Fallback(tool=verifier)
-    if "tasks" in values:
-        values["tasks"] = frozenset(values["tasks"])
-    return ToolSpec(name="", **values)
 
 
 def as_tools(tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]]) -> list[BaseTool]:
@@ -139,6 +117,12 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
             "or verifier), so it has to be declared pure."
         )
     _check_unbidden(specs, asked)
+    for spec in specs.values():
+        if spec.mode is Mode.EXTERNAL and spec.token_argument is None:
+            raise DeclarationError(
+                f"Tool {spec.name!r} is external and gets no token, so nobody could deliver its result; name the "
+                "argument that takes the token (token_argument)."
+            )
     return specs
 
 
@@ -150,11 +134,6 @@ def _check_injected(spec: ToolSpec, tool: BaseTool) -> None:
                 f"Tool {tool.name!r} has no argument {name!r}, which its {field} names; name one of its arguments, "
                 "without a mark such as InjectedToolArg (the model is not shown it anyway)."
             )
-    if spec.mode is Mode.EXTERNAL and spec.token_argument is None:
-        raise DeclarationError(
-            f"Tool {tool.name!r} is external and gets no token, so nobody could deliver its result; name the argument "
-            "that takes the token (token_argument)."
-        )
 
 
 def _check_unbidden(specs: Mapping[str, ToolSpec], asked: Mapping[str, str]) -> None:

@@ -9,8 +9,9 @@ from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, GuardConfig, Limits, T
 from asyncguard.core import events as ev
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.scoreboard import task_view
-from asyncguard.core.toolspec import Fallback, Mode, ToolSpec
+from asyncguard.core.toolspec import Fallback, Mode, Source, ToolSpec
 from asyncguard.errors import CallerError, DeclarationError
+from asyncguard.frontends.declarations import guarded
 from tests.core.builders import Scene, footprint
 
 
@@ -31,6 +32,36 @@ def test_declarations_that_contradict_themselves(values: dict[str, Any]) -> None
     """Refused when made, with the tool's name."""
     with pytest.raises(DeclarationError, match="'x'"):
         ToolSpec(name="x", **values)
+
+
+def test_siblings_may_be_given_by_name() -> None:
+    """To ``ToolSpec`` as to ``@guarded``: fallbacks, sources and verifier."""
+    names: dict[str, Any] = {"fallbacks": ["y"], "sources": ("y", Source(tool="z", trusted=True)), "verifier": "y"}
+    spec = ToolSpec(name="x", **names)
+    assert spec.fallbacks == (Fallback(tool="y"),)
+    assert spec.sources == (Source(tool="y"), Source(tool="z", trusted=True))
+    assert spec.verifier == Fallback(tool="y")
+    with pytest.raises(DeclarationError, match="names itself"):
+        ToolSpec(name="y", **names)
+
+
+@pytest.mark.parametrize("field", ["reads", "writes", "compared", "invariants", "fallbacks", "sources", "tasks"])
+@pytest.mark.parametrize("given", ["abc", 7])
+def test_a_list_has_to_be_a_list(field: str, given: Any) -> None:
+    """A text is not taken for the list of its letters; the error says what to write."""
+    values: dict[str, Any] = {field: given}
+    with pytest.raises(DeclarationError, match=rf"'x': {field} has to be a list, not {given!r}; write \[{given!r}\]"):
+        ToolSpec(name="x", **values)
+    with pytest.raises(DeclarationError, match=f"The tool: {field} has to be a list"):
+        guarded(**values)
+
+
+def test_a_wrong_name_is_answered_with_the_right_ones() -> None:
+    """By ``@guarded`` as by ``ToolSpec``."""
+    with pytest.raises(DeclarationError, match=r"'safe' .* one of pure, idempotent, keyed, probed, at_most_once\."):
+        guarded(effect="safe")
+    with pytest.raises(DeclarationError, match=r"The tool is declared pure and destructive"):
+        guarded(effect="pure", destructive=True)
 
 
 def test_an_undeclared_tool_is_treated_with_caution() -> None:
