@@ -49,6 +49,7 @@ def test_the_demo_shows_what_each_guard_is_worth(
     folder = tmp_path / "demo-report"
     assert main(["demo", "--out", str(folder), "--jobs", "1"]) == 0
     said = capsys.readouterr().out
+    assert "[bold]" not in said
     assert " ".join(SIMULATED.split()) in " ".join(said.split())
     assert said.split()[-4:] == [
         str(folder / name) for name in ("index.html", "report.md", "findings.json", "episodes")

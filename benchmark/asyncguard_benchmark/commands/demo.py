@@ -112,10 +112,10 @@ def _written(folder: Path, findings: Findings, sweep: Sequence[Figures], started
 
 
 def _show(out: Console, shown: Shown) -> None:
-    out.print(f"\n[bold]{_TITLE}[/bold]\n")
+    out.print(f"\n{_TITLE}\n", style="bold")
     _say(out, summary.SIMULATED)
     for chapter in shown.chapters:
-        out.print(f"\n[bold]{chapter.title}[/bold]")
+        out.print(f"\n{chapter.title}", style="bold", markup=False)
         _say(out, chapter.text)
         for block in chapter.blocks:
             _show_block(out, block)
