@@ -178,10 +178,9 @@ def release_ready(session: Session) -> None:
     _stop_tasks(session)
 
 
-def answer_approval(session: Session, record: CallRecord, *, approved: bool, reason: str = "") -> None:
+def answer_approval(session: Session, record: CallRecord, *, approved: bool, told: str = "") -> None:
     """Enter a person's answer about a held call; an approved call meets the guards once more."""
     if not approved:
-        told = f"A person refused the call{': ' + reason if reason else ''}."
         session.note(ev.CallRejected, key=record.key, guard=record.guard, reason=told)
         return
     _judge(session, _again(session, record, approved=True), released=True)

@@ -7,6 +7,10 @@ from langchain_core.runnables import RunnableConfig
 from asyncguard.core.records import CallRecord
 
 
+_QUOTED = 200
+"""Characters of an answer that are told to the model."""
+
+
 def resumable(config: RunnableConfig) -> bool:
     """Whether a person can be asked: without a thread nothing is stored, and nobody could resume the run."""
     return config.get("configurable", {}).get("thread_id") is not None
@@ -29,17 +33,21 @@ def decision(answer: Any, record: CallRecord) -> tuple[bool, str]:
 
     Args:
         answer: ``True`` or ``False`` for all calls, or a mapping from key (as it was asked) or label to such a value or
-            to ``{"approve": bool, "reason": str}``. Anything else refuses, with the answer as the reason.
+            to ``{"approve": bool, "reason": str}``. Anything else refuses, and the reason says what it was.
         record: The call.
 
     Returns:
-        Whether it is approved, and why not.
+        Whether it is approved, and if not, what the model is told.
     """
     if isinstance(answer, dict) and "approve" not in answer:
-        answer = answer.get(_answer_key(record), answer.get(record.call.label, False))
-    if isinstance(answer, dict):
-        return answer.get("approve") is True, str(answer.get("reason", ""))
-    return answer is True, "" if isinstance(answer, bool) else str(answer)
+        names = [name for name in (_answer_key(record), record.call.label) if name in answer]
+        if not names:
+            return False, f"The answer does not name {_answer_key(record)!r}, so the call counts as refused."
+        answer = answer[names[0]]
+    approved, reason = (answer.get("approve"), answer.get("reason")) if isinstance(answer, dict) else (answer, None)
+    if not isinstance(approved, bool):
+        return False, f"The answer {str(answer)[:_QUOTED]!r} is not True, so the call counts as refused."
+    return approved, f"A person refused the call{f': {reason}' if reason else ''}."
 
 
 def _answer_key(record: CallRecord) -> str:

@@ -277,8 +277,8 @@ def ask_person(session: Session, records: list[CallRecord], config: RunnableConf
         return
     answer = interrupt({"type": "approval", "calls": [asked(record) for record in records]})
     for record in records:
-        approved, reason = decision(answer, record)
-        answer_approval(session, record, approved=approved, reason=reason)
+        approved, told = decision(answer, record)
+        answer_approval(session, record, approved=approved, told=told)
 
 
 def pass_answered(record: CallRecord) -> None:

@@ -184,8 +184,8 @@ class Nodes:
         held = session.ledger.in_state(CallState.HELD)
         answer = interrupt({"type": "approval", "calls": [asked(record) for record in held]})
         for record in held:
-            approved, reason = decision(answer, record)
-            answer_approval(session, record, approved=approved, reason=reason)
+            approved, told = decision(answer, record)
+            answer_approval(session, record, approved=approved, told=told)
         return _go(session, "execute")
 
     async def park(self, state: State, config: RunnableConfig) -> Any:

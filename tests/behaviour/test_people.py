@@ -54,12 +54,21 @@ def test_an_approved_call_is_run_and_answered_in_place(agent_of: AgentOf) -> Non
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [False, "no, too much", {"approve": False, "reason": "too much"}, 1, {"approve": "yes"}],
+    ("answer", "told"),
+    [
+        (False, "A person refused the call."),
+        ({"approve": False, "reason": "too much"}, "A person refused the call: too much."),
+        ("no, too much", "The answer 'no, too much' is not True, so the call counts as refused."),
+        ("yes", "The answer 'yes' is not True, so the call counts as refused."),
+        (1, "The answer '1' is not True"),
+        ({"approve": "yes"}, "is not True, so the call counts as refused."),
+        ({"nope": True}, "The answer does not name 'main/pay#1', so the call counts as refused."),
+        ({"pay#1": "yes"}, "The answer 'yes' is not True"),
+    ],
     ids=str,
 )
-def test_anything_but_a_yes_refuses(answer: Any, agent_of: AgentOf) -> None:
-    """The call is not run and the model is told, with the person's reason if there is one."""
+def test_anything_but_a_yes_refuses(answer: Any, told: str, agent_of: AgentOf) -> None:
+    """The call is not run and the model is told, with the reason if there is one, and what the answer was if it is none."""
     tool_ = pay()
     agent = agent_of(
         ScriptedChatModel(script(calls(("pay", {"q": "x", "n": 5})), ever="then not")),
@@ -71,8 +80,7 @@ def test_anything_but_a_yes_refuses(answer: Any, agent_of: AgentOf) -> None:
     async def main() -> None:
         await agent.say("Pay 5 to x.", thread="t")
         outcome = await agent.resume(answer, "t")
-        assert "A person refused the call" in outcome.answer("call_1_1")
-        assert ("too much" in outcome.text) is ("too much" in str(answer))
+        assert told in outcome.answer("call_1_1")
 
     run_virtual(main())
     assert tool_.calls == []
