@@ -68,6 +68,8 @@ _HOMES = {
     "observability.tracefile": ("TraceFile",),
     "recovery.diagnosis": ("Observation",),
 }
+_EXTRAS = {"engine.executors.dbos": "dbos"}
+"""Modules that need what is not installed by itself."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -122,7 +124,12 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'asyncguard' has no attribute {name!r}")
-    return getattr(import_module(f"asyncguard.{home}"), name)
+    try:
+        return getattr(import_module(f"asyncguard.{home}"), name)
+    except ImportError as error:
+        if home not in _EXTRAS or (error.name or "").startswith("asyncguard"):
+            raise
+        raise ImportError(f"{name} needs an extra: pip install 'asyncguard[{_EXTRAS[home]}]'.") from error
 
 
 def __dir__() -> list[str]:

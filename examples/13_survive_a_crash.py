@@ -2,9 +2,11 @@
 
 The agent's process dies by SIGKILL while it pays. The next one resumes the thread: the booking is known, the payment is
 in doubt, and the model is told so. A person looks and says what became of it (`asyncguard ledger` does the same). The
-journal is made beside the checkpoints, unasked. The model is scripted; any real one takes its place.
+journal would be made beside the checkpoints, unasked; it is opened here to be closed before its folder goes. The model
+is scripted; any real one takes its place.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -43,7 +45,8 @@ def run(said: Any, *answers: Any) -> Any:
     """One run of the thread."""
     with SqliteSaver.from_conn_string(str(FOLDER / "threads.db")) as saver:
         model = ScriptedChatModel(list(answers), id_prefix=f"{os.getpid()}-{len(answers)}")
-        return build_agent(model, [book, pay], checkpointer=saver).invoke(said, THREAD)
+        with contextlib.closing(open_journal(FOLDER / "threads.db.effects")) as journal:
+            return build_agent(model, [book, pay], checkpointer=saver, journal=journal).invoke(said, THREAD)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ by `asyncguard deliver` as here, or by `Inbox.deliver` and `Journal.deliver`. Th
 scripted; any real one takes its place.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from asyncguard import build_agent, guarded
+from asyncguard import build_agent, guarded, open_journal
 from asyncguard.testing import ScriptedChatModel, calls
 
 MORTAL, FOLDER = "--mortal" in sys.argv, Path(sys.argv[-1])
@@ -33,7 +34,8 @@ def run(said: Any, *answers: Any) -> Any:
     """One run of the thread."""
     with SqliteSaver.from_conn_string(str(FOLDER / "threads.db")) as saver:
         model = ScriptedChatModel(list(answers), id_prefix=str(os.getpid()))
-        return build_agent(model, [ask_notary], checkpointer=saver).invoke(said, THREAD)
+        with contextlib.closing(open_journal(FOLDER / "threads.db.effects")) as journal:  # before its folder goes
+            return build_agent(model, [ask_notary], checkpointer=saver, journal=journal).invoke(said, THREAD)
 
 
 def deliver(content: str) -> None:

@@ -53,3 +53,23 @@ def test_importing_the_package_loads_no_framework() -> None:
     code = "import asyncguard, asyncguard.cli, sys; print({'langgraph', 'langchain_core'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("from asyncguard import DbosExecutor", "DbosExecutor needs an extra: pip install 'asyncguard[dbos]'"),
+        (
+            "from asyncguard.cli import main; main(['worker', '--database-url', 'a.db', '--tools', 'shop:TOOLS'])",
+            "asyncguard: A worker needs DBOS: pip install 'asyncguard[dbos]'.",
+        ),
+    ],
+)
+def test_a_missing_extra_is_named(code: str, said: str, tmp_path: Path) -> None:
+    """Not the package that is missing, but what to install."""
+    (tmp_path / "shop.py").write_text('def look(q: str) -> str:\n    """Look."""\n    return q\n\n\nTOOLS = [look]\n')
+    hidden = "import sys; sys.modules |= dict.fromkeys(('dbos', 'sqlalchemy', 'sqlalchemy.exc')); "
+    done = subprocess.run(
+        [sys.executable, "-c", hidden + code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert said in done.stderr

@@ -24,6 +24,9 @@ examples:
   asyncguard trace run.jsonl --task hotel    only one of its tasks
   asyncguard trace run.jsonl --events        one line per event
   asyncguard ledger list                     calls that a person has to look at
+  asyncguard deliver TOKEN "no. 815"         the answer to an external call
+  asyncguard worker --database-url calls.db --tools shop.tools:TOOLS
+  asyncguard bench demo                      what guards are worth, offline (package asyncguard_benchmark)
   asyncguard trace --help                    all options of a command
 """
 _OWN = {
@@ -33,6 +36,10 @@ _OWN = {
     "worker": "run calls for agents in other processes",
 }
 """Each is a module of this package whose ``main`` is the command; imported when it is run."""
+
+
+_ADDED = {"asyncguard_benchmark.commands:main": "measure what guards do to simulated agents and to yours"}
+"""What added commands that we know are for; they are not imported for it."""
 
 
 class Exit(IntEnum):
@@ -108,7 +115,8 @@ def _options(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     lines = [f"  {name:<20} {purpose}" for name, purpose in _OWN.items()]
-    lines += [f"  {name:<20} provided by {value}" for name, value in installed_commands().items() if name not in _OWN]
+    added = {name: value for name, value in installed_commands().items() if name not in _OWN}
+    lines += [f"  {name:<20} {_ADDED.get(value, f'provided by {value}')}" for name, value in added.items()]
     parser = argparse.ArgumentParser(
         prog="asyncguard",
         usage="asyncguard [--help] [--version] COMMAND ...",

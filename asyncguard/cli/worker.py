@@ -74,7 +74,7 @@ def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
     try:
         from asyncguard.engine.workers.worker import Worker, WorkerSettings  # noqa: PLC0415
     except ImportError as error:
-        raise CallerError(str(error)) from error
+        raise CallerError("A worker needs DBOS: pip install 'asyncguard[dbos]'.") from error
 
     log = _logger()
     made = as_tools(tools)

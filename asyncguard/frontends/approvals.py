@@ -6,7 +6,6 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard.core.records import CallRecord
 
-
 _QUOTED = 200
 """Characters of an answer that are told to the model."""
 

@@ -68,12 +68,14 @@ def test_help_lists_added_commands_without_importing_them(
 ) -> None:
     """A broken package does not break the help."""
     add(plugins, "broken", "no_such_module:main")
+    add(plugins, "measure", "asyncguard_benchmark.commands:main")
     with pytest.raises(SystemExit) as caught:
         main(["--help"])
     assert caught.value.code == 0
     text = capsys.readouterr().out
     assert "bench                provided by plugin_module:echo" in text
     assert "broken               provided by no_such_module:main" in text
+    assert "measure              measure what guards do" in text
     assert "trace " in text
     assert "examples:" in text
 

@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,3 +166,10 @@ def test_every_example_is_here() -> None:
         len(path.read_text().splitlines()) <= 70 and path.read_text().startswith('"""')
         for path in EXAMPLES.glob("*.py")
     )
+
+
+@pytest.mark.parametrize("name", ["13_survive_a_crash", "14_deliver_from_outside"])
+def test_a_crash_leaves_nothing_to_complain_about(name: str) -> None:
+    """The journal is closed before its folder goes; else the process says at its end that nothing was written."""
+    done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
