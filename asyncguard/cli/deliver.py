@@ -110,7 +110,7 @@ def _token(parser: argparse.ArgumentParser, options: argparse.Namespace) -> tupl
 
 def _content(parser: argparse.ArgumentParser, options: argparse.Namespace, rest: list[str]) -> Any:
     if len(rest) + (options.file is not None) != 1:
-        _refuse(parser, "name one result: as text, - for standard input, or --file")
+        _refuse(parser, "name one result: as text, - for standard input, or --file; a journal is named by --journal")
     if options.file is not None:
         text = read_text(options.file, "result")
     else:

@@ -59,7 +59,8 @@ def _answer(options: argparse.Namespace, kind: MailKind, content: str | None) ->
         Text(_NEXT[kind].format(content=told)),
         Text(
             f"A run of thread {printable(entry.thread or entry.session)} that waits now learns of it within a second; "
-            "otherwise it does when the thread is run again."
+            "one that was killed or interrupted in the middle does when it is run again, and a thread whose run has ended "
+            "with its next message."
         ),
     )
     return 0

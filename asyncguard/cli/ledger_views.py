@@ -95,7 +95,7 @@ def advice(calls: Sequence[Listed]) -> Iterator[RenderableType]:
     if any(call.broken_off for call in calls):
         yield Text("broken off: its process is gone. Run its thread again; what may be repeated is made again then.")
     if any(call.answer is not None for call in calls):
-        yield Text("answered: its thread learns of it when it runs.")
+        yield Text("answered: its thread learns of it when it goes on; if its run has ended, with its next message.")
 
 
 # -- one call ------------------------------------------------------------------------------------------------------

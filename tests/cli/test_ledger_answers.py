@@ -56,8 +56,8 @@ def test_what_happened_is_what_the_thread_is_told(desk: Path, capsys: Capture) -
     text = run(capsys, "resolve", key("pay#1")[:7], desk, *HAPPENED, "--result", "paid", "--by", "Ann")
     assert text == (
         f"pay#1 ({key('pay#1')[:8]}) is answered: happened, says Ann. The agent is told that it happened, with this "
-        f"result. A run of thread {THREAD} that waits now learns of it within a second; otherwise it does when the "
-        "thread is run again."
+        f"result. A run of thread {THREAD} that waits now learns of it within a second; one that was killed or "
+        "interrupted in the middle does when it is run again, and a thread whose run has ended with its next message."
     )
     assert ask(desk, "pay#1") == Known(result=Success(content="paid"))
     (mail,) = entry(desk, "pay#1").mail

@@ -1,6 +1,7 @@
 """The README's code is run as it stands there, from top to bottom."""
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.docs.markdown import Fence, fences, read
 
+_FILE = re.compile(r"# (\S+\.py)\n")
 BLOCKS = fences(read("README.md"))
 
 
@@ -25,11 +27,15 @@ def test_the_code_runs_and_prints_what_is_shown(
 ) -> None:
     """All Python blocks run in order, as one program, without a network; text blocks behind them are their output."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     namespace: dict[str, Any] = {"__name__": "readme"}
     compared = 0
     for block in BLOCKS:
         if block.language != "python":
             continue
+        if named := _FILE.match(block.text):  # a module that a later block imports
+            (tmp_path / named[1]).parent.mkdir(exist_ok=True)
+            (tmp_path / named[1]).write_text(block.text)
         # Padded, so that a traceback names the line of the README.
         exec(compile("\n" * (block.line - 1) + block.text, "README.md", "exec"), namespace)
         printed = capsys.readouterr().out

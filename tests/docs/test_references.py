@@ -25,6 +25,7 @@ DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "EVENTS.md")
 _PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*")
 _DOTTED = re.compile(r"asyncguard(?:\.\w+)+(?:\(\))?")
 _NAME = re.compile(r"[A-Z][a-z]+[A-Za-z]*(?=$|[.(])")
+_EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 _NOT_HERE = ("demo-report/", ".asyncguard/effects.db")
 _FOREIGN = {
     "HumanInTheLoopMiddleware": "langchain.agents.middleware",
@@ -113,7 +114,10 @@ def test_commands_work_as_written(command: str) -> None:
         case ["langgraph", "dev"]:
             assert (ROOT / "langgraph.json").exists()
         case ["pip", "install", *_]:
-            assert words[2] in (".", "langgraph-cli[inmem]")
+            extras = words[2].removeprefix(".").strip("[]").split(",")
+            assert words[2] in (".", "langgraph-cli[inmem]") or set(extras) <= set(_EXTRAS)
+        case ["export", assignment]:
+            assert assignment.startswith("ASYNCGUARD_JOURNAL=")
         case _:
             pytest.fail(f"nobody knows {command!r}")
 
