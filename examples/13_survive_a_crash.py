@@ -44,8 +44,8 @@ def pay(euros: int) -> str:
 def run(said: Any, *answers: Any) -> Any:
     """One run of the thread."""
     with SqliteSaver.from_conn_string(str(FOLDER / "threads.db")) as saver:
-        model = ScriptedChatModel(list(answers), id_prefix=f"{os.getpid()}-{len(answers)}")
         with contextlib.closing(open_journal(FOLDER / "threads.db.effects")) as journal:
+            model = ScriptedChatModel(list(answers), id_prefix=f"{os.getpid()}-{len(answers)}")
             return build_agent(model, [book, pay], checkpointer=saver, journal=journal).invoke(said, THREAD)
 
 

@@ -59,8 +59,8 @@ def _answer(options: argparse.Namespace, kind: MailKind, content: str | None) ->
         Text(_NEXT[kind].format(content=told)),
         Text(
             f"A run of thread {printable(entry.thread or entry.session)} that waits now learns of it within a second; "
-            "one that was killed or interrupted in the middle does when it is run again, and a thread whose run has ended "
-            "with its next message."
+            "one that was killed or interrupted in the middle does when it is run again, and a thread whose run has "
+            "ended with its next message."
         ),
     )
     return 0

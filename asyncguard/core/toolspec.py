@@ -156,12 +156,13 @@ class ToolSpec:
                 object.__setattr__(self, name, _items(self.name, name, given))
         if self.tasks is not None:
             object.__setattr__(self, "tasks", frozenset(_items(self.name, "tasks", self.tasks)))
-        siblings = tuple(item if isinstance(item, Fallback) else Fallback(tool=item) for item in self.fallbacks)
-        object.__setattr__(self, "fallbacks", siblings)
-        sources = tuple(item if isinstance(item, Source) else Source(tool=item) for item in self.sources)
-        object.__setattr__(self, "sources", sources)
-        if isinstance(self.verifier, str):
-            object.__setattr__(self, "verifier", Fallback(tool=self.verifier))
+        for name, kind in (("fallbacks", Fallback), ("sources", Source)):
+            siblings: tuple[Any, ...] = getattr(self, name)
+            made = tuple(kind(tool=item) if isinstance(item, str) else item for item in siblings)
+            object.__setattr__(self, name, made)
+        verifier: Any = self.verifier
+        if isinstance(verifier, str):
+            object.__setattr__(self, "verifier", Fallback(tool=verifier))
 
     def footprint(self, arguments: Mapping[str, Any], task: str) -> Footprint:
         """The resources of one call of this tool."""

@@ -16,6 +16,7 @@ from asyncguard.engine.executors.local import LocalExecutor
 from asyncguard.engine.executors.port import Executor
 from asyncguard.engine.inbox import Inbox
 from asyncguard.engine.journal.port import Journal
+from asyncguard.errors import CallerError
 from asyncguard.guards import compile_schema, enabled, watching
 from asyncguard.observability.details import Observer, ObserverSet
 from asyncguard.recovery.breaker import Circuit
@@ -64,8 +65,11 @@ class Engine:
             diagnose: The user's own rule of diagnosis.
 
         Raises:
+            CallerError: The configuration is none.
             DeclarationError: A tool's parameter or result schema is not valid JSON Schema.
         """
+        if not isinstance(config, GuardConfig):
+            raise CallerError(f"config is {config!r}, which is no GuardConfig; write GuardConfig(...).")
         self.config = config
         self.ports = ports
         self.clock = ports.clock

@@ -21,7 +21,7 @@ from asyncguard.core.toolspec import ToolSpec
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.frontends.binding import ModelBinding, as_model
-from asyncguard.frontends.declarations import as_tools, specs_of
+from asyncguard.frontends.declarations import as_journal_target, as_tools, specs_of
 from asyncguard.frontends.durability import DURABILITY, JournalKeeper, JournalTarget
 from asyncguard.frontends.nodes import NodeFunction, Nodes
 from asyncguard.frontends.registry import Registry
@@ -116,7 +116,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     Raises:
         DeclarationError: A declaration contradicts itself or names a missing tool, or the executor cannot run a tool.
     """
-    config = config or GuardConfig()
+    config = GuardConfig() if config is None else config
     own = as_tools(tools)
     engine = Engine(config, specs_of(own, specs), ports or Ports(), diagnose)
     check_suited(engine.executor, own, engine.specs)
@@ -165,7 +165,7 @@ def _nodes(
         binding=binding,
         runner=ToolRunner(tools, engine.specs, pool),
         system=system,
-        keeper=JournalKeeper(engine, journal),
+        keeper=JournalKeeper(engine, as_journal_target(journal)),
         direct=frozenset(tool.name for tool in tools if tool.return_direct),
     )
 

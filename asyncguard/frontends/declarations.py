@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from langchain_core.tools import BaseTool
@@ -9,7 +10,8 @@ from langchain_core.tools import tool as make_tool
 
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.toolspec import Fallback, Invariant, Mode, Source, ToolSpec
-from asyncguard.errors import DeclarationError
+from asyncguard.errors import CallerError, DeclarationError
+from asyncguard.frontends.durability import JournalTarget
 from asyncguard.frontends.schemas import fills, parameters_of
 
 _ATTRIBUTE = "__asyncguard__"
@@ -45,10 +47,11 @@ class Declaration(TypedDict, total=False):
     references: bool
 
 
-def guarded(**declaration: Unpack[Declaration]) -> Callable[[T], T]:
+def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:
     """Declare what a tool does; decorates a function, or a tool that ``@tool`` made.
 
     Args:
+        *bare: Nothing; it is there to say that ``@guarded`` needs its parentheses.
         **declaration: Fields of :class:`ToolSpec`; enums may be given as strings, siblings by name.
 
     Returns:
@@ -63,6 +66,8 @@ def guarded(**declaration: Unpack[Declaration]) -> Callable[[T], T]:
         def search_flights(city: str) -> list[dict]: ...
         ```
     """
+    if bare:
+        raise DeclarationError("guarded takes keywords only: write @guarded() or @guarded(effect=...) above the tool.")
     values: dict[str, Any] = dict(declaration)
     spec = ToolSpec(name="", **values)
 
@@ -102,11 +107,11 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
     Raises:
         DeclarationError: A declaration names a tool that does not exist, or an argument that its tool does not have.
     """
-    by_name = {spec.name: spec for spec in given}
+    known = by_name(given)
     made = list(tools)
-    specs = {tool.name: _complete(by_name.get(tool.name) or declared(tool), tool) for tool in made}
+    specs = {tool.name: _complete(known.get(tool.name) or declared(tool), tool) for tool in made}
     asked = {name: spec.name for spec in specs.values() for name in spec.asks}
-    named = [*by_name, *asked, *(item.tool for spec in specs.values() for item in spec.fallbacks)]
+    named = [*known, *asked, *(item.tool for spec in specs.values() for item in spec.fallbacks)]
     missing = [name for name in named if name not in specs]
     if missing:
         raise DeclarationError(f"A declaration names the tool {missing[0]!r}, which the agent does not have.")
@@ -124,6 +129,32 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
                 "argument that takes the token (token_argument)."
             )
     return specs
+
+
+def by_name(specs: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
+    """Declarations by the names of their tools.
+
+    Raises:
+        DeclarationError: One of them is none.
+    """
+    given: list[Any] = list(specs)
+    for spec in given:
+        if not isinstance(spec, ToolSpec):
+            raise DeclarationError(f"specs holds {spec!r}, which is no ToolSpec; write ToolSpec(name=..., ...).")
+    return {spec.name: spec for spec in given}
+
+
+def as_journal_target(given: JournalTarget) -> JournalTarget:
+    """What a caller says of the journal, if it can be that.
+
+    Raises:
+        CallerError: It is nothing that names a journal.
+    """
+    if not isinstance(given, str | Path | bool) and not callable(getattr(given, "entries", None)):
+        raise CallerError(
+            f"journal is {given!r}; give a path, a postgresql:// URL, what open_journal returned, True or False."
+        )
+    return given
 
 
 def _check_injected(spec: ToolSpec, tool: BaseTool) -> None:

@@ -18,7 +18,7 @@ from asyncguard.frontends.writing import Writer, is_ours, is_pair, note_for_mode
 _MAX_TASKS = 256
 
 
-def read_tasks(given: Sequence[Any] | None, known: Collection[str] = ()) -> list[Task]:
+def read_tasks(given: Sequence[Any] | Mapping[str, Any] | None, known: Collection[str] = ()) -> list[Task]:
     """The tasks of an input.
 
     Args:
@@ -27,8 +27,10 @@ def read_tasks(given: Sequence[Any] | None, known: Collection[str] = ()) -> list
             numbered on, so that two callers who give plain text do not take over each other's tasks.
 
     Raises:
-        CallerError: A task has no goal, an id is used twice, or there are too many.
+        CallerError: They are no list, a task has no goal, an id is used twice, or there are too many.
     """
+    if isinstance(given, str | Mapping):
+        raise CallerError(f'"tasks" takes a list, not {given!r:.200}; write {{"tasks": [...]}}.')
     taken = set(known)
     tasks: list[Task] = []
     for position, item in enumerate(given or (), start=1):

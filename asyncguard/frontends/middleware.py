@@ -37,7 +37,7 @@ from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import resumable
 from asyncguard.frontends.conversation import Conversation
-from asyncguard.frontends.declarations import declared, specs_of
+from asyncguard.frontends.declarations import as_journal_target, by_name, declared, specs_of
 from asyncguard.frontends.durability import JournalKeeper, JournalTarget
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
 from asyncguard.frontends.joining import (
@@ -114,10 +114,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         super().__init__()
         self._given = tuple(specs)
         # Known before the tools are: a resumed run may have to decide about calls before the model is asked.
-        known = {spec.name: spec for spec in specs}
-        self.engine = Engine(config or GuardConfig(), known, ports or Ports(), diagnose)
+        known = by_name(specs)
+        self.engine = Engine(GuardConfig() if config is None else config, known, ports or Ports(), diagnose)
         self._known_tools: dict[str, BaseTool] = {}
-        self._threads = Threads(self.engine, JournalKeeper(self.engine, journal), self._known_tools)
+        self._threads = Threads(self.engine, JournalKeeper(self.engine, as_journal_target(journal)), self._known_tools)
         self._task_argument = task_argument({})
         self._provider: tuple[BaseChatModel | None, str] = (None, "")
         self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}

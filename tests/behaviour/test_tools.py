@@ -1,6 +1,7 @@
 """Tools of every kind: injected state, store and runtime, commands, direct returns, keys, agents."""
 
 import asyncio
+import re
 from typing import Annotated, Any
 
 import pytest
@@ -17,12 +18,14 @@ from pydantic import BaseModel, ConfigDict
 
 from asyncguard import (
     AsyncGuardMiddleware,
+    CallerError,
     DeclarationError,
     EffectClass,
     GuardConfig,
     Mode,
     Timing,
     ToolSpec,
+    build_agent,
     guarded,
 )
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
@@ -274,3 +277,43 @@ def test_a_tool_of_an_agent_with_a_thread_may_be_an_agent(agent_of: AgentOf) -> 
     agent = agent_of(model, [delegate], checkpointer=InMemorySaver())
     outcome = run_virtual(agent.say("Go.", thread="t")).result
     assert outcome.answer("call_1_1") == outcome.answer("call_2_1") == "inner answer"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"config": {"grounding": False}}, "config is {'grounding': False}, which is no GuardConfig"),
+        ({"config": {}}, "which is no GuardConfig"),
+        ({"specs": ["pay"]}, "specs holds 'pay', which is no ToolSpec"),
+        ({"journal": 7}, "journal is 7; give a path"),
+    ],
+    ids=str,
+)
+def test_what_is_handed_over_has_to_be_what_it_is_for(given: dict[str, Any], said: str) -> None:
+    """Refused when the agent or the middleware is made, with what to write."""
+    with pytest.raises(CallerError, match=re.escape(said)):
+        build_agent(ScriptedChatModel(["done"]), [], **given)
+    with pytest.raises(CallerError, match=re.escape(said)):
+        AsyncGuardMiddleware(**given)
+
+
+def test_tasks_are_a_list() -> None:
+    """A text is not taken for a task per letter, nor a task for the list of its fields."""
+    for agent in (
+        build_agent(ScriptedChatModel(["done"]), []),
+        create_agent(ScriptedChatModel(["done"]), [], middleware=[AsyncGuardMiddleware()]),
+    ):
+        for given in ("Do it", {"id": "a", "goal": "Do it"}):
+            with pytest.raises(CallerError, match='"tasks" takes a list, not'):
+                agent.invoke({"messages": [], "tasks": given})
+
+
+def test_guarded_needs_its_parentheses() -> None:
+    """Left out, the error says what to write."""
+    bare: Any = guarded
+    with pytest.raises(DeclarationError, match=r"write @guarded\(\)"):
+
+        @bare
+        def pay(q: str) -> str:
+            """Pay."""
+            return q

@@ -134,8 +134,14 @@ def test_a_token_may_begin_with_a_dash(desk: Path, capsys: Capture, token: str) 
     [
         ([], "there is no token: name it first, or by --token-file or $ASYNCGUARD_TOKEN"),
         ([TOKEN], "name one result: as text, - for standard input, or --file; a journal is named by --journal"),
-        ([TOKEN, "x", "y"], "name one result: as text, - for standard input, or --file; a journal is named by --journal"),
-        ([TOKEN, "x", "--file", "f"], "name one result: as text, - for standard input, or --file; a journal is named by --journal"),
+        (
+            [TOKEN, "x", "y"],
+            "name one result: as text, - for standard input, or --file; a journal is named by --journal",
+        ),
+        (
+            [TOKEN, "x", "--file", "f"],
+            "name one result: as text, - for standard input, or --file; a journal is named by --journal",
+        ),
         (["x", f"--{TOKEN}"], "an option is unknown; write -- before a result that begins with a dash"),
         (["--token-file", "empty.txt", "x"], "the token from --token-file is empty"),
     ],

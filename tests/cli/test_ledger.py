@@ -115,7 +115,9 @@ def test_what_was_answered_is_counted_and_not_listed(desk: Path, capsys: Capture
     text = run(capsys, "list", desk)
     assert key("pay#1")[:8] not in text
     assert text.endswith("1 call was answered and waits for the thread to run; see --all.\n")
-    assert "answered: its thread learns of it when it goes on; if its run has ended, with its next message." in run(capsys, "list", desk, "--all")
+    assert "answered: its thread learns of it when it goes on; if its run has ended, with its next message." in run(
+        capsys, "list", desk, "--all"
+    )
     rows = {row["label"]: row for row in json.loads(run(capsys, "list", desk, "--all", "--json"))}
     assert (rows["pay#1"]["answer"], rows["mail#3"]["answer"]) == ("happened", "")
 

@@ -119,7 +119,9 @@ def _command(commands: Any, name: str, text: str, examples: str = "", module: st
 
 
 def _demo(commands: Any) -> None:
-    made = _command(commands, "demo", "show agents without and with guards, offline, in two to four minutes on two cores")
+    made = _command(
+        commands, "demo", "show agents without and with guards, offline, in two to four minutes on two cores"
+    )
     made.add_argument("--out", type=Path, default=Path("demo-report"), metavar="DIR", help="where the report goes")
     _jobs(made)
 
