@@ -2,8 +2,7 @@
 
 The agent's process dies by SIGKILL while it pays. The next one resumes the thread: the booking is known, the payment is
 in doubt, and the model is told so. A person looks and says what became of it (`asyncguard ledger` does the same). The
-journal would be made beside the checkpoints, unasked; it is opened here to be closed before its folder goes. The model
-is scripted; any real one takes its place.
+journal is opened here to be closed before its folder goes; left out, it is made unasked. The model is scripted.
 """
 
 import contextlib
@@ -44,8 +43,8 @@ def pay(euros: int) -> str:
 def run(said: Any, *answers: Any) -> Any:
     """One run of the thread."""
     with SqliteSaver.from_conn_string(str(FOLDER / "threads.db")) as saver:
+        model = ScriptedChatModel(list(answers), id_prefix=f"{os.getpid()}-{len(answers)}")
         with contextlib.closing(open_journal(FOLDER / "threads.db.effects")) as journal:
-            model = ScriptedChatModel(list(answers), id_prefix=f"{os.getpid()}-{len(answers)}")
             return build_agent(model, [book, pay], checkpointer=saver, journal=journal).invoke(said, THREAD)
 
 
@@ -54,10 +53,9 @@ def main() -> None:
     ended = subprocess.run([sys.executable, __file__, "--mortal", str(FOLDER)], check=False)
     print("killed:", ended.returncode == -signal.SIGKILL)
     print("in doubt:", run(None, "Booked. Nobody knows yet whether it is paid.")["report"]["in_doubt"])
-    journal = open_journal(FOLDER / "threads.db.effects", create=False)
-    entry = journal.entries(states=[CallState.IN_DOUBT])[0]
-    journal.resolve(entry.key, MailKind.HAPPENED, "paid 268, receipt 815", by="Ann, who asked the bank")
-    journal.close()
+    with contextlib.closing(open_journal(FOLDER / "threads.db.effects", create=False)) as journal:
+        entry = journal.entries(states=[CallState.IN_DOUBT])[0]
+        journal.resolve(entry.key, MailKind.HAPPENED, "paid 268, receipt 815", by="Ann, who asked the bank")
     result = run({"messages": [("user", "Is it paid?")]}, "It is: receipt 815.")
     print("told:", result["messages"][-2].text)
     print("effects:", (FOLDER / "effects.txt").read_text().splitlines())
