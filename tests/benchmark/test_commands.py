@@ -199,7 +199,9 @@ def test_what_is_no_file_of_episodes_is_refused(
     assert said.out == ""
     assert str(file) in said.err
     assert main(["score", str(tmp_path / "missing.jsonl")]) == 1
-    assert "missing.jsonl" in capsys.readouterr().err
+    assert "missing.jsonl'; `asyncguard bench run --out` writes" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "missing")]) == 1
+    assert "missing'; `asyncguard bench ablate` makes one." in capsys.readouterr().err
 
 
 def test_failures_are_explained_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 Exit codes: 0 all went well, 1 it did not, 2 the command line was wrong.
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -31,6 +32,15 @@ def main(argv: Sequence[str]) -> int:
         return int(command.execute(options))
     except (BenchmarkError, OSError) as error:
         # Their texts quote files. Here, so that help and mistakes do not load what commands print with.
-        text = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in str(error))
+        text = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in _told(error, options))
         sys.stderr.write(f"asyncguard bench: {text}\n")
         return 1
+
+
+def _told(error: Exception, options: argparse.Namespace) -> str:
+    """What went wrong; of a file that the command line names and that is not there, what makes it."""
+    if not isinstance(error, FileNotFoundError):
+        return str(error)
+    if "findings" not in options:
+        return f"There is no file {error.filename!r}; `asyncguard bench run --out` writes files of episodes."
+    return f"There is no ablation at {error.filename!r}; `asyncguard bench ablate` makes one."
