@@ -207,6 +207,11 @@ class World(RuleBasedStateMachine):
         """The model has its turn."""
         if self.step is not Step.MODEL:
             return
+        self._say(wishes)
+        self.step = self._run(self.now.drive())
+
+    def _say(self, wishes: list[tuple[str, str, int]]) -> None:
+        """A model message, after what was news."""
         Writer(self.session, "nonce").deliver()
         self.messages += 1
         read = [
@@ -214,7 +219,6 @@ class World(RuleBasedStateMachine):
             for place, (task, tool, number) in enumerate(wishes)
         ]
         take_message(self.session, f"message-{self.messages}", read)
-        self.step = self._run(self.now.drive())
 
     @rule(pick=PICKS, how=st.sampled_from([None, None, REFUSED, BROKEN]))
     def end(self, pick: int, how: Failure | None) -> None:
@@ -266,13 +270,7 @@ class World(RuleBasedStateMachine):
         process = self.now
         if self.step is not Step.MODEL:
             return
-        Writer(self.session, "nonce").deliver()
-        self.messages += 1
-        read = [
-            Wish(tool=tool, arguments={"n": number}, call_id=f"call-{self.messages}-{place}", task=task)
-            for place, (task, tool, number) in enumerate(wishes)
-        ]
-        take_message(self.session, f"message-{self.messages}", read)
+        self._say(wishes)
         process.store()
 
         async def a_little() -> None:
