@@ -24,8 +24,9 @@ class Entry:
 JOURNALS = {
     "guarded_graph:GRAPH_JOURNALED": "guarded_graph:GRAPH_SAVED",
     "guarded_middleware:GUARDED_SYNC_JOURNALED": "guarded_middleware:GUARDED_SYNC",
+    "guarded_middleware:GUARDED_JOURNALED": "guarded_middleware:GUARDED_DELTA",
 }
-"""Peers with a journal, and what each is without: both store a step before the next one begins."""
+"""Peers with a journal, and what each is without; the last waits for its checkpoint, too."""
 JOURNAL_LIMIT_US = 500.0
 """Microseconds that a journal may add to a step."""
 

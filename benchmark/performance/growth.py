@@ -14,12 +14,14 @@ _TIME_LIMITS = {
     "guarded_graph:GRAPH_SAVED": 0.5,
     "guarded_graph:GRAPH_JOURNALED": 0.5,
     "guarded_middleware:GUARDED_DELTA": 1.0,
+    "guarded_middleware:GUARDED_JOURNALED": 1.0,
     "guarded_middleware:GUARDED_SYNC_JOURNALED": 1.0,
 }
 _BYTE_LIMITS = {
     "guarded_graph:GRAPH_SAVED": 0.025,
     "guarded_graph:GRAPH_JOURNALED": 0.025,
     "guarded_middleware:GUARDED_DELTA": 1.0,
+    "guarded_middleware:GUARDED_JOURNALED": 1.0,
     "guarded_middleware:GUARDED_SYNC_JOURNALED": 1.0,
 }
 # Limits on a peer's ratio to itself: a constant price per step, and bytes in proportion to the steps.
@@ -39,6 +41,7 @@ PEERS = (
     Entry(peer="guarded_graph:GRAPH_JOURNALED"),
     Entry(peer="guarded_middleware:GUARDED_SAVED"),
     Entry(peer="guarded_middleware:GUARDED_DELTA"),
+    Entry(peer="guarded_middleware:GUARDED_JOURNALED"),
     Entry(peer="guarded_middleware:GUARDED_SYNC"),
     Entry(peer="guarded_middleware:GUARDED_SYNC_JOURNALED"),
 )

@@ -35,7 +35,8 @@ def test_steps_compares_both_front_ends_with_create_agent() -> None:
     assert found["AsyncGuardMiddleware"]["reference"] == "create_agent, the same hooks empty"
     assert found["build_agent:sqlite"]["limit"] == found["build_agent:sqlite+journal"]["limit"] == 1.3
     journals = {row["subject"]: row for row in measured if row["case"].startswith("journal")}
-    assert set(journals) == {"build_agent:sqlite+journal", "AsyncGuardMiddleware+its state:sqlite, sync+journal"}
+    middleware = "AsyncGuardMiddleware+its state:sqlite"
+    assert set(journals) == {"build_agent:sqlite+journal", f"{middleware}+journal", f"{middleware}, sync+journal"}
     assert {row["reference"] for row in journals.values()} == {"500 us"}
     assert found["hand-written StateGraph"]["median"] < found["create_agent, every hook empty"]["median"]
 
