@@ -324,6 +324,7 @@ class Writer:
             return
         for request in requests:
             failure = error or _call(request)
+            self._done = request.number - 1  # known before the reply is: who hears it may flush at once
             if failure is None:
                 request.reply.give(request.answer)
             else:

@@ -210,6 +210,27 @@ async def test_a_flush_waits_for_what_was_posted() -> None:
         assert len(store.commits) == commits
 
 
+def test_who_hears_an_answer_need_not_wait_for_what_was_posted_before_it() -> None:
+    """What the writer thread says, it knows by then: a flush in that very moment asks for no transaction."""
+    waited: list[bool] = []
+
+    def flush(_: object) -> None:  # runs on the writer thread, within the answer
+        try:
+            writer.flush().send(None)
+        except StopIteration:
+            waited.append(False)
+        except RuntimeError:  # it would have asked, which needs a loop
+            waited.append(True)
+
+    with running(FakeStore()) as writer:
+        with one_batch(writer):
+            writer.post("a", put("a"))
+            last = writer.submit(put("b"))
+            last.add_done_callback(flush)
+        last.result(5.0)
+    assert waited == [False]
+
+
 def test_what_nobody_waits_for_says_in_the_log_that_it_failed(caplog: pytest.LogCaptureFixture) -> None:
     """Also after the end; what came with it lasts."""
     store = FakeStore()
