@@ -4,6 +4,7 @@ Orders that come while it writes are written together in the next transaction, s
 A database that is away loses nothing: what was to be posted is kept and posted when it is back.
 """
 
+import logging
 import threading
 import time
 from collections import deque
@@ -14,14 +15,17 @@ import sqlalchemy.exc
 from dbos import error as dbos_error
 
 from asyncguard.core.hazards import Symptom
-from asyncguard.engine.executors.dbos_database import Ended, OrderTables
+from asyncguard.engine.executors.dbos_database import Ended, OrderTables, Waiting
 from asyncguard.engine.executors.port import Failure
 
 _IDLE = 5.0
 """Seconds after which a thread with nothing to wait for ends; the next order starts another."""
 _CHECK_EVERY = 5.0
+_LONG_WAIT = 30.0
+"""Seconds after which it is said that calls wait, though workers of their version were there."""
 _LONGEST_PAUSE = 2.0
 _AWAY = (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError, sqlalchemy.exc.TimeoutError)
+_log = logging.getLogger("asyncguard.executor")
 Told = Ended | Failure
 
 
@@ -59,7 +63,7 @@ class Courier:
         self._tried: set[str] = set()
         self._closing = False
         self._trouble = ""
-        self._notice = ""
+        self._notice = self._reported = ""
         self._checked_at = -_CHECK_EVERY
 
     @property
@@ -117,8 +121,7 @@ class Courier:
                 self._send(batch)
                 self._look()
             except Exception as error:  # noqa: BLE001 - if this thread died, every call would wait and nobody would know
-                self._trouble = type(error).__name__
-                self._tables.forget()
+                self._fail(error)
                 pause = min(max(2 * pause, 0.1), _LONGEST_PAUSE)
                 with self._changed:
                     self._errands.extendleft(reversed(batch))  # posting twice posts once
@@ -203,12 +206,31 @@ class Courier:
             self._awaited.discard(name)
             message = "The call was sent to a worker, and its order was removed from the queue before it ended."
             self._tell(name, Failure(symptom=Symptom(error="order_lost", message=message)))
-        waiting = self._tables.waiting(self._queue).get(self._version, 0) if self._awaited else 0
-        versions = self._tables.versions() if waiting else []
-        self._notice = ""
-        if waiting and self._version not in versions:
-            others = f"there were workers of {', '.join(map(repr, versions))}" if versions else "there was none at all"
-            self._notice = (
-                f"{waiting} calls wait in queue {self._queue!r} for workers of version {self._version!r}; {others}. "
-                "Start workers with the agent's list of tools, or give both the same application version."
-            )
+        waiting = self._tables.waiting(self._queue).get(self._version) if self._awaited else None
+        reason = "" if waiting is None else self._reason(waiting)
+        self._notice = "" if waiting is None or not reason else self._sentence(waiting, reason)
+        if reason and reason != self._reported:
+            _log.warning("%s", self._notice)
+        self._reported = reason
+
+    def _reason(self, waiting: Waiting) -> str:
+        """Why orders wait and what to do, as far as the tables show it; empty if it is too early to say."""
+        versions = self._tables.versions()
+        if self._version in versions:
+            long = waiting.longest >= _LONG_WAIT
+            return "see whether one runs (`asyncguard worker`), and has room for more" if long else ""
+        others = f"there were workers of {', '.join(map(repr, versions))}" if versions else "there was none at all"
+        return f"{others}. Start workers with the agent's list of tools, or give both the same application version"
+
+    def _sentence(self, waiting: Waiting, reason: str) -> str:
+        what = "1 call waits" if waiting.orders == 1 else f"{waiting.orders} calls wait"
+        return (
+            f"{what} in queue {self._queue!r} for workers of version {self._version!r}, "
+            f"the oldest for {waiting.longest:.0f} s; {reason}."
+        )
+
+    def _fail(self, error: Exception) -> None:
+        if not self._trouble:
+            _log.warning("the queue's database cannot be asked (%s); calls are kept until it can", type(error).__name__)
+        self._trouble = type(error).__name__
+        self._tables.forget()

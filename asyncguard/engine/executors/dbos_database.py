@@ -46,6 +46,16 @@ class Ended:
     """What the worker answered, ``None`` if there is nothing that can be read."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waiting:
+    """Orders that no worker has taken."""
+
+    orders: int
+    """How many."""
+    longest: float
+    """Seconds since the oldest of them was posted."""
+
+
 class OrderTables:
     """The orders of one database. Every method blocks; all may be called from any thread.
 
@@ -201,13 +211,16 @@ class OrderTables:
             new=new,
         )
 
-    def waiting(self, queue: str) -> dict[str, int]:
-        """How many orders wait in a queue, by the version of the workers that may take them."""
-        sql = """SELECT application_version, count(*) FROM {schema}workflow_status
+    def waiting(self, queue: str) -> dict[str, Waiting]:
+        """What waits in a queue, by the version of the workers that may take it."""
+        sql = """SELECT application_version, count(*), {now} - min(created_at) FROM {schema}workflow_status
             WHERE queue_name = :queue AND status = :state AND name = :workflow GROUP BY application_version"""
         with self._engine.connect() as connection:
             values = {"queue": queue, "state": WAITING, "workflow": WORKFLOW}
-            return {str(version): count for version, count in connection.execute(self._sql(sql), values)}
+            return {
+                str(version): Waiting(orders=count, longest=age / 1000)
+                for version, count, age in connection.execute(self._sql(sql), values)
+            }
 
     def versions(self) -> list[str]:
         """The versions that workers announced, ever; the latest first."""

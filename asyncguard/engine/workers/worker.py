@@ -190,7 +190,8 @@ class Worker:
     def _report_others(self) -> None:
         """Say which orders wait for another version than this one, whenever that changes."""
         waiting = self._tables.waiting(self._settings.queue)
-        others = {version: count for version, count in waiting.items() if version != self._settings.application_version}
+        own = self._settings.application_version
+        others = {version: found.orders for version, found in waiting.items() if version != own}
         if others.keys() != self._reported.keys():
             for version in sorted(others.keys() - self._reported.keys()):
                 self._log.warning("orders for another version", version=version, orders=others[version])

@@ -3,25 +3,28 @@
 import asyncio
 import sqlite3
 import stat
+from contextlib import closing
 
 import pytest
 
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.executors import dbos_courier
-from asyncguard.engine.executors.dbos_database import OrderTables
+from asyncguard.engine.executors.dbos_database import APPLICATION, OrderTables
 from asyncguard.engine.executors.dbos_target import database_url
 from asyncguard.engine.executors.port import Failure, Result, Success
 from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Journal
 from asyncguard.errors import CallerError
-from tests.engine.workers.bench import Shop, begin, eventually, job_of, result_of
+from tests.engine.workers.bench import VERSION, Shop, begin, eventually, job_of, result_of
 
 ONCE = EffectClass.AT_MOST_ONCE
 
 
-async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(place: Shop, journal: Journal) -> None:
-    """They are known to others, and say when nobody will take them; closing cancels them, and they have not begun."""
+async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(
+    place: Shop, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are known to others, and log when nobody will take them; closing cancels them, and they have not begun."""
     executor = place.executor(journal)
     jobs = [job_of("pay", {"amount": number}, effect=ONCE) for number in range(3)]
     futures = [begin(executor, job) for job in jobs]
@@ -30,6 +33,7 @@ async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(place:
     assert executor.health().alive
     assert executor.health().pending == 3
     assert "there was none at all" in executor.health().detail
+    assert ["there was none at all" in record.message for record in caplog.records] == [True]
     assert await executor.recover([job.key for job in jobs]) == {job.key: 1 for job in jobs}
     assert stat.S_IMODE(place.file.stat().st_mode) == 0o600
     executor.close()
@@ -38,6 +42,30 @@ async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(place:
         assert (result.symptom.error, result.symptom.started) == ("cancelled", False)
     assert {state for _, state in place.rows()} == {"CANCELLED"}
     assert not executor.health().alive
+
+
+async def test_orders_that_no_worker_takes_any_more_say_so(
+    place: Shop, journal: Journal, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers of their version were there, and none comes: after a while that is a word in health and log, once."""
+    monkeypatch.setattr(dbos_courier, "_CHECK_EVERY", 0.05)
+    monkeypatch.setattr(dbos_courier, "_LONG_WAIT", 0.3)
+    executor = place.executor(journal)
+    future = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: bool(place.rows()))
+    with closing(sqlite3.connect(place.database)) as database, database:
+        database.execute(
+            "INSERT INTO application_versions (version_id, version_name, version_timestamp, created_at,"
+            " application_name) VALUES ('1', ?, 1, 1, ?)",
+            (VERSION, APPLICATION),
+        )
+    await eventually(lambda: "see whether one runs" in executor.health().detail)
+    await asyncio.sleep(0.2)
+    said = [record.message for record in caplog.records]
+    assert len([text for text in said if "1 call waits" in text and "see whether one runs" in text]) == 1
+    assert executor.health().alive
+    executor.close()
+    await future
 
 
 async def test_gate_and_delay_are_kept_before_anything_is_sent(place: Shop, journal: Journal) -> None:
