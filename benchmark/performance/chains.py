@@ -6,8 +6,9 @@ only when it has seen the result before it; and it sees that in any text but its
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.tools import BaseTool, StructuredTool
@@ -16,6 +17,8 @@ from chat import ScriptedChat
 from workload import Workload
 
 TOOL = "follow"
+Work = Callable[[], Awaitable[Any]]
+"""Works on a workload from its beginning to its end; the agent is there already."""
 _KEY = re.compile(r"task-(\d+):(\d+)")
 
 

@@ -3,10 +3,10 @@
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from chains import Chains
+from chains import Chains, Work
 from measure import UnsoundRunError
 from peers import UnavailableError, load_driver
 from settings import Settings
@@ -16,7 +16,7 @@ from workload import Workload, fixed, lognormal
 _LINKS = 4
 _MODEL = 0.05
 
-Drive = Callable[[Chains], Awaitable[None]]
+Drive = Callable[[Chains], Work]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,7 @@ class Driver:
 
 
 _BARRIER = Driver(name="create_agent, parallel calls", source="drivers:barrier", guarded=False)
+_EMPTY = Driver(name="create_agent, the same hooks empty", source="drivers:empty_hooks", guarded=False)
 _SEQUENTIAL = Driver(name="create_agent, task by task", source="drivers:sequential", guarded=False)
 _GRAPH = Driver(name="build_agent", source="guarded_graph:work", guarded=True)
 _MIDDLEWARE = Driver(name="AsyncGuardMiddleware", source="guarded_middleware:work", guarded=True)
@@ -60,7 +61,7 @@ def cases(settings: Settings) -> list[Case]:
         Case(
             name="3 tasks x 4 calls of 100 ms",
             workloads=[even] * settings.repeats,
-            drivers=(_SEQUENTIAL, _BARRIER, _GRAPH, _MIDDLEWARE),
+            drivers=(_SEQUENTIAL, _BARRIER, _EMPTY, _GRAPH, _MIDDLEWARE),
             limits_on_critical_path=True,
         ),
         *(
@@ -113,14 +114,14 @@ def _rows(case: Case, drives: Mapping[str, Drive], settings: Settings) -> Iterat
 def _timed(drive: Drive, workload: Workload) -> float:
     chains = Chains(workload=workload)
     gc.collect()
-    seconds = asyncio.run(_seconds(drive, chains))
+    seconds = asyncio.run(_seconds(drive(chains)))  # a process makes an agent once
     if not chains.done:
         message = f"{drive.__qualname__}: {chains.executed} calls ran in {chains.turns} turns"
         raise UnsoundRunError(message)
     return seconds
 
 
-async def _seconds(drive: Drive, chains: Chains) -> float:
+async def _seconds(work: Work) -> float:
     start = time.perf_counter()
-    await drive(chains)
+    await work()
     return time.perf_counter() - start

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chains import Chains
+from chains import Chains, Work
 from script import Script
 
 Run = Callable[[], Awaitable[None]]
@@ -46,13 +46,13 @@ def load(source: str) -> Peer:
     return peer
 
 
-def load_driver(source: str) -> Callable[[Chains], Awaitable[None]]:
+def load_driver(source: str) -> Callable[[Chains], Work]:
     """Loads a way of working on a workload by "module:function", such as "drivers:barrier".
 
     Raises:
         UnavailableError: its framework is not installed.
     """
-    driver: Callable[[Chains], Awaitable[None]] = _attribute(source)
+    driver: Callable[[Chains], Work] = _attribute(source)
     return driver
 
 

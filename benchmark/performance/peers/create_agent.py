@@ -55,10 +55,16 @@ def overridden_hooks(kind: type[Middleware]) -> tuple[str, ...]:
     return tuple(name for name in HOOKS if getattr(kind, name) is not getattr(AgentMiddleware, name))
 
 
+def empty_middleware(names: Iterable[str]) -> Middleware:
+    """Returns middleware that has the named hooks and does nothing in them."""
+    kind: type[Middleware] = type("EmptyHooks", (AgentMiddleware,), {name: vars(_EmptyHooks)[name] for name in names})
+    return kind()
+
+
 def with_empty_hooks(names: Iterable[str]) -> Build:
     """Returns a builder of `create_agent` under middleware that has the named hooks and does nothing in them."""
-    kind: type[Middleware] = type("EmptyHooks", (AgentMiddleware,), {name: vars(_EmptyHooks)[name] for name in names})
-    return lambda script, saver: agent(script, saver, middleware=[kind()])
+    hooks = tuple(names)
+    return lambda script, saver: agent(script, saver, middleware=[empty_middleware(hooks)])
 
 
 def agent(script: Script, saver: BaseCheckpointSaver[Any] | None, **options: Any) -> Any:

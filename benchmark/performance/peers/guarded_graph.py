@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from asyncguard import GuardConfig, Journal, Limits, build_agent, open_journal
-from chains import Chains
+from chains import Chains, Work
 from chat import scripted_chat, scripted_tool
 from peers import Peer, Run
 from peers.graphs import graph_peer, open_saver, place_of, runner, saved_graph_peer
@@ -47,8 +48,8 @@ GRAPH_SAVED = saved_graph_peer("build_agent", _graph)
 GRAPH_JOURNALED = journaled_graph_peer("build_agent", _graph)
 
 
-async def work(chains: Chains) -> None:
+def work(chains: Chains) -> Work:
     """Gives all tasks of a workload at once; a turn acts on whatever results have come."""
     chains.task_argument = "task_id"
     agent = build_agent(chains.model(), [chains.tool()], config=CONFIG)
-    await agent.ainvoke({"tasks": chains.tasks()})
+    return partial(agent.ainvoke, {"tasks": chains.tasks()})

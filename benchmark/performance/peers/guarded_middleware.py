@@ -1,12 +1,13 @@
 """`create_agent` under asyncguard's middleware, and under one that has the same hooks and does nothing in them."""
 
+from functools import partial
 from typing import Any
 
 from langchain.agents import create_agent
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from asyncguard import AsyncGuardMiddleware, Journal
-from chains import Chains
+from chains import Chains, Work
 from chat import scripted_tool
 from peers.create_agent import agent, overridden_hooks, with_empty_hooks
 from peers.graphs import graph_peer, saved_graph_peer
@@ -37,9 +38,9 @@ GUARDED_SYNC_JOURNALED = journaled_graph_peer(
 EMPTY_HOOKS = graph_peer("create_agent, the same hooks empty", with_empty_hooks(overridden_hooks(AsyncGuardMiddleware)))
 
 
-async def work(chains: Chains) -> None:
+def work(chains: Chains) -> Work:
     """Gives all tasks of a workload at once; a turn acts on whatever results have come."""
     chains.task_argument = "task_id"
     tools = [chains.tool()]
     guarded: Any = create_agent(chains.model(), tools, middleware=[AsyncGuardMiddleware(tools=tools, config=CONFIG)])
-    await guarded.ainvoke({"tasks": chains.tasks()})
+    return partial(guarded.ainvoke, {"tasks": chains.tasks()})
