@@ -233,10 +233,14 @@ class Ledger(LedgerViews):
         """The call ended after all, which is news; or it is made again, and the model, if told, was told too early."""
         self._forget_fingerprint(record.call)
         if not record.open:
-            self._news[record.key] = None
+            if record.key not in self._unanswered:  # else its answer tells the end
+                self._news[record.key] = None
             return
         self._news.pop(record.key, None)
         self._enter_open(record)
+        for calls in (self._open_by_task, self._barriers):  # back in its place in the program order; this is rare
+            again = sorted(calls.get(record.call.task, ()), key=lambda key: self._calls[key].call.sequence)
+            calls[record.call.task] = dict.fromkeys(again)
         record.placeholder = record.placeholder or record.delivered
         record.delivered = False
 

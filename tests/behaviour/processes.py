@@ -18,6 +18,7 @@ from asyncguard.engine.journal.journal import SqlJournal
 from asyncguard.engine.journal.port import Attempt, Entry, Mail, MailKind, Verdict
 from asyncguard.engine.journal.processes import ProcessKind
 from asyncguard.engine.journal.sqlite import SqliteStore
+from asyncguard.errors import JournalError
 from asyncguard.testing import ScriptedChatModel, Step
 from tests.behaviour.harness import Agent, AgentOf, Outcome, script
 
@@ -31,11 +32,22 @@ async def until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
+class _MortalStore(SqliteStore):
+    """A store whose process can die: what was queued and not begun is lost."""
+
+    dead = False
+
+    def begin(self) -> None:
+        if self.dead:
+            raise JournalError("This process is dead.")
+        super().begin()
+
+
 class MortalJournal:
     """A journal whose process can die: its lock is free then, and nothing more is written or told."""
 
     def __init__(self, path: Path) -> None:
-        self._store = SqliteStore(path, ProcessKind.AGENT)
+        self._store = _MortalStore(path, ProcessKind.AGENT)
         self._journal = SqlJournal(self._store)
         self.dead = False
         self.begun: list[Intent] = []
@@ -46,7 +58,7 @@ class MortalJournal:
 
     def die(self) -> None:
         """What the operating system does with a process that was killed."""
-        self.dead = True
+        self.dead = self._store.dead = True
         assert self._store._lock is not None
         self._store._lock.release()
 

@@ -129,7 +129,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def move(self, key: str, move: Move, other: str) -> None:
         kind, values = self.event_of(move, key, other)
         self.happen(kind, key=key, **values)
-        if self.states[key] is CallState.IN_DOUBT:
+        if self.states[key] is CallState.IN_DOUBT and key in self.answered:
             self.announced.add(key)
             self.told.discard(key)
         self.states[key] = CALL_TRANSITIONS[self.states[key], move]
@@ -199,6 +199,7 @@ class LedgerMachine(RuleBasedStateMachine):
         ended = {key for key in self.states if not is_open(self.ledger.record(key))}
         assert set(keys(self.ledger.news())) == (ended & self.announced) - self.told
         assert set(keys(self.ledger.unanswered())) == set(self.states) - self.answered
+        assert not set(keys(self.ledger.news())) & set(keys(self.ledger.unanswered()))  # nothing is told twice
 
     def teardown(self) -> None:
         """What was written to a file folds to the same ledger, with the same order in every view."""

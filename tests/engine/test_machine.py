@@ -320,6 +320,15 @@ class World(RuleBasedStateMachine):
                 assert self.shop.times(record.key) <= 1, (record.call.label, self.shop.happened)
 
     @invariant()
+    def what_is_told_as_not_done_was_not_done(self) -> None:
+        """By a refusal, the user or anybody: the model would do it again."""
+        for state in (CallState.FAILED, CallState.CANCELLED, CallState.SQUASHED):
+            repeatable = ("look",) if state is not CallState.FAILED else ("look", "keep", "book")
+            for record in self.session.ledger.in_state(state):
+                if record.call.tool not in repeatable:
+                    assert not self.shop.times(record.key), (record.call.label, state)
+
+    @invariant()
     def results_are_those_of_the_shop(self) -> None:
         """What the thread knows was answered to this call."""
         for record in self.session.ledger.calls():
@@ -382,8 +391,11 @@ class World(RuleBasedStateMachine):
         self.no_effect_is_made_twice()
         assert not self.now.engine.executor.pending()
         written = {entry.key: _settled(entry.state) for entry in self.now.journal.entries()}
-        now = {record.key: _settled(record.state) for record in self.session.ledger.calls() if record.key in written}
-        assert now == {key: state for key, state in written.items() if key in now}
+        calls = [record for record in self.session.ledger.calls() if record.key in written]
+        differ = [
+            (it.call.label, it.state, written[it.key]) for it in calls if _settled(it.state) is not written[it.key]
+        ]
+        assert not differ, differ
 
 
 def _settled(state: CallState) -> CallState:
