@@ -7,6 +7,7 @@ from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.core.tasks import TaskState
 from asyncguard.engine.dispatch import withdraw
+from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 
@@ -36,6 +37,9 @@ def cancel_tasks(session: Session, names: Sequence[str]) -> None:
 
 def _cancel(session: Session, record: CallRecord) -> None:
     match record.state:
+        case CallState.DEFERRED | CallState.HELD | CallState.QUEUED if begun_elsewhere(session, record):
+            take_up(session, record)
+            session.stopped.add(record.key)
         case CallState.DEFERRED | CallState.HELD:
             session.note(ev.CallSquashed, key=record.key, reason=REASON)
         case CallState.QUEUED:

@@ -109,15 +109,35 @@ def was_begun(session: Session, record: CallRecord) -> bool:
     return known is not None and known.number > record.latest
 
 
-def adopt_begun(session: Session, record: CallRecord) -> None:
-    """Bring a call to where the journal has it: queued for its latest attempt, with the arguments of that one.
+def begun_elsewhere(session: Session, record: CallRecord) -> bool:
+    """Whether another life or branch of the thread began a call that is not begun here: who ends it would be wrong."""
+    if journaled(session, record) and was_begun(session, record):
+        return True
+    return session.engine.begun.knows(record.key, after=record.latest)
+
+
+def take_up(session: Session, record: CallRecord) -> None:
+    """Queue a call that was begun elsewhere: it is issued, and the attempt that was made answers for it.
 
     Args:
         session: The thread.
-        record: Deferred, held or queued, and begun; what led to its latest attempt was never stored.
+        record: Deferred, held or queued.
+    """
+    if journaled(session, record) and was_begun(session, record):
+        _adopt_begun(session, record)
+    elif record.state is not CallState.QUEUED:
+        session.note(ev.CallAdmitted, key=record.key, released=True)
+
+
+def _adopt_begun(session: Session, record: CallRecord) -> None:
+    """Bring a call to where the journal has it: queued for its latest attempt, with the arguments of that one.
+
+    What led to that attempt was never stored.
     """
     known = session.begun_before[record.key]
     called = known.tool == record.call.tool
+    if record.state is CallState.QUEUED and (record.attempts + 1, record.tool) == (known.number, known.tool):
+        return
     if record.state is not CallState.QUEUED:
         arguments = known.arguments if called and known.arguments != record.call.arguments else None
         session.note(ev.CallAdmitted, key=record.key, released=True, arguments=arguments)

@@ -14,6 +14,7 @@ from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.turns import passed_over
 from asyncguard.engine.circuits import NOT_HAPPENED
+from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.session import Session
 
 
@@ -167,10 +168,15 @@ def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
 
 
 def release_ready(session: Session) -> None:
-    """Judge the deferred calls that wait for nothing any more; one whose predecessor failed is squashed."""
+    """Judge the deferred calls that wait for nothing any more; one whose predecessor failed is squashed.
+
+    What was begun elsewhere is not judged: it is too late for that.
+    """
     for record in session.ledger.ready():
         failed = session.ledger.failed_blockers(record)
-        if failed:
+        if begun_elsewhere(session, record):
+            take_up(session, record)
+        elif failed:
             labels = ", ".join(session.ledger.record(key).call.label for key in failed)
             session.note(ev.CallSquashed, key=record.key, reason=f"{labels} gave no usable result", on=failed)
         else:
@@ -205,7 +211,11 @@ def freeze_effects(session: Session) -> None:
     """
     for state in (CallState.DEFERRED, CallState.HELD):
         for record in session.ledger.in_state(state):
-            if session.board.spec(record.call.tool).effect is not EffectClass.PURE:
+            if session.board.spec(record.call.tool).effect is EffectClass.PURE:
+                continue
+            if begun_elsewhere(session, record):
+                take_up(session, record)
+            else:
                 session.note(ev.CallSquashed, key=record.key, reason="the user sent a new message before it was issued")
     for state in (CallState.QUEUED, CallState.PENDING):
         for record in session.ledger.in_state(state):

@@ -10,7 +10,7 @@ from asyncguard.core.calls import CallState, content_size
 from asyncguard.core.records import CallRecord
 from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt, withdraw
-from asyncguard.engine.durable import adopt_begun, journaled, was_begun
+from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.session import Session
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.writing import is_ours, text_of
@@ -108,14 +108,14 @@ def _left_to_the_journal(session: Session, handlers: HeldHandlers, record: CallR
         record: A call whose wrapper is not here.
         answered: Whether its wrapper has returned; one that has not is run again, and asks the journal itself.
     """
-    begun = journaled(session, record) and was_begun(session, record)
+    begun = begun_elsewhere(session, record)
     if begun and answered:
         _adopt(session, handlers, record)
     return begun
 
 
 def _adopt(session: Session, handlers: HeldHandlers, record: CallRecord) -> None:
-    adopt_begun(session, record)
+    take_up(session, record)
     handlers.orphans.add(record.key)
 
 
@@ -127,7 +127,7 @@ def settle_left(session: Session, handlers: HeldHandlers) -> None:
     """
     for state in (CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
         for record in session.ledger.in_state(state):
-            if journaled(session, record) and was_begun(session, record):
+            if begun_elsewhere(session, record):
                 _adopt(session, handlers, record)
             elif handlers.holds(record.key):
                 continue
@@ -158,7 +158,7 @@ def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
 
 
 def _adopt_or_withdraw(session: Session, handlers: HeldHandlers | None, record: CallRecord) -> None:
-    if handlers is not None and journaled(session, record) and was_begun(session, record):
+    if handlers is not None and begun_elsewhere(session, record):
         _adopt(session, handlers, record)
     elif handlers is not None and (record.error == NOT_HAPPENED or record.aim is not ev.Aim.ANSWER):
         handlers.orphans.add(record.key)  # somebody who looked wants it made again, or a probe is to be asked

@@ -31,7 +31,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.core.turns import Step
 from asyncguard.engine.cancelling import cancel_tasks
-from asyncguard.engine.durable import ensure_held, ensure_written
+from asyncguard.engine.durable import ensure_held, ensure_written, enter_thread
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
@@ -50,6 +50,7 @@ from asyncguard.frontends.joining import (
 )
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, run_until_due, wait_for_turn
 from asyncguard.frontends.middleware_threads import Threads
+from asyncguard.frontends.namespaces import thread_of
 from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.remote import check_suited
@@ -289,8 +290,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Put the calls before admission, or judge the end."""
-        session, handlers = await self._threads.joined(state, get_config())
-        handlers.after_loss = False
+        config = get_config()
+        session, handlers = await self._threads.joined(state, config)
+        heard_before, handlers.after_loss = handlers.after_loss, False
         if reason := exhausted(session):
             report = end_run(session, reason)
             events = session.take_events()
@@ -298,6 +300,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return {"report": report, "ledger": events}
         said, place, answered = last_said(state["messages"])
         turn = take_turn(session, said, self._task_argument)
+        if heard_before:  # a branch may begin here, and its calls have been made on another one
+            await enter_thread(session, thread_of(config), again=True)
         update: dict[str, Any] = {}
         match turn.verdict:
             case None:

@@ -22,7 +22,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
 from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.dispatch import attempt_arguments, issue, issue_again, settle, take_escape, withdraw
-from asyncguard.engine.durable import adopt_begun, journaled, was_begun
+from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.executors.port import Failure, Result, Started, Success
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.recovering import recover, take_failure
@@ -260,9 +260,9 @@ def _adopt_left(session: Session, handlers: HeldHandlers) -> bool:
     """
     left = [record for record in session.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)]
     for record in left:
-        begun = journaled(session, record) and was_begun(session, record)
+        begun = begun_elsewhere(session, record)
         if begun:
-            adopt_begun(session, record)
+            take_up(session, record)
         if begun or (handlers.tools and session.board.spec(record.tool).effect.repeatable):
             handlers.orphans.add(record.key)
         else:
