@@ -20,6 +20,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.channels import DeltaChannel, EphemeralValue
 from langgraph.config import get_config
+from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
@@ -193,15 +194,20 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 case Step.PARK if not resumable(config):
                     await session.wait_changed(None)
                 case Step.PARK if not session.has_completions:
-                    pending = session.ledger.in_state(CallState.PENDING)
-                    session.note(ev.RunParked, keys=tuple(record.key for record in pending))
-                    interrupt(parked(session))
-                    if not session.has_completions:
-                        return
+                    self._park(session)
                 case Step.PARK:
                     continue
                 case _:
                     return
+
+    def _park(self, session: Session) -> None:
+        """Rest until somebody resumes the run; what it was resumed with before is passed over, for it only wakes."""
+        try:
+            interrupt(parked(session))
+        except GraphInterrupt:
+            pending = session.ledger.in_state(CallState.PENDING)
+            session.note(ev.RunParked, keys=tuple(record.key for record in pending))
+            raise
 
     # -- the model's turn ------------------------------------------------------------------------------------------
 

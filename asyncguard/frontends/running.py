@@ -64,7 +64,9 @@ class ToolRunner:
             foreground = session.board.in_foreground(record.call.tool)
 
             async def run() -> Result:
-                late = partial(_take_late, session, record.key, record.attempts)
+                # That work was started is no result of it.
+                unheard = is_external(session, record)
+                late = _nobody_hears if unheard else partial(_take_late, session, record.key, record.attempts)
                 invoke = partial(self._invoke, record.tool, call, config, late)
                 result = await guarded_run(invoke, foreground=foreground)
                 if is_external(session, record) and isinstance(result, Success):
@@ -148,6 +150,10 @@ def _take_late(session: Session, key: str, attempt: int, raw: Any) -> None:
     session.completed(Completion(key=key, attempt=attempt, result=result))
     if session.engine.journal is not None:
         session.engine.journal.end_soon(key, attempt, result)
+
+
+def _nobody_hears(_: Any) -> None:
+    """Takes what a thread answers after it was given up."""
 
 
 def is_external(session: Session, record: CallRecord) -> bool:

@@ -299,8 +299,8 @@ _A = RecoveryAction
 _TOLD = Row(action=_A.ASK, reason="nothing more can be done here", applies=_always, then=_explain)
 
 FAILED: tuple[Row, ...] = (
-    Row(action=_A.GIVE_UP, reason="the user stopped it", applies=_user_spoke, then=_end),
     Row(action=_A.VERIFY, reason="the probe says that it happened", applies=_happened, then=_accept_probe),
+    Row(action=_A.GIVE_UP, reason="the user stopped it", applies=_user_spoke, then=_end),
     Row(action=_A.VERIFY, reason="the effect may have begun", applies=_in_doubt_with_probe, then=_ask_probe),
     Row(action=_A.REBIND, reason="the live contract differs", applies=_can_rebind, then=_rebound),
     Row(action=_A.REFRESH, reason="the tool refused the call", applies=_contract_would_tell, then=_read_contract),

@@ -1,6 +1,8 @@
 """The user takes a task back: what has not begun never begins, what runs is asked to stop, the other tasks go on."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import CallerError, EffectClass, Fallback, ToolSpec
-from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
+from asyncguard.testing import ScriptedChatModel, ToolMode, calls, run_virtual, scripted_tool
 from tests.behaviour.harness import AgentOf, pure, script
 from tests.behaviour.processes import CONFIG, Machine, until
 from tests.behaviour.test_durable import Bank
@@ -88,6 +90,55 @@ def machine(agent_of: AgentOf, tmp_path: Path) -> Iterator[Machine]:
     made = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     yield made
     made.close()
+
+
+async def test_the_acceptance_of_a_cancelled_start_is_no_result(machine: Machine) -> None:
+    """The thread that starts the work cannot be stopped; what it says afterwards is not what the work came to."""
+    begun, tokens = threading.Event(), []
+
+    def start(arguments: Any) -> str:
+        tokens.append(arguments["token"])
+        begun.set()
+        time.sleep(0.3)  # a thread
+        return "accepted"
+
+    bank = scripted_tool("bank", start, args={"q": str, "token": str}, mode=ToolMode.SYNC)
+    process = machine.process([bank], [Bank.SPEC], Bank.ASK)
+    process.begin("Have x approved.", durability="sync")
+    assert await asyncio.to_thread(begun.wait, 5.0)
+    assert process.run is not None
+    process.run.cancel()
+    await asyncio.gather(process.run, return_exceptions=True)
+    payload = {"messages": [("user", "Never mind.")], "cancel": ["main"]}
+    place: Any = {"configurable": {"thread_id": "t"}}
+    state = await process.agent.graph.ainvoke(payload, place, durability="sync")
+    assert state["report"]["in_doubt"] == ["bank#1"]
+    await asyncio.sleep(0.4)
+    await asyncio.to_thread(process.inbox.deliver, tokens[0], "approved all the same")
+    outcome = await process.say("And?")
+    assert "approved all the same" in outcome.text
+    assert "accepted" not in outcome.text
+
+
+def test_a_probe_that_is_asked_after_a_cancellation_is_believed(agent_of: AgentOf) -> None:
+    """It says that the effect happened, so there is no doubt."""
+    check = scripted_tool("check", lambda _: {"happened": True, "result": "booked x"}, args={"q": str})
+    book = scripted_tool("book", lambda a: f"booked {a['q']}", args={"q": str}, latency=100.0)
+    look = scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str})
+    specs = [ToolSpec(name="book", effect=EffectClass.PROBED, probe="check"), pure("check"), pure("look")]
+    model = ScriptedChatModel(script(BOTH))
+    agent = agent_of(model, [book, check, look], specs=specs, config=CONFIG, checkpointer=InMemorySaver())
+
+    async def main() -> Any:
+        run = asyncio.create_task(agent.say(tasks=TASKS, thread="t"))
+        await asyncio.sleep(3.0)
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        return await agent.go({"messages": [("user", "Never mind that.")], "cancel": ["a"]}, "t")
+
+    outcome = run_virtual(main()).result
+    assert outcome.states("a") in ({"done": 1}, {"resolved": 1})
+    assert outcome.report["in_doubt"] == []
 
 
 async def test_a_cancelled_external_call_is_in_doubt_until_its_delivery(machine: Machine) -> None:

@@ -114,6 +114,23 @@ def test_the_model_never_sees_the_token(agent_of: AgentOf) -> None:
         assert it.tokens[0] not in str(request.messages)
 
 
+def test_a_resume_without_a_delivery_costs_no_turn(agent_of: AgentOf) -> None:
+    """There is nothing that the model could be told."""
+    it = Setup(agent_of, ONE)
+
+    async def main() -> None:
+        await it.agent.say("Have x approved.", thread="t")
+        for _ in range(3):
+            (asked,) = (await it.agent.resume("", "t")).interrupts
+            assert asked["type"] == "parked"
+        assert len(it.model.requests) == 1
+        it.inbox.deliver(it.tokens[0], "approved")
+        assert "approved" in (await it.agent.resume("", "t")).text
+
+    run_virtual(main())
+    assert len(it.model.requests) == 2
+
+
 def test_a_resume_value_settles_nothing(agent_of: AgentOf) -> None:
     """Whatever a run is resumed with, only the inbox brings results: without a delivery it parks again."""
     it = Setup(agent_of, ONE)
