@@ -6,6 +6,8 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard.core.records import CallRecord
 
+_SCRATCHPAD = "__pregel_scratchpad"
+"""Where LangGraph keeps the answers for a node in its configuration."""
 _QUOTED = 200
 """Characters of an answer that are told to the model."""
 
@@ -13,6 +15,14 @@ _QUOTED = 200
 def resumable(config: RunnableConfig) -> bool:
     """Whether a person can be asked: without a thread nothing is stored, and nobody could resume the run."""
     return config.get("configurable", {}).get("thread_id") is not None
+
+
+def answer_waits(config: RunnableConfig) -> bool:
+    """Whether the first question of this execution of a node was answered before it is asked."""
+    notes = config.get("configurable", {}).get(_SCRATCHPAD)
+    if notes is None:
+        return False
+    return bool(notes.resume) or notes.get_null_resume(False) is not None  # noqa: FBT003 - without taking it
 
 
 def asked(record: CallRecord) -> dict[str, Any]:

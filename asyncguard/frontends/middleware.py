@@ -49,7 +49,14 @@ from asyncguard.frontends.joining import (
     undone,
     withdraw_unrunnable,
 )
-from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, ask_person, run_until_due, wait_for_turn
+from asyncguard.frontends.middleware_calls import (
+    Handler,
+    HeldHandlers,
+    ask_person,
+    run_until_due,
+    take_answer,
+    wait_for_turn,
+)
 from asyncguard.frontends.middleware_threads import Threads
 from asyncguard.frontends.namespaces import thread_of
 from asyncguard.frontends.providers import provider_of
@@ -187,10 +194,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         return update
 
     async def _rest(self, session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
+        take_answer(session, handlers, session.ledger.in_state(CallState.HELD), config)
         while True:
             match await wait_for_turn(session, handlers):
                 case Step.APPROVE:
-                    ask_person(session, session.ledger.in_state(CallState.HELD), config)
+                    ask_person(session, handlers, session.ledger.in_state(CallState.HELD), config)
                 case Step.PARK if not resumable(config):
                     await session.wait_changed(None)
                 case Step.PARK if not session.has_completions:

@@ -27,7 +27,7 @@ from asyncguard.engine.executors.port import Failure, Result, Started, Success
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.recovering import recover, take_failure
 from asyncguard.engine.session import Session
-from asyncguard.frontends.approvals import asked, decision, resumable
+from asyncguard.frontends.approvals import answer_waits, asked, decision, resumable
 from asyncguard.frontends.durability import ensure_stored
 from asyncguard.frontends.prepared import PreparedTools, needs_injection
 from asyncguard.frontends.running import bounded, guarded_run, injected_arguments, is_external
@@ -48,6 +48,8 @@ class HeldHandlers:
     """The latest state; a deferred call is run with it instead of the one its request was made with."""
     config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
     """The latest configuration of a hook or wrapper."""
+    asked: set[str] = field(default_factory=set)
+    """Held calls about which a person was asked in this process, and has not answered."""
     after_loss: bool = False
     """Whether calls of a process that is gone may be open; until the model speaks again."""
     orphans: set[str] = field(default_factory=set)
@@ -156,6 +158,7 @@ async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRe
         config: Of the wrapper.
     """
     pass_answered(record)
+    take_answer(session, handlers, [record], config)
     await ensure_stored(session, config, [record])
     if record.state is CallState.QUEUED:
         issue(session, handlers.runner(session), [record])
@@ -165,7 +168,7 @@ async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRe
             step = await wait_for_turn(session, handlers, record)
         if step is not Step.APPROVE or record.state is not CallState.HELD:
             return
-        ask_person(session, [record], config)
+        ask_person(session, handlers, [record], config)
 
 
 async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
@@ -270,12 +273,22 @@ def _adopt_left(session: Session, handlers: HeldHandlers) -> bool:
     return bool(left)
 
 
-def ask_person(session: Session, records: list[CallRecord], config: RunnableConfig) -> None:
+def take_answer(session: Session, handlers: HeldHandlers, records: list[CallRecord], config: RunnableConfig) -> None:
+    """Enter what a person has answered before anything that came meanwhile lets the model speak: it would be lost."""
+    held = [record for record in records if record.state is CallState.HELD]
+    if held and all(record.key in handlers.asked for record in held) and answer_waits(config):
+        ask_person(session, handlers, held, config)
+
+
+def ask_person(session: Session, handlers: HeldHandlers, records: list[CallRecord], config: RunnableConfig) -> None:
     """Interrupt the graph for calls that are held, and enter the answer; refuse them where nobody can be asked."""
     if not resumable(config):
         refuse_held(session)
         return
+    keys = {record.key for record in records}
+    handlers.asked |= keys
     answer = interrupt({"type": "approval", "calls": [asked(record) for record in records]})
+    handlers.asked -= keys
     for record in records:
         approved, told = decision(answer, record)
         answer_approval(session, record, approved=approved, told=told)

@@ -53,6 +53,7 @@ class Threads:
             settle_lost(session, queued=True, siblings=True)
             withdraw_announced(session, handlers)
             handlers.after_loss = True
+            handlers.asked.clear()  # on another branch
         take_mail(session)
         return session
 

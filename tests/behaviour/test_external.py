@@ -131,6 +131,39 @@ def test_a_resume_without_a_delivery_costs_no_turn(agent_of: AgentOf) -> None:
     assert len(it.model.requests) == 2
 
 
+def test_a_person_is_asked_once_though_a_result_comes_before_the_answer(agent_of: AgentOf) -> None:
+    """What is delivered between question and answer is told, and the answer counts."""
+    inbox, tokens = Inbox(), list[str]()
+
+    def start(arguments: Any) -> str:
+        tokens.append(arguments["token"])
+        return "accepted"
+
+    bank = scripted_tool("bank", start, args={"q": str, "token": str})
+    book = scripted_tool("book", lambda a: f"booked {a['q']}", args={"q": str})
+    both = calls(("bank", {"q": "x", "task_id": "a"}), ("book", {"q": "y", "task_id": "b"}))
+    agent = agent_of(
+        ScriptedChatModel(script(both)),
+        [bank, book],
+        specs=[BANK, ToolSpec(name="book", approval=True, writes=("room",))],
+        config=CONFIG,
+        ports=Ports(inbox=inbox),
+        checkpointer=InMemorySaver(),
+    )
+
+    async def main() -> None:
+        (asked,) = (await agent.say(tasks=TASKS, thread="t")).interrupts
+        assert asked["type"] == "approval"
+        inbox.deliver(tokens[0], "approved by Kim")
+        outcome = await agent.resume({"b/book#1": True}, "t")
+        assert not outcome.interrupts
+        assert "approved by Kim" in outcome.text
+        assert "booked y" in outcome.text
+
+    run_virtual(main())
+    assert len(book.calls) == 1
+
+
 def test_a_resume_value_settles_nothing(agent_of: AgentOf) -> None:
     """Whatever a run is resumed with, only the inbox brings results: without a delivery it parks again."""
     it = Setup(agent_of, ONE)
