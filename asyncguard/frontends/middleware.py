@@ -16,27 +16,23 @@ from langchain.agents.middleware import AgentMiddleware, AgentState, ModelReques
 from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.channels import DeltaChannel, EphemeralValue
 from langgraph.config import get_config
-from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
 from pydantic import ValidationError
 
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.toolspec import ToolSpec
-from asyncguard.core.turns import Step
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.durable import ensure_held, ensure_written, enter_thread
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
-from asyncguard.frontends.approvals import resumable
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import as_journal_target, by_name, declared, specs_of
 from asyncguard.frontends.durability import JournalKeeper, JournalTarget
@@ -49,14 +45,7 @@ from asyncguard.frontends.joining import (
     undone,
     withdraw_unrunnable,
 )
-from asyncguard.frontends.middleware_calls import (
-    Handler,
-    HeldHandlers,
-    ask_person,
-    run_until_due,
-    take_answer,
-    wait_for_turn,
-)
+from asyncguard.frontends.middleware_calls import Handler, rest, run_until_due
 from asyncguard.frontends.middleware_threads import Threads
 from asyncguard.frontends.namespaces import thread_of
 from asyncguard.frontends.providers import provider_of
@@ -64,7 +53,7 @@ from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.remote import check_suited
 from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
-from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
+from asyncguard.frontends.turning import closing_message, end_run, exhausted, take_turn, view_message
 from asyncguard.frontends.writing import Writer
 from asyncguard.recovery.case import UserDiagnosis
 
@@ -181,7 +170,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         due = session.ledger.turns or session.has_completions
         if due and session.ledger.ended is None and not decided:
             with session.leaving_on_error(), session.inside():
-                await self._rest(session, handlers, config)
+                await rest(session, handlers, config)
                 await ensure_held(session)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
         if not delivery.messages:
@@ -192,30 +181,6 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             update["messages"] = [*extra.pop("messages", []), *update["messages"]]
             update |= extra
         return update
-
-    async def _rest(self, session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
-        take_answer(session, handlers, session.ledger.in_state(CallState.HELD), config)
-        while True:
-            match await wait_for_turn(session, handlers):
-                case Step.APPROVE:
-                    ask_person(session, handlers, session.ledger.in_state(CallState.HELD), config)
-                case Step.PARK if not resumable(config):
-                    await session.wait_changed(None)
-                case Step.PARK if not session.has_completions:
-                    self._park(session)
-                case Step.PARK:
-                    continue
-                case _:
-                    return
-
-    def _park(self, session: Session) -> None:
-        """Rest until somebody resumes the run; what it was resumed with before is passed over, for it only wakes."""
-        try:
-            interrupt(parked(session))
-        except GraphInterrupt:
-            pending = session.ledger.in_state(CallState.PENDING)
-            session.note(ev.RunParked, keys=tuple(record.key for record in pending))
-            raise
 
     # -- the model's turn ------------------------------------------------------------------------------------------
 

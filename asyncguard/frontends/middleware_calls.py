@@ -12,6 +12,7 @@ from typing import Any
 from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
 
@@ -31,6 +32,7 @@ from asyncguard.frontends.approvals import answer_waits, asked, decision, resuma
 from asyncguard.frontends.durability import ensure_stored
 from asyncguard.frontends.prepared import PreparedTools, needs_injection
 from asyncguard.frontends.running import bounded, guarded_run, injected_arguments, is_external
+from asyncguard.frontends.turning import parked
 
 Handler = Callable[[ToolCallRequest], Awaitable[Any]]
 
@@ -169,6 +171,39 @@ async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRe
         if step is not Step.APPROVE or record.state is not CallState.HELD:
             return
         ask_person(session, handlers, [record], config)
+
+
+async def rest(session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
+    """Wait until the model is due a turn; ask a person and park the run on the way.
+
+    Args:
+        session: The thread.
+        handlers: What can be run.
+        config: Of the hook.
+    """
+    take_answer(session, handlers, session.ledger.in_state(CallState.HELD), config)
+    while True:
+        match await wait_for_turn(session, handlers):
+            case Step.APPROVE:
+                ask_person(session, handlers, session.ledger.in_state(CallState.HELD), config)
+            case Step.PARK if not resumable(config):
+                await session.wait_changed(None)
+            case Step.PARK if not session.has_completions:
+                _park(session)
+            case Step.PARK:
+                continue
+            case _:
+                return
+
+
+def _park(session: Session) -> None:
+    """Rest until somebody resumes the run; what it was resumed with before is passed over, for it only wakes."""
+    try:
+        interrupt(parked(session))
+    except GraphInterrupt:
+        pending = session.ledger.in_state(CallState.PENDING)
+        session.note(ev.RunParked, keys=tuple(record.key for record in pending))
+        raise
 
 
 async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
