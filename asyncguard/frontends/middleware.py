@@ -147,6 +147,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             cancel_tasks(session, cancelled)
             written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
             add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
+            await ensure_held(session)
             return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
 
     # -- waiting and late results ----------------------------------------------------------------------------------

@@ -106,6 +106,7 @@ class Nodes:
                 collect_evidence(session, messages)
             # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
             goto = "execute" if session.has_completions else "model"
+            await ensure_held(session)  # the wrapper does not know the session of a thread that begins
             update = {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
             return Command(update=update, goto=goto)
 

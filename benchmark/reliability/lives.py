@@ -122,7 +122,8 @@ async def _run(graph: Any, config: Any, parts: Parts, log: EffectLog) -> None:
     while True:
         try:
             await _stream(graph, config, parts, log)
-        except ThreadBusyError:
+        except ThreadBusyError as error:
+            sys.stdout.write(f"busy: {error}\n")  # kept with the evidence
             await asyncio.sleep(_BUSY)
         except CallerError as error:
             log.add(What.REFUSED, note=str(error))

@@ -1,6 +1,7 @@
 """A run that read its state, and was overtaken by another process before it took the thread."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import ThreadBusyError, ToolSpec
+from asyncguard.engine.journal import threads
+from asyncguard.frontends import middleware, nodes
 from asyncguard.testing import calls, scripted_tool
-from tests.behaviour.harness import AgentOf
+from tests.behaviour.harness import AgentOf, Frontend
 from tests.behaviour.processes import Machine, Process
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
@@ -101,4 +104,34 @@ async def test_who_goes_back_in_time_is_not_late(agent_of: AgentOf, tmp_path: Pa
     state = await new.agent.graph.ainvoke(payload, first, durability="sync")
     assert made == ["x", "y"]
     assert "And now?" not in str([message.content for message in state["messages"]])
+    machine.close()
+
+
+async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has entered the thread, is stopped for longer than the lease, and stores nothing when it goes on."""
+    monkeypatch.setattr(threads, "LEASE", 0.0)
+    monkeypatch.setattr(threads, "RENEWAL", 0.0)
+    made: list[str] = []
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    asks = calls(("pay", {"item": "x"}))
+    late, heir = (machine.process([shop(made)], [ToolSpec(name="pay")], asks) for _ in range(2))
+    overtaking = [lambda: asyncio.run(heir.say("Pay x.", durability="sync"))]
+    module = nodes if late.agent.frontend is Frontend.GRAPH else middleware
+    enter = module.enter
+
+    def stopped(*given: Any, **more: Any) -> Any:
+        while overtaking:  # a stopped process does nothing meanwhile, whatever its loop has to do
+            other = threading.Thread(target=overtaking.pop())
+            other.start()
+            other.join()
+        return enter(*given, **more)
+
+    monkeypatch.setattr(module, "enter", stopped)
+    with pytest.raises(ThreadBusyError):
+        await late.say("Pay x.", durability="sync")
+    state = await heir.agent.graph.aget_state(PLACE)
+    assert "paid x" in str(state.values["messages"])
+    assert made == ["x"]
     machine.close()
