@@ -16,22 +16,23 @@ from asyncguard.engine.executors.journaled import PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import threads
-from asyncguard.engine.journal.port import Attempt, AttemptState, Mail, MailKind
+from asyncguard.engine.journal.port import Attempt, AttemptState, Mail, MailKind, Tenure
 from asyncguard.engine.journal.rules import CONFIRMED
-from asyncguard.engine.session import Session
+from asyncguard.engine.session import Session, journal_of
 from asyncguard.errors import ThreadBusyError
 
 
-async def enter_thread(session: Session, thread: str, *, again: bool = False) -> bool:
+async def enter_thread(session: Session, thread: str, *, known: int = 0, again: bool = False) -> Tenure | None:
     """Take the thread for this process, and with it the journal's word about its open calls, and its mail.
 
     Args:
         session: The thread.
         thread: The caller's thread id, empty if there is none.
+        known: The number that the thread's state tells, see :class:`~asyncguard.engine.journal.port.Tenure`.
         again: Whether to ask where it is held already: its ledger was folded anew.
 
     Returns:
-        Whether it was not held before.
+        How it was taken, ``None`` if it was held before.
 
     Raises:
         ThreadBusyError: Another process is at work on the thread.
@@ -39,12 +40,13 @@ async def enter_thread(session: Session, thread: str, *, again: bool = False) ->
     """
     journal = session.engine.journal
     if journal is None or (session.entered and not again):
-        return False
-    taken = not session.entered
+        return None
+    held = session.entered
     keys = [record.key for record in session.ledger.calls() if record.state in OPEN_STATES]
     # An agent that is a tool of another one shares the caller's thread id, and is a thread of its own.
     name = f"{thread}|{session.namespace}" if thread and session.namespace else thread
-    session.begun_before = await journal.enter(session.thread, name, keys, session.receive)
+    tenure = await journal.enter(session.thread, name, keys, session.receive, known=known)
+    session.begun_before, session.number = tenure.attempts, tenure.number
     session.entered, session.held_at = True, session.engine.clock.now()
     with session.leaving_on_error():
         unsettled = await journal.unsettled(session.thread)
@@ -52,7 +54,7 @@ async def enter_thread(session: Session, thread: str, *, again: bool = False) ->
         record = session.ledger.find(key)
         if record is not None and not record.open:  # whoever settled it ended before the journal was told
             journal.settle(key, record.state, record.error or "")
-    return taken
+    return None if held else tenure
 
 
 async def ensure_held(session: Session) -> None:
@@ -96,11 +98,6 @@ def journaled(session: Session, record: CallRecord) -> bool:
         return False
     epoch = record.epoch if record.state is CallState.PENDING else session.ledger.epoch
     return journal_of(epoch) == journal.id
-
-
-def journal_of(epoch: str) -> str:
-    """The journal in the name of a process, empty if it had none."""
-    return epoch.partition("/")[0] if "/" in epoch else ""
 
 
 def was_begun(session: Session, record: CallRecord) -> bool:

@@ -33,6 +33,11 @@ from asyncguard.recovery.case import Seen
 from asyncguard.recovery.decisions import Recovery
 
 
+def journal_of(epoch: str) -> str:
+    """The journal in the name of a process, empty if it had none."""
+    return epoch.partition("/")[0] if "/" in epoch else ""
+
+
 class _Inside:
     """Counts who is inside a ``with`` block; one for all of them, as a turn enters several."""
 
@@ -76,7 +81,9 @@ class Session:
         self.again: set[str] = set()
         self.early: list[Mail] = []
         self.entered = False
+        self.entering: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self.held_at = 0.0
+        self.number = 0
         self.unsettled = False
         self.begun_before: Mapping[str, Attempt] = {}
         self.stored_at: dict[str, str] = {}
@@ -235,9 +242,18 @@ class Session:
             return False
         if record.state not in (CallState.QUEUED, CallState.PENDING):
             return True  # admitted meanwhile, in our story: whoever issues it again meets the attempt that was begun
+        if known.state is CallState.DONE and known.content is None and self._can_answer(record):
+            return False  # our story was read from a state, which leaves out what stands in its messages
         for event in known.history[len(told) :]:
             self.note(type(event), **{name: getattr(event, name) for name in _OWN_FIELDS[type(event)]})
         return True
+
+    def _can_answer(self, record: CallRecord) -> bool:
+        """Whether a result that is not held can be had: the call is made again, or the journal knows it."""
+        if self.board.spec(record.tool).effect is EffectClass.PURE:
+            return True
+        epoch = record.epoch if record.state is CallState.PENDING else self.ledger.epoch
+        return self.engine.journal is not None and journal_of(epoch) == self.engine.journal.id
 
     def lost(self, *, queued: bool) -> list[CallRecord]:
         """Calls that the state believes started, or about to be, and of which this process knows nothing.

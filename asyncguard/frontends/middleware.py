@@ -29,7 +29,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.engine.cancelling import cancel_tasks
-from asyncguard.engine.durable import ensure_held, ensure_written, enter_thread
+from asyncguard.engine.durable import ensure_written, enter_thread
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
 from asyncguard.engine.session import Session
@@ -37,6 +37,7 @@ from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import as_journal_target, by_name, declared, specs_of
 from asyncguard.frontends.durability import JournalKeeper, JournalTarget
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
+from asyncguard.frontends.heads import keep_thread, numbered
 from asyncguard.frontends.joining import (
     drop_answered,
     last_said,
@@ -147,8 +148,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             cancel_tasks(session, cancelled)
             written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
             add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
-            await ensure_held(session)
-            return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
+            await keep_thread(session, get_config())
+            return {"asyncguard": numbered(identity, session), "messages": written, "ledger": session.take_events()}
 
     # -- waiting and late results ----------------------------------------------------------------------------------
 
@@ -172,7 +173,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if due and session.ledger.ended is None and not decided:
             with session.leaving_on_error(), session.inside():
                 await rest(session, handlers, config)
-                await ensure_held(session)
+                await keep_thread(session, config)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
         if not delivery.messages:
             return None
@@ -187,7 +188,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
         """Show the model its tools and the state of its tasks; a run at its limit gets its last message instead."""
-        session = self._portal.run(self._threads.session(request.state, get_config()))
+        config = get_config()
+        session = self._portal.run(self._threads.session(request.state, config))
         if reason := exhausted(session):
             return ModelResponse(result=[closing_message(session, reason)])
         prepared, conversation = self._prepared(session, request)
@@ -195,14 +197,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             with session.leaving_on_error(), session.inside():
                 self._portal.run(ensure_written(session))
                 response = handler(prepared)
-                self._portal.run(ensure_held(session))
+                self._portal.run(keep_thread(session, config))
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
-        session = await self._threads.session(request.state, get_config())
+        config = get_config()
+        session = await self._threads.session(request.state, config)
         if reason := exhausted(session):
             return ModelResponse(result=[closing_message(session, reason)])
         prepared, conversation = self._prepared(session, request)
@@ -210,7 +213,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             with session.leaving_on_error(), session.inside():
                 await ensure_written(session)
                 response = await handler(prepared)
-                await ensure_held(session)
+                await keep_thread(session, config)
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation)
@@ -338,7 +341,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         handlers.keep(record.key, request, handler)
         with session.leaving_on_error():
             await run_until_due(session, handlers, record, config)
-            await ensure_held(session)
+            await keep_thread(session, config)
         message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)
         if not record.open:
             handlers.drop(record.key)

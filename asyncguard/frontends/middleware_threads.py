@@ -11,8 +11,9 @@ from asyncguard.engine.durable import take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.session import Session
 from asyncguard.frontends.conversation import Conversation
-from asyncguard.frontends.durability import JournalKeeper, take_thread
+from asyncguard.frontends.durability import JournalKeeper
 from asyncguard.frontends.entry import collect_evidence
+from asyncguard.frontends.heads import take_thread
 from asyncguard.frontends.joining import squash_without_handlers, take_answers, withdraw_announced
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.namespaces import namespace_of
@@ -40,10 +41,11 @@ class Threads:
     async def session(self, state: Mapping[str, Any], config: RunnableConfig) -> Session:
         """The session of a state, joined with it and with the journal."""
         await self._keeper.ready(config)
-        session = self._registry.session(state["asyncguard"]["session"], namespace_of(config))
+        identity = state["asyncguard"]
+        session = self._registry.session(identity["session"], namespace_of(config))
         folded = session.attach(state.get("ledger") or [])
         session.unsettled = session.unsettled or folded
-        await take_thread(session, config, again=folded)
+        await take_thread(session, config, known=identity.get("number", 0), again=folded)
         if session.unsettled:  # wrappers of one message arrive together; the first that goes on does it for all
             session.unsettled = False
             handlers = self._of(session)

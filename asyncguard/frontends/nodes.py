@@ -22,7 +22,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.dispatch import issue, issue_again, settle, settle_lost, take_escape
-from asyncguard.engine.durable import ensure_held, ensure_written, take_mail
+from asyncguard.engine.durable import ensure_written, take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
 from asyncguard.engine.recovering import recover
@@ -30,12 +30,14 @@ from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.binding import ModelBinding
-from asyncguard.frontends.durability import JournalKeeper, ensure_stored, take_thread
+from asyncguard.frontends.durability import JournalKeeper, ensure_stored
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
+from asyncguard.frontends.heads import keep_thread, numbered, take_thread
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.running import ToolRunner
+from asyncguard.frontends.state import Thread
 from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
 from asyncguard.frontends.writing import Writer
 
@@ -79,7 +81,7 @@ class Nodes:
             session = self.registry.session(identity["session"], namespace_of(config))
             with session.leaving_on_error():
                 update = await function(state, config)
-                await ensure_held(session)
+                await keep_thread(session, config)
                 return update
 
         return guarded
@@ -87,7 +89,7 @@ class Nodes:
     async def prepare(self, state: State, config: RunnableConfig) -> Any:
         """Turn the input into tasks and put in order what an earlier run left."""
         new_id = self.engine.ports.new_id
-        identity = state.get("asyncguard") or {"session": new_id(), "nonce": new_id()}
+        identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
         session = await self._session({**state, "asyncguard": identity}, config, issuing=True)
         with session.leaving_on_error():  # at the beginning of a thread the state does not name it yet
             session.claim()
@@ -106,8 +108,8 @@ class Nodes:
                 collect_evidence(session, messages)
             # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
             goto = "execute" if session.has_completions else "model"
-            await ensure_held(session)  # the wrapper does not know the session of a thread that begins
-            update = {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
+            await keep_thread(session, config)  # the wrapper does not know the session of a thread that begins
+            update = {"asyncguard": numbered(identity, session), "messages": written, "ledger": session.take_events()}
             return Command(update=update, goto=goto)
 
     async def model(self, state: State, config: RunnableConfig) -> Any:
@@ -207,10 +209,11 @@ class Nodes:
             issuing: Whether an earlier, lost attempt of this node may have issued admitted calls.
         """
         await self.keeper.ready(config)
-        session = self.registry.session(state["asyncguard"]["session"], namespace_of(config))
+        identity = state["asyncguard"]
+        session = self.registry.session(identity["session"], namespace_of(config))
         folded = session.attach(state.get("ledger", []))
         session.unsettled = session.unsettled or folded
-        await take_thread(session, config, again=folded)
+        await take_thread(session, config, known=identity.get("number", 0), again=folded)
         if session.unsettled:  # also where an earlier entry failed between the two
             session.unsettled = False
             collect_evidence(session, state.get("messages", []))

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NotRequired, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage, convert_to_messages
 from langgraph.channels import DeltaChannel, EphemeralValue
@@ -111,6 +111,8 @@ class Thread(TypedDict):
     """Id, minted when the thread began; part of every idempotency key."""
     nonce: str
     """Secret part of the delimiters of notifications."""
+    number: NotRequired[int]
+    """Of the process that had the thread when its run began, if there is a journal: each that takes it counts on."""
 
 
 class GuardedState(TypedDict, total=False):

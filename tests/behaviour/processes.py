@@ -15,7 +15,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.engine.executors.port import Result
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal.journal import SqlJournal
-from asyncguard.engine.journal.port import Attempt, Entry, Mail, MailKind, Verdict
+from asyncguard.engine.journal.port import Entry, Mail, MailKind, Tenure, Verdict
 from asyncguard.engine.journal.processes import ProcessKind
 from asyncguard.engine.journal.sqlite import SqliteStore
 from asyncguard.errors import JournalError
@@ -71,10 +71,10 @@ class MortalJournal:
         return self._journal.epoch
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None]
-    ) -> Mapping[str, Attempt]:
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
         await self._alive()
-        return await self._journal.enter(session, thread, keys, receive)
+        return await self._journal.enter(session, thread, keys, receive, known=known)
 
     async def unsettled(self, session: str) -> Collection[str]:
         await self._alive()

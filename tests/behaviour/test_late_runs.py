@@ -1,21 +1,30 @@
 """A run that read its state, and was overtaken by another process before it took the thread."""
 
 import asyncio
+import contextlib
 import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import ThreadBusyError, ToolSpec
+from asyncguard import GuardConfig, ThreadBusyError, ToolSpec
+from asyncguard.config import Timing
 from asyncguard.engine.journal import threads
 from asyncguard.frontends import middleware, nodes
 from asyncguard.testing import calls, scripted_tool
-from tests.behaviour.harness import AgentOf, Frontend
+from tests.behaviour.harness import AgentOf, Frontend, Outcome
 from tests.behaviour.processes import Machine, Process
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
+PATIENT = GuardConfig(timing=Timing(linger=0.0))
+"""Waits for the wrappers of calls that are made together."""
+
+
+class KilledError(Exception):
+    """Ends a run behind a checkpoint, where a process was killed."""
 
 
 class Halting(InMemorySaver):
@@ -25,6 +34,8 @@ class Halting(InMemorySaver):
         super().__init__()
         self.left: int | None = None
         self.reading = False
+        self.writing = False
+        self.killed: Callable[[], None] | None = None
         self.reached, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def aget_tuple(self, config: Any) -> Any:
@@ -36,13 +47,28 @@ class Halting(InMemorySaver):
         return found
 
     async def aput(self, *given: Any, **more: Any) -> Any:
-        if self.left is not None:
-            self.left -= 1
-            if self.left < 0:
-                self.left = None
-                self.reached.set()
-                await self.go_on.wait()
-        return await super().aput(*given, **more)
+        halted = not self.writing and await self._halt()
+        put = await super().aput(*given, **more)
+        if self.killed is not None and (halted or (self.writing and self.go_on.is_set())):
+            self.killed()
+            raise KilledError
+        return put
+
+    async def aput_writes(self, *given: Any, **more: Any) -> None:
+        if self.writing:
+            await self._halt()
+        await super().aput_writes(*given, **more)
+
+    async def _halt(self) -> bool:
+        if self.left is None:
+            return False
+        self.left -= 1
+        if self.left >= 0:
+            return False
+        self.left = None
+        self.reached.set()
+        await self.go_on.wait()
+        return True
 
 
 def shop(made: list[str]) -> Any:
@@ -117,7 +143,7 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     asks = calls(("pay", {"item": "x"}))
     late, heir = (machine.process([shop(made)], [ToolSpec(name="pay")], asks) for _ in range(2))
-    overtaking = [lambda: asyncio.run(heir.say("Pay x.", durability="sync"))]
+    overtaking = [lambda: asyncio.run(patient(lambda: heir.say("Pay x.", durability="sync")))]  # type: ignore[arg-type]
     module = nodes if late.agent.frontend is Frontend.GRAPH else middleware
     enter = module.enter
 
@@ -134,4 +160,118 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     state = await heir.agent.graph.aget_state(PLACE)
     assert "paid x" in str(state.values["messages"])
     assert made == ["x"]
+    machine.close()
+
+
+def shopper(messages: Any, tools: Any) -> Any:
+    """Pays x and z, then y, and tells what it has seen."""
+    seen = str([message.content for message in messages])
+    if "paid x" not in seen:
+        return calls(("pay", {"item": "x"}), ("pay", {"item": "z"}))
+    return calls(("pay", {"item": "y"})) if "paid y" not in seen else "All is paid."
+
+
+async def patient(ask: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    """A client that comes back where the thread is busy."""
+    for _ in range(3):
+        with contextlib.suppress(ThreadBusyError):
+            return await ask()
+    return await ask()
+
+
+def steps_of(state: Any) -> tuple[list[str], list[Any]]:
+    """Messages and events of a state."""
+    told = [f"{message.type} {message.id} {message.content}" for message in state.values["messages"]]
+    return told, state.values["ledger"]
+
+
+class Stopping:
+    """Stops a process behind its n-th look whether the thread is still its own, and lets another one run meanwhile."""
+
+    def __init__(self, keep: Any, looks: int, meanwhile: Callable[[], Awaitable[Any]]) -> None:
+        self._keep, self._left, self._meanwhile = keep, looks, meanwhile
+        self.stopped = False
+
+    async def __call__(self, *given: Any) -> None:
+        await self._keep(*given)
+        self._left -= 1
+        if not self._left:
+            # In a thread of its own: a stopped process does nothing meanwhile, whatever its loop has to do.
+            other = threading.Thread(target=lambda: asyncio.run(self._meanwhile()))  # type: ignore[arg-type]
+            other.start()
+            other.join()
+            self.stopped = True
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
+@pytest.mark.parametrize("looks", range(1, 5))
+async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int, dies: bool
+) -> None:
+    """Its checkpoint comes last when it goes on; whether it notices itself, or is killed, the heir's thread goes on."""
+    monkeypatch.setattr(threads, "LEASE", 0.0)
+    monkeypatch.setattr(threads, "RENEWAL", 0.0)
+    saver, made = Halting(), list[str]()
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
+    late, heir, third = (
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT) for _ in range(3)
+    )
+    known: list[Any] = []
+
+    async def overtake() -> None:
+        await patient(lambda: heir.go_on(durability="sync"))
+        known[:] = steps_of(await heir.agent.graph.aget_state(PLACE))
+        assert "All is paid." in known[0][-1]
+        if dies:
+            saver.killed, saver.writing = late.journal.die, True
+            saver.go_on.set()
+
+    module = nodes if late.agent.frontend is Frontend.GRAPH else middleware
+    stopping = Stopping(module.keep_thread, looks, overtake)
+    monkeypatch.setattr(module, "keep_thread", stopping)
+    with pytest.raises(KilledError if dies else ThreadBusyError):
+        await late.say("Pay x and z, then y.", durability="sync")
+    assert stopping.stopped
+    saver.killed = None
+    if not dies:
+        await asyncio.to_thread(late.journal.entries)  # behind its leaving, which nobody waited for
+    await patient(lambda: third.say("Thank you.", durability="sync"))
+    then = steps_of(await third.agent.graph.aget_state(PLACE))
+    assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
+    assert sorted(made) == ["x", "y", "z"]
+    machine.close()
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
+@pytest.mark.parametrize("writing", [False, True], ids=["checkpoint", "writes"])
+@pytest.mark.parametrize("stored", range(2, 7))
+async def test_a_step_that_is_stored_late_changes_nothing(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: int, writing: bool, dies: bool
+) -> None:
+    """A process is stopped while it stores a step, for longer than the lease; its heir's thread stays as it was."""
+    monkeypatch.setattr(threads, "LEASE", 0.0)
+    monkeypatch.setattr(threads, "RENEWAL", 0.0)
+    saver, made = Halting(), list[str]()
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
+    late, heir, third = (
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT) for _ in range(3)
+    )
+    saver.left, saver.writing = stored, writing
+    late.begin("Pay x and z, then y.", durability="sync")
+    await saver.reached.wait()
+    await patient(lambda: heir.go_on(durability="sync"))
+    known = steps_of(await heir.agent.graph.aget_state(PLACE))
+    assert "All is paid." in known[0][-1]
+    saver.killed = late.journal.die if dies else None
+    saver.go_on.set()
+    assert late.run is not None
+    with contextlib.suppress(ThreadBusyError, KilledError):  # it may have been at its end
+        await asyncio.wait_for(late.run, 5)
+    saver.killed = None
+    if not dies:
+        await asyncio.to_thread(late.journal.entries)  # behind its leaving, which nobody waited for
+    await patient(lambda: third.say("Thank you.", durability="sync"))
+    then = steps_of(await third.agent.graph.aget_state(PLACE))
+    assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
+    assert sorted(made) == ["x", "y", "z"]
     machine.close()

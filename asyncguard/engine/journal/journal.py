@@ -2,7 +2,7 @@
 
 import asyncio
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from asyncguard.core.calls import CallState
@@ -11,7 +11,7 @@ from asyncguard.engine.executors.port import Failure, Result
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import attempts, listing, mail, processes, retention, threads
 from asyncguard.engine.journal.content import as_content, to_json
-from asyncguard.engine.journal.port import Attempt, Entry, Fresh, Mail, MailKind, Verdict
+from asyncguard.engine.journal.port import Entry, Fresh, Mail, MailKind, Tenure, Verdict
 from asyncguard.engine.journal.store import ConnectionLostError, Store
 from asyncguard.engine.journal.upkeep import Upkeep
 from asyncguard.engine.journal.writer import Rounds, Writer
@@ -60,17 +60,18 @@ class SqlJournal:
     # -- threads ---------------------------------------------------------------------------------------------------
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None]
-    ) -> Mapping[str, Attempt]:
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
         """See :meth:`~asyncguard.engine.journal.port.Journal.enter`."""
         wanted = tuple(keys)
 
-        def work(store: Store) -> tuple[dict[str, Attempt], list[Mail], int]:
-            threads.take(store, session, thread)
-            found = {key: known for key in wanted if (known := attempts.latest_whole(store, key)) is not None}
-            return found, *mail.mail_after(store, session, self._upkeep.seen_by(session, receive))
+        def work(store: Store) -> tuple[Tenure, list[Mail], int]:
+            taken = threads.take(store, session, thread, known)
+            found = {key: latest for key in wanted if (latest := attempts.latest_whole(store, key)) is not None}
+            tenure = Tenure(attempts=found, number=taken.number, former=taken.former, seized=taken.seized)
+            return tenure, *mail.mail_after(store, session, self._upkeep.seen_by(session, receive))
 
-        def then(answer: tuple[dict[str, Attempt], list[Mail], int]) -> None:
+        def then(answer: tuple[Tenure, list[Mail], int]) -> None:
             self._upkeep.entered(session, receive, answer[1], answer[2])
 
         try:

@@ -170,6 +170,20 @@ class Entry:
     """What was told from outside about it, in order."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tenure:
+    """A thread as this process has taken it."""
+
+    attempts: Mapping[str, Attempt]
+    """The latest attempt of those calls that have one."""
+    number: int
+    """Rises with each process that takes the thread, so that what an earlier one stores late is known by it."""
+    former: int
+    """The number before; the same if this process had the thread last, 0 if nobody had."""
+    seized: bool
+    """Whether the process that had the thread lives and never gave it free: it was stopped, and may go on."""
+
+
 class Journal(Protocol):
     """Where intents and outcomes are kept. Methods are safe to use from any thread and any event loop."""
 
@@ -184,8 +198,8 @@ class Journal(Protocol):
         ...
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None]
-    ) -> Mapping[str, Attempt]:
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
         """Take a thread for this process, and its mail.
 
         ``receive`` gets all mail of the thread that there is before this returns, and what comes later from whatever
@@ -196,9 +210,10 @@ class Journal(Protocol):
             thread: The caller's thread id, empty if there is none; for people.
             keys: Calls to look up.
             receive: Takes mail; quick, and never raises.
+            known: The number that the thread's state tells; the journal may have forgotten it, and goes beyond it.
 
         Returns:
-            The latest attempt of those calls that have one.
+            How the thread was taken, and the latest attempts of the calls.
 
         Raises:
             ThreadBusyError: Another process that is alive is at work on the thread, or on another one that has the

@@ -82,7 +82,13 @@ _FIRST = (
 )
 """``late``: a success that came after another outcome; ``resolution``: what was told of the call while in doubt."""
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_SECOND = (
+    "ALTER TABLE threads ADD COLUMN number BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE threads ADD COLUMN left_at DOUBLE PRECISION",
+)
+"""``number`` rises with each process that takes a thread; ``left_at``: when its process gave it free."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 """Statements that lead from each version to the next; version 0 is an empty database."""
 
 VERSION = len(MIGRATIONS)

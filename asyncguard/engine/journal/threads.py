@@ -5,6 +5,7 @@ disturbed; one that is gone, or was stopped for longer than the lease, loses the
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from asyncguard.engine.journal.content import plain
 from asyncguard.engine.journal.processes import has_ended, is_alive, where
@@ -17,8 +18,26 @@ RENEWAL = 5.0
 """Seconds between two signs of a process that holds threads."""
 
 
-def take(store: Store, session: str, thread: str) -> None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Taken:
+    """How a thread was taken."""
+
+    number: int
+    """Of this process's time with the thread: it rises with each process that takes it."""
+    former: int
+    """The number before; the same if this process had the thread last, 0 if nobody had."""
+    seized: bool
+    """Whether the process that had it lives and never gave it free: it was stopped, and may go on."""
+
+
+def take(store: Store, session: str, thread: str, known: int = 0) -> Taken:
     """Take a thread for this process.
+
+    Args:
+        store: The database.
+        session: Id of the thread in its state.
+        thread: The caller's thread id, empty if there is none.
+        known: The number that the thread's state tells; the database may have forgotten it.
 
     Raises:
         ThreadBusyError: A process that is alive is at work on it.
@@ -29,27 +48,39 @@ def take(store: Store, session: str, thread: str) -> None:
     now = store.now()
     # Also under another session: a run whose beginning was never stored is begun anew, and gets another one.
     rows = store.execute(
-        "SELECT epoch, seen_at FROM threads WHERE (session = ? OR (thread = ? AND thread <> '')) AND epoch <> ?",
-        (plain(session), plain(thread), store.epoch),
+        "SELECT session, epoch, seen_at, number, left_at FROM threads "
+        "WHERE session = ? OR (thread = ? AND thread <> '')",
+        (plain(session), plain(thread)),
     )
-    for epoch, seen_at in rows:
+    seized = False
+    for _, epoch, seen_at, _, left_at in rows:
+        if epoch in ("", store.epoch):
+            continue
         # A clock that was set back makes a sign come from the future: beyond the lease that is no sign, either.
-        if abs(now - seen_at) < LEASE and is_alive(store, epoch):
+        signed = abs(now - seen_at) < LEASE
+        if not (signed or left_at is None) or not is_alive(store, epoch):
+            continue
+        if signed:
             raise ThreadBusyError(
                 f"Thread {thread or session} is carried on by {where(store, epoch)}; "
                 "wait until its run ends, or stop it."
             )
+        seized = True
+    former = max((row[3] for row in rows), default=0)
+    had = any((row[0], row[1]) == (plain(session), store.epoch) for row in rows)
+    number = former if had and not seized else max(former, known) + 1
     if thread:
         store.execute(
             "UPDATE threads SET epoch = '' WHERE thread = ? AND session <> ? AND epoch <> ?",
             (plain(thread), plain(session), store.epoch),
         )
     store.execute(
-        "INSERT INTO threads (session, thread, epoch, seen_at) VALUES (?, ?, ?, ?) "
+        "INSERT INTO threads (session, thread, epoch, seen_at, number) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (session) DO UPDATE SET thread = excluded.thread, epoch = excluded.epoch, "
-        "seen_at = excluded.seen_at",
-        (plain(session), plain(thread), store.epoch, now),
+        "seen_at = excluded.seen_at, number = excluded.number, left_at = NULL",
+        (plain(session), plain(thread), store.epoch, now, number),
     )
+    return Taken(number=number, former=former, seized=seized)
 
 
 def holder(store: Store, session: str) -> str:
@@ -73,14 +104,15 @@ def standing(store: Store, session: str) -> tuple[bool, str]:
 def release(store: Store, session: str) -> None:
     """Let anybody take a thread; what was begun may be ended, and more be begun, until somebody does."""
     store.execute(
-        "UPDATE threads SET seen_at = ? WHERE session = ? AND epoch = ?",
-        (store.now() - LEASE, plain(session), store.epoch),
+        "UPDATE threads SET seen_at = ?, left_at = ? WHERE session = ? AND epoch = ?",
+        ((now := store.now()) - LEASE, now, plain(session), store.epoch),
     )
 
 
 def release_all(store: Store) -> None:
     """Let anybody take the threads of this process."""
-    store.execute("UPDATE threads SET seen_at = ? WHERE epoch = ?", (store.now() - LEASE, store.epoch))
+    now = store.now()
+    store.execute("UPDATE threads SET seen_at = ?, left_at = ? WHERE epoch = ?", (now - LEASE, now, store.epoch))
 
 
 def renew(store: Store, sessions: Collection[str]) -> None:

@@ -131,7 +131,7 @@ async def asks_a_person_anew(bench: Bench) -> None:
     """An attempt that asked a person is begun again, once, with the answer; also by another process."""
     dead = await bench.process()
     intent = await bench.ended(dead, Escape(error=RuntimeError("a question")))
-    known = await dead.enter(intent.session, "", (intent.key,), lambda _: None)
+    known = (await dead.enter(intent.session, "", (intent.key,), lambda _: None)).attempts
     assert known[intent.key].state is AttemptState.ASKED, f"a question was noted as {known[intent.key].state}"
     await bench.die(dead)
     heir = await bench.process()

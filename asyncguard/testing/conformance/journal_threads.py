@@ -63,7 +63,7 @@ async def looks_calls_up(bench: Bench) -> None:
     await bench.begun(journal, "first", attempt=2, effect=EffectClass.KEYED)
     await bench.begun(journal, "second", arguments={"n": 2})
     asked = (first.key, bench.key("unknown"))
-    known = await journal.enter(first.session, "", asked, lambda _: None)
+    known = (await journal.enter(first.session, "", asked, lambda _: None)).attempts
     assert set(known) == {first.key}, f"asked for {asked}, enter() answered for {sorted(known)}"
     assert known[first.key].number == 2, "of a call's attempts, enter() answers the latest"
 

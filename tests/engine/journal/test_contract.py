@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from asyncguard.engine.executors.port import Result, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal.journal import SqlJournal
 from asyncguard.engine.journal.opening import open_journal
-from asyncguard.engine.journal.port import Attempt, Entry, Fresh, Known, Lost, Mail, MailKind, Refused, Running, Verdict
+from asyncguard.engine.journal.port import Entry, Fresh, Known, Lost, Mail, MailKind, Refused, Running, Tenure, Verdict
 from asyncguard.engine.journal.processes import ProcessKind
 from asyncguard.engine.journal.sqlite import SqliteStore
 from asyncguard.errors import CallerError, JournalError
@@ -146,11 +146,12 @@ class Deaf(Broken):
     """Loses mail that comes later."""
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None]
-    ) -> Mapping[str, Attempt]:
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
         entering = True
         try:
-            return await super().enter(session, thread, keys, lambda mail: receive(mail) if entering else None)
+            first = lambda mail: receive(mail) if entering else None  # noqa: E731
+            return await super().enter(session, thread, keys, first, known=known)
         finally:
             entering = False
 
@@ -159,11 +160,12 @@ class Amnesic(Broken):
     """Loses mail that was there before."""
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None]
-    ) -> Mapping[str, Attempt]:
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
         entering = True
         try:
-            return await super().enter(session, thread, keys, lambda mail: None if entering else receive(mail))
+            later = lambda mail: None if entering else receive(mail)  # noqa: E731
+            return await super().enter(session, thread, keys, later, known=known)
         finally:
             entering = False
 
@@ -172,13 +174,13 @@ class Stammering(Broken):
     """Hands each piece of mail over twice."""
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None]
-    ) -> Mapping[str, Attempt]:
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
         def twice(mail: Mail) -> None:
             receive(mail)
             receive(mail)
 
-        return await super().enter(session, thread, keys, twice)
+        return await super().enter(session, thread, keys, twice, known=known)
 
 
 class Careless(Broken):

@@ -1,0 +1,320 @@
+"""Which checkpoint a thread goes on from: the last one of the process that took it last.
+
+LangGraph goes on from the checkpoint with the highest id, whoever stored it. A process that was stopped for longer than
+the lease stores one step more when it goes on, behind what its heir has done, and it writes that step beside the heir's
+where both had begun at the same checkpoint. So whoever takes a thread from a process that may go on begins at a copy of
+its checkpoint, where nobody else writes; each state tells the number of the process that stored it; and a checkpoint
+with a lower number than an older one is covered by that one, put again as the last.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+
+from asyncguard.engine.durable import ensure_held, enter_thread
+from asyncguard.engine.session import Session
+from asyncguard.errors import ThreadBusyError
+from asyncguard.frontends.durability import PLACES, SAVER
+from asyncguard.frontends.namespaces import thread_of
+from asyncguard.frontends.state import Thread
+
+_REPLAYED = "__pregel_replay_state"
+_RESUMED = "__pregel_resuming"
+_RECENT = 4
+"""Checkpoints that a run has put at most when its first node begins, and those that it began with."""
+_LATE = 50
+"""Checkpoints that a late run may have put between two looks at the journal, with room for other middleware."""
+_MARK = "asyncguard_copy_of"
+"""In the metadata of the copies that are made here, which nobody made to go back in time: id of what was copied."""
+_CHANNEL = "asyncguard"
+
+
+async def take_thread(session: Session, config: RunnableConfig, *, known: int, again: bool) -> None:
+    """Take the thread of a session for this process, unless another one has carried it on since the run read its state.
+
+    Where a late run has put checkpoints of its own behind the other's, the other's last one is put there once more, so
+    that the thread goes on from what was done.
+
+    Args:
+        session: The thread.
+        config: Of the node that is run.
+        known: Number in the state that the run has read.
+        again: Whether to ask the journal where the thread is held already: its ledger was folded anew.
+
+    Raises:
+        ThreadBusyError: Another process is at work on the thread, or has been since; or it was taken from a process
+            that may go on, and the run has to begin at the copy.
+        JournalError: The journal cannot be read or written.
+    """
+    if session.engine.journal is None:
+        return
+    loop = asyncio.get_running_loop()
+    while session.entering is not None and session.entering[0] is loop:
+        await session.entering[1].wait()  # the calls of a message come together: one asks, and all go on at once
+    if session.entered and not again:
+        return
+    session.entering = entering = (loop, asyncio.Event())
+    try:
+        await _take(session, config, known=known, again=again)
+    finally:
+        if session.entering is entering:
+            session.entering = None
+        entering[1].set()
+
+
+async def _take(session: Session, config: RunnableConfig, *, known: int, again: bool) -> None:
+    # Nobody else can have carried on what this process had last; the checkpoint may be an older one on purpose.
+    journal = session.engine.journal
+    ours = journal is not None and not session.entered and await journal.holds(session.thread)
+    place = _place(config)
+    try:
+        tenure = await enter_thread(session, thread_of(config), known=known, again=again)
+    except ThreadBusyError:
+        if place is not None:
+            await _give_back(place)
+        raise
+    if tenure is None or place is None:
+        return
+    try:
+        carried_on = (
+            (not ours and await _give_back(place))
+            or (known < tenure.former and await _uncover(place, known))
+            or await _go_on(place)
+        )
+        if carried_on:
+            raise ThreadBusyError(
+                "Another process has carried the thread on since this run read its state; run it again."
+            )
+        if tenure.seized and await _branch_off(place, tenure.number):
+            raise ThreadBusyError(
+                "The process that had the thread gave no sign of life, and it may go on: the thread was taken from "
+                "it; run it again."
+            )
+    except BaseException:
+        session.leave()
+        raise
+
+
+async def keep_thread(session: Session, config: RunnableConfig) -> None:
+    """End a run whose thread another process has taken meanwhile, and undo what it has stored since.
+
+    Asked before a step is stored, and of the journal only if the process may have been stopped for long.
+
+    Args:
+        session: The thread.
+        config: Of the node that is run.
+
+    Raises:
+        ThreadBusyError: Another process carries the thread on.
+    """
+    try:
+        await ensure_held(session)
+    except ThreadBusyError:
+        if (place := _place(config)) is not None:
+            await _uncover(place, session.number)
+        raise
+
+
+def numbered(identity: Thread, session: Session) -> Thread:
+    """The identity of a thread with the number of this process, for the state."""
+    if not session.number:
+        return identity
+    return Thread(session=identity["session"], nonce=identity["nonce"], number=session.number)
+
+
+# -- where a run stands --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """Where a run stands among the checkpoints of its thread."""
+
+    saver: Any
+    of_thread: RunnableConfig
+    """Thread and namespace."""
+    own: str
+    """Id of the checkpoint that the run stands on."""
+    resumed: bool
+    """Whether the run goes on from a checkpoint that it has not put itself."""
+
+    async def newest(self, limit: int) -> list[CheckpointTuple]:
+        """The latest checkpoints, the latest first; their ids rise with time."""
+        return [found async for found in _listed(self.saver, self.of_thread, limit)]
+
+
+def _place(config: RunnableConfig) -> _Place | None:
+    """Where a run stands; ``None`` if it stores nothing, or goes back in time on purpose."""
+    configurable = config.get("configurable", {})
+    saver, places = configurable.get(SAVER), configurable.get(PLACES)
+    if not isinstance(saver, BaseCheckpointSaver) or not places or configurable.get(_REPLAYED) is not None:
+        return None
+    namespace = "|".join(str(configurable.get("checkpoint_ns") or "").split("|")[:-1])
+    own = places.get(namespace)
+    if own is None:
+        return None
+    of_thread = RunnableConfig(configurable={"thread_id": configurable["thread_id"], "checkpoint_ns": namespace})
+    return _Place(saver=saver, of_thread=of_thread, own=own, resumed=configurable.get(_RESUMED) is True)
+
+
+async def _give_back(place: _Place) -> bool:
+    """Put the thread's head back where a run that has just begun has covered it; whether the run is late."""
+    newest = await place.newest(_RECENT)
+    beside = _beside(place, newest)
+    if beside is not None and _id_of(beside) < place.own:
+        await _put_last(place.saver, beside, above=newest[0])
+    return beside is not None
+
+
+def _beside(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
+    """The latest checkpoint that somebody else has put behind a run's, or among those that it began with."""
+    expected: str | None = place.own
+    for found in newest:
+        if _id_of(found) != expected:
+            return found if found is not newest[0] or _id_of(found) > place.own else None
+        began = found.metadata.get("source") == "input"
+        if place.resumed or not (began or expected == place.own):
+            return None
+        expected = _parent_of(found)
+    return None
+
+
+async def _uncover(place: _Place, number: int) -> bool:
+    """Put the last checkpoint of a later process last, where one of an earlier process covers it; whether there is one.
+
+    Args:
+        place: Where the run stands.
+        number: Of the process that stored that checkpoint.
+    """
+    newest = await place.newest(_LATE)
+    later = next((found for found in newest if _number_of(found) > number), None)
+    if later is None:
+        return False
+    if _id_of(later) > place.own:
+        return True  # it stands in front already
+    by_id = {_id_of(found): found for found in newest}
+    at: str | None = place.own
+    while at is not None and at > _id_of(later) and (found := by_id.get(at)) is not None:
+        if found.metadata.get("source") in ("update", "fork") and _MARK not in found.metadata:
+            return False  # somebody went back in time, or changed the state, behind the later process
+        at = _parent_of(found)
+    await _put_last(place.saver, later, above=newest[0])
+    return True
+
+
+async def _go_on(place: _Place) -> bool:
+    """Put what followed on a checkpoint last, where a run began with a copy of it; whether there is something.
+
+    Its process was about to store it when somebody else was refused the thread and put the copy.
+    """
+    base = _base(place, await place.newest(_RECENT))
+    original = None if base is None else base.metadata.get(_MARK)
+    if base is None or original is None:
+        return False
+    newest, last = await place.newest(_LATE), None
+    for found in reversed(newest):
+        own = found.metadata.get("source") == "loop" and _number_of(found) >= _number_of(base)
+        if own and _parent_of(found) == original:
+            last, original = found, _id_of(found)
+    if last is None:
+        return False
+    await _put_last(place.saver, last, above=newest[0])
+    return True
+
+
+async def _branch_off(place: _Place, number: int) -> bool:
+    """Put a copy of the checkpoint that a run began with last; whether there is one.
+
+    Args:
+        place: Where the run stands.
+        number: Of this process, for the copy.
+    """
+    newest = await place.newest(_RECENT)
+    base = _base(place, newest)
+    if base is None:
+        return False  # the run began the thread itself, and shares no checkpoint with anybody
+    await _put_last(place.saver, base, above=newest[0], number=number)
+    return True
+
+
+def _base(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
+    """The checkpoint that a run began with, ``None`` if it began the thread."""
+    by_id = {_id_of(found): found for found in newest}
+    own = by_id.get(place.own)
+    before = None if own is None else by_id.get(_parent_of(own) or "")
+    if own is None or place.resumed:
+        return own
+    if own.metadata.get("source") == "input":
+        return before
+    if before is not None and before.metadata.get("source") == "input":
+        return by_id.get(_parent_of(before) or "")
+    return own  # of a step whose writes had all been stored: the run has only made the checkpoint
+
+
+def _id_of(found: CheckpointTuple) -> str:
+    return str(found.config["configurable"]["checkpoint_id"])
+
+
+def _parent_of(found: CheckpointTuple) -> str | None:
+    return None if found.parent_config is None else str(found.parent_config["configurable"]["checkpoint_id"])
+
+
+def _number_of(found: CheckpointTuple) -> int:
+    """Number of the process that had the thread when a checkpoint was stored, 0 if it does not tell."""
+    identity = found.checkpoint["channel_values"].get(_CHANNEL)
+    return int(identity.get("number", 0)) if isinstance(identity, dict) else 0
+
+
+async def _listed(saver: Any, of_thread: RunnableConfig, limit: int) -> AsyncIterator[CheckpointTuple]:
+    if type(saver).alist is not BaseCheckpointSaver.alist:
+        try:
+            async for found in saver.alist(of_thread, limit=limit):
+                yield found
+        except NotImplementedError:  # the sync SQLite saver has the entry and refuses to be asked by it
+            pass
+        else:
+            return
+    for found in await asyncio.to_thread(lambda: list(saver.list(of_thread, limit=limit))):
+        yield found
+
+
+async def _put_last(saver: Any, found: CheckpointTuple, *, above: CheckpointTuple, number: int = 0) -> None:
+    """Store a checkpoint once more, as the latest of its thread, beside the one that it is a copy of.
+
+    Its id follows on that of the latest, so that no clock decides, and what somebody stores meanwhile is behind it.
+
+    Args:
+        saver: The checkpointer.
+        found: What is copied.
+        above: The latest checkpoint of the thread.
+        number: What the copy tells as its number, if its state tells one.
+    """
+    checkpoint = found.checkpoint
+    values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+    fresh: dict[str, Any] = {}
+    if number and isinstance(identity := values.get(_CHANNEL), dict):
+        fresh = {_CHANNEL: saver.get_next_version(versions.get(_CHANNEL), None)}
+        values = {**values, _CHANNEL: {**identity, "number": number}}
+    again = checkpoint.copy()
+    again["id"] = str(UUID(int=UUID(_id_of(above)).int + 1))
+    again["channel_values"], again["channel_versions"] = values, {**versions, **fresh}
+    metadata: Any = {**found.metadata, "source": "fork", _MARK: _id_of(found)}
+    # The parent is the copied one's: what is still written at that one belongs to whoever goes on from there.
+    parent = found.parent_config or _without_id(found.config)
+    if type(saver).aput is not BaseCheckpointSaver.aput:
+        try:
+            await saver.aput(parent, again, metadata, fresh)
+        except NotImplementedError:
+            pass
+        else:
+            return
+    await asyncio.to_thread(saver.put, parent, again, metadata, fresh)
+
+
+def _without_id(config: RunnableConfig) -> RunnableConfig:
+    kept = {name: value for name, value in config["configurable"].items() if name != "checkpoint_id"}
+    return RunnableConfig(configurable=kept)
