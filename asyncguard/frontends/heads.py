@@ -76,7 +76,7 @@ async def _take(session: Session, config: RunnableConfig, *, known: int, again: 
         tenure = await enter_thread(session, thread_of(config), known=known, again=again)
     except ThreadBusyError:
         if place is not None:
-            await _give_back(place)
+            await _take_back(place)
         raise
     if tenure is None or place is None:
         return
@@ -159,6 +159,14 @@ def _place(config: RunnableConfig) -> _Place | None:
         return None
     of_thread = RunnableConfig(configurable={"thread_id": configurable["thread_id"], "checkpoint_ns": namespace})
     return _Place(saver=saver, of_thread=of_thread, own=own, resumed=configurable.get(_RESUMED) is True)
+
+
+async def _take_back(place: _Place) -> None:
+    """Put the thread's head back behind the input of a run that was refused: nobody has taken it in."""
+    newest = await place.newest(_RECENT)
+    head = _beside(place, newest) or (None if place.resumed else _base(place, newest))
+    if head is not None and _id_of(head) < place.own:
+        await _put_last(place.saver, head, above=newest[0])
 
 
 async def _give_back(place: _Place) -> bool:

@@ -275,3 +275,36 @@ async def test_a_step_that_is_stored_late_changes_nothing(
     assert [part[: len(whole)] for part, whole in zip(then, known, strict=True)] == list(known)
     assert sorted(made) == ["x", "y", "z"]
     machine.close()
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
+@pytest.mark.parametrize("stored", range(2, 7))
+async def test_a_client_that_is_refused_covers_nothing(
+    agent_of: AgentOf, tmp_path: Path, stored: int, dies: bool
+) -> None:
+    """A message comes while another process is about to store a step; that step is the thread's, whatever follows."""
+    saver, made = Halting(), list[str]()
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
+    at_work, refused, third = (
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT) for _ in range(3)
+    )
+    saver.left = stored
+    at_work.begin("Pay x and z, then y.", durability="sync")
+    await saver.reached.wait()
+    with pytest.raises(ThreadBusyError):
+        await refused.say("Are you there?", durability="sync")
+    saver.killed = at_work.journal.die if dies else None
+    saver.go_on.set()
+    assert at_work.run is not None
+    with contextlib.suppress(KilledError):
+        await asyncio.wait_for(at_work.run, 5)
+    saver.killed = None
+    if not dies:
+        await asyncio.to_thread(at_work.journal.entries)  # behind its leaving, which nobody waited for
+    await patient(lambda: third.go_on(durability="sync"))
+    told, _ = steps_of(await third.agent.graph.aget_state(PLACE))
+    assert told[-1].endswith("All is paid.")
+    assert "there?" not in str(told)
+    assert sorted(made) == ["x", "y", "z"]
+    assert len(set(told)) == 7
+    machine.close()
