@@ -7,10 +7,12 @@ repeated are kept. After a restart nothing is known here, and the state alone de
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from asyncguard.engine.executors.port import Completion, Escape
+from asyncguard.engine.executors.journaled import FENCED, REFUSED, UNAVAILABLE
+from asyncguard.engine.executors.port import Completion, Escape, Failure, Result
 
 _KEPT = 512
 """Ended calls that are remembered; running ones always are."""
@@ -21,6 +23,13 @@ def _nobody(_: Completion) -> None:
     """Receives for an attempt that has told its end."""
 
 
+def _was_not_begun(result: Result) -> bool:
+    """Whether the call can still be begun: a question to a person is asked anew, and so is a journal that refused."""
+    if isinstance(result, Failure):
+        return result.symptom.error in (FENCED, REFUSED, UNAVAILABLE)
+    return isinstance(result, Escape)
+
+
 @dataclass(kw_only=True)
 class _Attempt:
     number: int
@@ -29,6 +38,8 @@ class _Attempt:
     """Tool of the attempt."""
     fingerprint: str
     """Hash of what the call does."""
+    arguments: Mapping[str, Any]
+    """What the call was made with, its references replaced."""
     receive: _Receiver
     """Who is waiting now."""
     completion: Completion | None = None
@@ -44,7 +55,9 @@ class Begun:
         self._attempts: dict[str, _Attempt] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
 
-    def start(self, key: str, *, number: int, tool: str, fingerprint: str, receive: _Receiver) -> _Receiver:
+    def start(
+        self, key: str, *, number: int, tool: str, fingerprint: str, arguments: Mapping[str, Any], receive: _Receiver
+    ) -> _Receiver:
         """Note an attempt.
 
         Args:
@@ -52,12 +65,13 @@ class Begun:
             number: Of the attempt, from 1.
             tool: Tool of the attempt.
             fingerprint: Hash of what the call does.
+            arguments: What the call is made with.
             receive: Who waits for it.
 
         Returns:
             The callback for its completion, which tells whoever waits by then.
         """
-        attempt = _Attempt(number=number, tool=tool, fingerprint=fingerprint, receive=receive)
+        attempt = _Attempt(number=number, tool=tool, fingerprint=fingerprint, arguments=arguments, receive=receive)
         with self._lock:
             self._attempts[key] = attempt
             self._ended.pop(key, None)
@@ -76,6 +90,12 @@ class Begun:
         with self._lock:
             attempt = self._attempts.get(key)
             return attempt is not None and attempt.number > after
+
+    def arguments(self, key: str) -> Mapping[str, Any] | None:
+        """What the call was made with here, ``None`` if it was not begun."""
+        with self._lock:
+            attempt = self._attempts.get(key)
+            return None if attempt is None else attempt.arguments
 
     def differs(self, key: str, fingerprint: str) -> bool:
         """Whether the call was begun here as another one: its message was edited, and kept its id."""
@@ -106,7 +126,7 @@ class Begun:
         return attempt.number, attempt.tool
 
     def _keep(self, key: str, completion: Completion) -> None:
-        if isinstance(completion.result, Escape):  # a question to a person is asked anew
+        if _was_not_begun(completion.result):
             self._attempts.pop(key, None)
             return
         self._ended[key] = None

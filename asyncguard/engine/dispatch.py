@@ -98,6 +98,7 @@ def _receiver(session: Session, record: CallRecord, spec: ToolSpec) -> Callable[
         number=record.attempts,
         tool=record.tool,
         fingerprint=record.call.fingerprint,
+        arguments=record.effective_arguments,
         receive=session.completed,
     )
 

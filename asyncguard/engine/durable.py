@@ -123,7 +123,9 @@ def take_up(session: Session, record: CallRecord) -> None:
     if journaled(session, record) and was_begun(session, record):
         _adopt_begun(session, record)
     elif record.state is not CallState.QUEUED:
-        session.note(ev.CallAdmitted, key=record.key, released=True)
+        known = session.engine.begun.arguments(record.key)
+        arguments = None if known is None or known == record.call.arguments else dict(known)
+        session.note(ev.CallAdmitted, key=record.key, released=True, arguments=arguments)
 
 
 def _adopt_begun(session: Session, record: CallRecord) -> None:

@@ -171,6 +171,11 @@ class Process:
         """Start a run that may never end."""
         self.run = asyncio.get_running_loop().create_task(self.say(said, **options))
 
+    async def killed(self) -> None:
+        """End without a word, with what ended written down; the run has to end by itself."""
+        await self.journal.flush()
+        self.journal.die()
+
     async def die(self) -> None:
         """End without a word."""
         self.journal.die()

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import EffectClass, ToolSpec
+from asyncguard import EffectClass, ThreadBusyError, ToolSpec
+from asyncguard.engine.journal import threads
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.behaviour.harness import AgentOf, pure, script
 from tests.behaviour.processes import CONFIG, Machine
@@ -143,3 +144,67 @@ async def test_a_new_message_on_a_branch_finds_what_another_one_began(machine: M
     state = await graph.ainvoke(payload, before.config, durability="sync")
     assert "book#1 was not run" not in str(state["messages"])
     assert len(book.calls) == 1
+
+
+ORDER = calls(("find", {"q": "x"}), ("order", {"id": {"from_call": "find#1", "pointer": "/id"}}))
+ORDERING = [pure("find"), ToolSpec(name="order", references=True)]
+
+
+class Shop:
+    """Finds an id, when it may, and takes orders for it."""
+
+    def __init__(self) -> None:
+        self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
+        self.ordered: list[Any] = []
+
+        async def find(arguments: Any) -> dict[str, Any]:
+            self.asked.set()
+            await self.may_answer.wait()
+            return {"id": 7}
+
+        def order(arguments: Any) -> str:
+            self.ordered.append(arguments["id"])
+            return f"ordered {arguments['id']}"
+
+        self.tools = [
+            scripted_tool("find", find, args={"q": str}),
+            scripted_tool("order", order, args={"id": int}),
+        ]
+
+
+async def test_what_the_journal_did_not_let_begin_was_not_begun(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread was another process's for a moment; a branch from before makes the call, with what it waited for."""
+    monkeypatch.setattr(threads, "LEASE", 0.0)
+    shop = Shop()
+    process = machine.process(shop.tools, ORDERING, ORDER)
+    other = machine.process(shop.tools, ORDERING)
+    process.begin("Order x.", durability="sync")
+    await shop.asked.wait()
+    state = await process.agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+    session = state.values["asyncguard"]["session"]
+    await other.journal.enter(session, "t", (), lambda mail: None)
+    shop.may_answer.set()
+    assert process.run is not None
+    with pytest.raises(ThreadBusyError):
+        await process.run
+    other.journal.leave(session)
+    assert shop.ordered == []
+    assert "ordered 7" in await forked(process.agent.graph, durability="sync")
+    assert shop.ordered == [7]
+
+
+async def test_a_call_that_another_branch_began_keeps_what_it_was_begun_with(agent_of: AgentOf) -> None:
+    """Also where only this process knows: without it, the state would have the call go out with a reference."""
+    shop = Shop()
+    shop.may_answer.set()
+    model = ScriptedChatModel(script(ORDER))
+    agent = agent_of(model, shop.tools, specs=ORDERING, config=CONFIG, checkpointer=InMemorySaver())
+    place: Any = {"configurable": {"thread_id": "t"}}
+    await agent.graph.ainvoke(agent.input("Order x.", None), place)
+    assert "ordered 7" in await forked(agent.graph)
+    assert shop.ordered == [7]
+    ledger = (await agent.graph.aget_state(place)).values["ledger"]
+    released = [event["arguments"] for event in ledger if event["kind"] == "call_admitted" and event["released"]]
+    assert released == [{"id": 7}]

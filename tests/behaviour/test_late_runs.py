@@ -35,7 +35,8 @@ class Halting(InMemorySaver):
         self.left: int | None = None
         self.reading = False
         self.writing = False
-        self.killed: Callable[[], None] | None = None
+        self.before = False
+        self.killed: Callable[[], Awaitable[None]] | None = None
         self.reached, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def aget_tuple(self, config: Any) -> Any:
@@ -48,9 +49,12 @@ class Halting(InMemorySaver):
 
     async def aput(self, *given: Any, **more: Any) -> Any:
         halted = not self.writing and await self._halt()
+        if self.killed is not None and self.before and not halted:
+            await self.killed()
+            raise KilledError
         put = await super().aput(*given, **more)
-        if self.killed is not None and (halted or (self.writing and self.go_on.is_set())):
-            self.killed()
+        if self.killed is not None and not self.before and (halted or (self.writing and self.go_on.is_set())):
+            await self.killed()
             raise KilledError
         return put
 
@@ -223,7 +227,7 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
         known[:] = steps_of(await heir.agent.graph.aget_state(PLACE))
         assert "All is paid." in known[0][-1]
         if dies:
-            saver.killed, saver.writing = late.journal.die, True
+            saver.killed, saver.writing = late.killed, True
             saver.go_on.set()
 
     module = nodes if late.agent.frontend is Frontend.GRAPH else middleware
@@ -262,7 +266,7 @@ async def test_a_step_that_is_stored_late_changes_nothing(
     await patient(lambda: heir.go_on(durability="sync"))
     known = steps_of(await heir.agent.graph.aget_state(PLACE))
     assert "All is paid." in known[0][-1]
-    saver.killed = late.journal.die if dies else None
+    saver.killed = late.killed if dies else None
     saver.go_on.set()
     assert late.run is not None
     with contextlib.suppress(ThreadBusyError, KilledError):  # it may have been at its end
@@ -277,10 +281,10 @@ async def test_a_step_that_is_stored_late_changes_nothing(
     machine.close()
 
 
-@pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
+@pytest.mark.parametrize("dies", ["", "at once", "a step later"])
 @pytest.mark.parametrize("stored", range(2, 7))
 async def test_a_client_that_is_refused_covers_nothing(
-    agent_of: AgentOf, tmp_path: Path, stored: int, dies: bool
+    agent_of: AgentOf, tmp_path: Path, stored: int, dies: str
 ) -> None:
     """A message comes while another process is about to store a step; that step is the thread's, whatever follows."""
     saver, made = Halting(), list[str]()
@@ -293,7 +297,7 @@ async def test_a_client_that_is_refused_covers_nothing(
     await saver.reached.wait()
     with pytest.raises(ThreadBusyError):
         await refused.say("Are you there?", durability="sync")
-    saver.killed = at_work.journal.die if dies else None
+    saver.killed, saver.before = at_work.killed if dies else None, dies == "a step later"
     saver.go_on.set()
     assert at_work.run is not None
     with contextlib.suppress(KilledError):
