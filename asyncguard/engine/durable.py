@@ -48,6 +48,8 @@ async def enter_thread(session: Session, thread: str, *, known: int = 0, again: 
     tenure = await journal.enter(session.thread, name, keys, session.receive, known=known)
     session.begun_before, session.number = tenure.attempts, tenure.number
     session.entered, session.held_at = True, session.engine.clock.now()
+    if not held:
+        session.drop_fenced()
     with session.leaving_on_error():
         unsettled = await journal.unsettled(session.thread)
     for key in unsettled:

@@ -59,6 +59,7 @@ def take(session: Session, record: CallRecord, completion: Completion) -> None:
 def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Take the failure of an attempt for the call's own result; some are the journal's word, and not the tool's."""
     if symptom.error == FENCED:
+        session.unsettled = True  # if the thread comes back to this process, the call is to be issued again
         raise ThreadBusyError(symptom.message)  # what this process knows is behind: it must not be stored
     if symptom.error == PROCESS_LOST and not symptom.transient:  # begun as another call: a probe would be asked of this
         _end(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=symptom.message, error=PROCESS_LOST))

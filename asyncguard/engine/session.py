@@ -24,8 +24,8 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
-from asyncguard.engine.executors.journaled import REFUSED, UNAVAILABLE
-from asyncguard.engine.executors.port import Completion
+from asyncguard.engine.executors.journaled import FENCED, REFUSED, UNAVAILABLE
+from asyncguard.engine.executors.port import Completion, Failure
 from asyncguard.engine.journal.port import Attempt, Journal, Mail
 from asyncguard.errors import CallerError
 from asyncguard.observability.details import Details
@@ -304,6 +304,16 @@ class Session:
         while self._completions:
             taken.append(self._completions.popleft())
         return taken
+
+    def drop_fenced(self) -> None:
+        """Forget attempts that did not begin while another process had the thread: they are lost, and made again."""
+        for _ in range(len(self._completions)):
+            completion = self._completions.popleft()
+            result = completion.result
+            if isinstance(result, Failure) and result.symptom.error == FENCED:
+                self.unsettled = True
+            else:
+                self._completions.append(completion)
 
     @property
     def has_completions(self) -> bool:

@@ -9,6 +9,7 @@ with a lower number than an older one is covered by that one, put again as the l
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -112,10 +113,26 @@ async def keep_thread(session: Session, config: RunnableConfig) -> None:
     Raises:
         ThreadBusyError: Another process carries the thread on.
     """
+    async with keeping(session, config):
+        pass
+
+
+@asynccontextmanager
+async def keeping(session: Session, config: RunnableConfig) -> AsyncIterator[None]:
+    """As :func:`keep_thread` behind a block; a block that finds out itself is undone in the same way.
+
+    Args:
+        session: The thread.
+        config: Of the node that is run.
+
+    Raises:
+        ThreadBusyError: Another process carries the thread on.
+    """
     try:
+        yield
         await ensure_held(session)
     except ThreadBusyError:
-        if (place := _place(config)) is not None:
+        if session.entered and (place := _place(config)) is not None:
             await _uncover(place, session.number)
         raise
 

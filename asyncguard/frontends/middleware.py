@@ -16,6 +16,7 @@ from langchain.agents.middleware import AgentMiddleware, AgentState, ModelReques
 from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.channels import DeltaChannel, EphemeralValue
 from langgraph.config import get_config
@@ -37,7 +38,7 @@ from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import as_journal_target, by_name, declared, specs_of
 from asyncguard.frontends.durability import JournalKeeper, JournalTarget
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
-from asyncguard.frontends.heads import keep_thread, numbered
+from asyncguard.frontends.heads import keep_thread, keeping, numbered
 from asyncguard.frontends.joining import (
     drop_answered,
     last_said,
@@ -172,8 +173,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         due = session.ledger.turns or session.has_completions
         if due and session.ledger.ended is None and not decided:
             with session.leaving_on_error(), session.inside():
-                await rest(session, handlers, config)
-                await keep_thread(session, config)
+                async with keeping(session, config):
+                    await rest(session, handlers, config)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
         if not delivery.messages:
             return None
@@ -278,9 +279,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         heard_before, handlers.after_loss = handlers.after_loss, False
         if reason := exhausted(session):
             report = end_run(session, reason)
-            events = session.take_events()
-            self._threads.forget(session)
-            return {"report": report, "ledger": events}
+            return await self._stored(session, config, {"report": report}, ends=True)
         said, place, answered = last_said(state["messages"])
         turn = take_turn(session, said, self._task_argument)
         if heard_before:  # a branch may begin here, and its calls have been made on another one
@@ -295,8 +294,16 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 update = undone(state["messages"], place, answered) | {"jump_to": "model"}
             case ev.CompletionVerdict.NUDGE:
                 update = undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
+        return await self._stored(session, config, update, ends=turn.verdict is ev.CompletionVerdict.END)
+
+    async def _stored(
+        self, session: Session, config: RunnableConfig, update: dict[str, Any], *, ends: bool
+    ) -> dict[str, Any]:
+        """What ``after_model`` stores, if the thread is still this process's; a run that has ended gives it free."""
+        with session.leaving_on_error():
+            await keep_thread(session, config)
         update["ledger"] = session.take_events()
-        if turn.verdict is ev.CompletionVerdict.END:
+        if ends:
             self._threads.forget(session)
         return update
 
@@ -340,8 +347,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
         handlers.keep(record.key, request, handler)
         with session.leaving_on_error():
-            await run_until_due(session, handlers, record, config)
-            await keep_thread(session, config)
+            async with keeping(session, config):
+                await run_until_due(session, handlers, record, config)
         message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)
         if not record.open:
             handlers.drop(record.key)

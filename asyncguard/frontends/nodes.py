@@ -32,7 +32,7 @@ from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.durability import JournalKeeper, ensure_stored
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
-from asyncguard.frontends.heads import keep_thread, numbered, take_thread
+from asyncguard.frontends.heads import keep_thread, keeping, numbered, take_thread
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
@@ -72,7 +72,7 @@ class Nodes:
     """Opens the journal."""
 
     def leaving_on_error(self, function: NodeFunction) -> NodeFunction:
-        """A node that gives the thread free for other processes where it raises: the run ends or rests there."""
+        """A node that gives the thread free for other processes where the run ends, or rests because it raises."""
 
         async def guarded(state: State, config: RunnableConfig) -> Any:
             identity = state.get("asyncguard")
@@ -80,8 +80,11 @@ class Nodes:
                 return await function(state, config)
             session = self.registry.session(identity["session"], namespace_of(config))
             with session.leaving_on_error():
-                update = await function(state, config)
-                await keep_thread(session, config)
+                async with keeping(session, config):
+                    update = await function(state, config)
+                if session.ledger.ended is not None:
+                    session.leave()
+                    self.registry.forget(session)
                 return update
 
         return guarded
@@ -236,10 +239,7 @@ class Nodes:
 
     def _ended(self, session: Session, reason: str, messages: Sequence[AnyMessage]) -> Any:
         report = end_run(session, reason)
-        events = session.take_events()
-        session.leave()
-        self.registry.forget(session)
-        return Command(update={"messages": list(messages), "ledger": events, "report": report}, goto=END)
+        return Command(update={"messages": list(messages), "ledger": session.take_events(), "report": report}, goto=END)
 
 
 def _go(session: Session, node: str) -> Any:

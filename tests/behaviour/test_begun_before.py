@@ -146,7 +146,9 @@ async def test_a_new_message_on_a_branch_finds_what_another_one_began(machine: M
     assert len(book.calls) == 1
 
 
-ORDER = calls(("find", {"q": "x"}), ("order", {"id": {"from_call": "find#1", "pointer": "/id"}}))
+ORDER = calls(
+    ("find", {"q": "x"}), *(("order", {"id": {"from_call": "find#1", "pointer": f"/{at}"}}) for at in ("one", "other"))
+)
 ORDERING = [pure("find"), ToolSpec(name="order", references=True)]
 
 
@@ -160,7 +162,7 @@ class Shop:
         async def find(arguments: Any) -> dict[str, Any]:
             self.asked.set()
             await self.may_answer.wait()
-            return {"id": 7}
+            return {"one": 7, "other": 8}
 
         def order(arguments: Any) -> str:
             self.ordered.append(arguments["id"])
@@ -172,10 +174,11 @@ class Shop:
         ]
 
 
+@pytest.mark.parametrize("on_a_branch", [False, True], ids=["resumed", "on a branch"])
 async def test_what_the_journal_did_not_let_begin_was_not_begun(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, *, on_a_branch: bool
 ) -> None:
-    """The thread was another process's for a moment; a branch from before makes the call, with what it waited for."""
+    """The thread was another process's for a moment; whoever goes on makes the call, with what it waited for."""
     monkeypatch.setattr(threads, "LEASE", 0.0)
     shop = Shop()
     process = machine.process(shop.tools, ORDERING, ORDER)
@@ -191,8 +194,12 @@ async def test_what_the_journal_did_not_let_begin_was_not_begun(
         await process.run
     other.journal.leave(session)
     assert shop.ordered == []
-    assert "ordered 7" in await forked(process.agent.graph, durability="sync")
-    assert shop.ordered == [7]
+    if on_a_branch:
+        said = await asyncio.wait_for(forked(process.agent.graph, durability="sync"), 5)
+    else:
+        said = (await asyncio.wait_for(process.go_on(durability="sync"), 5)).text
+    assert {"ordered 7", "ordered 8"} <= set(said.splitlines())
+    assert sorted(shop.ordered) == [7, 8]
 
 
 async def test_a_call_that_another_branch_began_keeps_what_it_was_begun_with(agent_of: AgentOf) -> None:
@@ -203,8 +210,8 @@ async def test_a_call_that_another_branch_began_keeps_what_it_was_begun_with(age
     agent = agent_of(model, shop.tools, specs=ORDERING, config=CONFIG, checkpointer=InMemorySaver())
     place: Any = {"configurable": {"thread_id": "t"}}
     await agent.graph.ainvoke(agent.input("Order x.", None), place)
-    assert "ordered 7" in await forked(agent.graph)
-    assert shop.ordered == [7]
+    assert "ordered 8" in await forked(agent.graph)
+    assert sorted(shop.ordered) == [7, 8]
     ledger = (await agent.graph.aget_state(place)).values["ledger"]
     released = [event["arguments"] for event in ledger if event["kind"] == "call_admitted" and event["released"]]
-    assert released == [{"id": 7}]
+    assert released == [{"id": 7}, {"id": 8}]

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from asyncguard import GuardConfig, ThreadBusyError, ToolSpec
 from asyncguard.config import Timing
 from asyncguard.engine.journal import threads
-from asyncguard.frontends import middleware, nodes
+from asyncguard.frontends import heads, middleware, nodes
 from asyncguard.testing import calls, scripted_tool
 from tests.behaviour.harness import AgentOf, Frontend, Outcome
 from tests.behaviour.processes import Machine, Process
@@ -230,9 +230,8 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
             saver.killed, saver.writing = late.killed, True
             saver.go_on.set()
 
-    module = nodes if late.agent.frontend is Frontend.GRAPH else middleware
-    stopping = Stopping(module.keep_thread, looks, overtake)
-    monkeypatch.setattr(module, "keep_thread", stopping)
+    stopping = Stopping(heads.ensure_held, looks, overtake)
+    monkeypatch.setattr(heads, "ensure_held", stopping)
     with pytest.raises(KilledError if dies else ThreadBusyError):
         await late.say("Pay x and z, then y.", durability="sync")
     assert stopping.stopped

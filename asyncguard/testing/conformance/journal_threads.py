@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from asyncguard.core.calls import CallState
 from asyncguard.core.footprints import EffectClass
-from asyncguard.engine.journal.port import Fresh, Journal, MailKind
+from asyncguard.engine.journal.port import Fresh, Journal, MailKind, Tenure
 from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.testing.conformance.journal_bench import DONE, Bench, raises, refused
 
@@ -54,6 +54,27 @@ async def fences_who_lost_the_thread(bench: Bench) -> None:
     await journal.end(intent.key, 1, DONE)
     entry = await bench.entry(heir)
     assert entry.attempts[0].result == DONE, "an outcome was lost because the thread was taken over meanwhile"
+
+
+async def counts_who_takes_a_thread(bench: Bench) -> None:
+    """enter() numbers the processes that take a thread, beyond what its state tells, and says who may still go on."""
+    first, second = await bench.process(), await bench.outsider()
+
+    async def take(journal: Journal, known: int = 0) -> Tenure:
+        return await journal.enter(bench.session(), f"thread {bench.session()}", (), lambda _: None, known=known)
+
+    again = await take(first)
+    assert again.number == again.former > 0, f"who enters its own thread again keeps its number, and not {again}"
+    first.leave(bench.session())
+    await asyncio.to_thread(first.entries, key="-")
+    heir = await take(second)
+    assert heir.number > heir.former == again.number, f"the next process counts on from {again.number}, not {heir}"
+    await bench.die(second)
+    back = await take(first, known=heir.number + 5)
+    assert back.former == heir.number, f"the number before is {heir.number}, not that of {back}"
+    assert back.number > heir.number + 5, f"the number goes beyond that of the state, {heir.number + 5}: {back}"
+    seized = [tenure for tenure in (again, heir, back) if tenure.seized]
+    assert not seized, f"a thread that was left, or whose process ended, is not taken from anybody: {seized}"
 
 
 async def looks_calls_up(bench: Bench) -> None:
@@ -143,6 +164,7 @@ RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
     tells_processes_apart,
     gives_a_thread_to_one_process,
     fences_who_lost_the_thread,
+    counts_who_takes_a_thread,
     looks_calls_up,
     knows_who_is_gone,
     lists_calls,

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,35 @@ class Overwriting(Broken):
         return Known(result=late) if isinstance(verdict, Known) and late in (DONE, Success(content="2")) else verdict
 
 
+class Uncounted(Broken):
+    """All processes have one number."""
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        tenure = await super().enter(session, thread, keys, receive, known=known)
+        return replace(tenure, number=1, former=1)
+
+
+class Suspicious(Broken):
+    """Takes everybody who had a thread for one who may go on."""
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        tenure = await super().enter(session, thread, keys, receive, known=known)
+        return replace(tenure, seized=tenure.number > tenure.former)
+
+
+class Unaware(Broken):
+    """Does not go beyond what the state tells."""
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        return await super().enter(session, thread, keys, receive)
+
+
 class Deaf(Broken):
     """Loses mail that comes later."""
 
@@ -237,6 +267,9 @@ class Radical(Broken):
         (Trusting, "another fingerprint"),
         (Generous, "equal is in doubt"),
         (Unfenced, "has not entered|taken over"),
+        (Uncounted, "counts on from"),
+        (Suspicious, "is not taken from anybody"),
+        (Unaware, "goes beyond"),
         (Repeating, "after the process died"),
         (Timid, "after the process died"),
         (Forgetful, "was written, and begin"),

@@ -126,6 +126,23 @@ def test_a_newer_version_is_left_alone(file: Path) -> None:
     assert file.read_bytes() == before
 
 
+async def test_a_journal_of_the_first_version_is_brought_up_to_date(file: Path) -> None:
+    """Its threads are numbered from now on, and whoever had them is dead."""
+    with sqlite3.connect(file) as connection:
+        for statement in schema.MIGRATIONS[0]:
+            serial = "INTEGER PRIMARY KEY"
+            connection.execute(statement.replace("{serial}", serial).replace("{rising}", f"{serial} AUTOINCREMENT"))
+        connection.execute("INSERT INTO meta VALUES ('id', 'abc'), ('version', '1')")
+        connection.execute("INSERT INTO threads VALUES ('s', 't', 'somebody', 1.0)")
+    connection.close()
+    journal = open_journal(file)
+    assert journal.id == "abc"
+    tenure = await journal.enter("s", "t", (), lambda _: None)
+    assert (tenure.number, tenure.former, tenure.seized) == (1, 0, False)
+    journal.close()
+    assert raw(file, "SELECT value FROM meta WHERE name = 'version'") == [("2",)]
+
+
 async def test_an_older_version_is_brought_up_to_date(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Migrations run in order, once, in one transaction; what is there stays."""
     journal = open_journal(file)

@@ -56,7 +56,8 @@ async def test_a_stopped_process_is_fenced_when_its_thread_is_taken(file: Path) 
         early, late = journal_at(file, ahead=LEASE - 2), journal_at(file, ahead=LEASE + 2)
         with pytest.raises(ThreadBusyError):
             await entered(early)
-        await entered(late)
+        tenure = await late.enter("s", "s", (), lambda mail: None)
+        assert (tenure.seized, tenure.number) == (True, tenure.former + 1)
         assert await late.begin(intent()) == Running(epoch=actor.epoch)
         actor.go_on()
         assert "Refused" in actor.ask("begin", "k2", "at_most_once")
@@ -64,6 +65,23 @@ async def test_a_stopped_process_is_fenced_when_its_thread_is_taken(file: Path) 
         assert await late.begin(intent()) == Known(result=Success(content="done"))
         early.close()
         late.close()
+
+
+async def test_a_process_that_left_or_died_is_not_one_that_may_go_on(file: Path) -> None:
+    """However long it was silent: only who was stopped in the middle can store something late."""
+    left, killed = journal_at(file), Actor(file)
+    await entered(left, "left")
+    left.leave("left")
+    left.entries()
+    with killed:
+        killed.ask("enter", "killed")
+        killed.kill()
+        heir = journal_at(file, ahead=LEASE + 2)
+        for session in ("left", "killed"):
+            tenure = await heir.enter(session, session, (), lambda mail: None)
+            assert (session, tenure.seized, tenure.number) == (session, False, tenure.former + 1)
+        heir.close()
+    left.close()
 
 
 async def test_a_clock_that_was_set_back_locks_nobody_out(file: Path) -> None:
