@@ -111,12 +111,16 @@ class Session:
         assert self.engine.journal is not None  # only with one is a thread entered
         return self.engine.journal
 
-    def leave(self) -> None:
-        """Give the thread free for other processes: its run ended, or rests until somebody resumes it."""
+    def leave(self, ending: str = "") -> None:
+        """Give the thread free for other processes: its run ended, or rests until somebody resumes it.
+
+        Args:
+            ending: The checkpoint behind which the last step of the run is stored now, empty if there is none.
+        """
         if self.entered:
             self.entered = False
             self._told.clear()  # whoever enters is told all of it again
-            self.journal.leave(self.thread)
+            self.journal.leave(self.thread, ending=ending)
 
     @contextmanager
     def leaving_on_error(self) -> Iterator[None]:

@@ -33,6 +33,9 @@ _LATE = 50
 _MARK = "asyncguard_copy_of"
 """In the metadata of the copies that are made here, which nobody made to go back in time: id of what was copied."""
 _CHANNEL = "asyncguard"
+_PATIENCE = 2.0
+"""Seconds within which the last step of a run is stored, if it is stored at all."""
+_FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 
 async def take_thread(session: Session, config: RunnableConfig, *, known: int, again: bool) -> None:
@@ -82,14 +85,15 @@ async def _take(session: Session, config: RunnableConfig, *, known: int, again: 
     if tenure is None or place is None:
         return
     try:
+        ending = tenure.ending != "" and await _end_of_run(place, tenure.ending)
         carried_on = (
-            (not ours and await _give_back(place))
+            ((ending or not ours) and await _give_back(place))
             or (known < tenure.former and await _uncover(place, known))
             or await _go_on(place)
         )
         if carried_on:
             raise ThreadBusyError(
-                "Another process has carried the thread on since this run read its state; run it again."
+                "Another run has carried the thread on since this one read its state; run it again."
             )
         if tenure.seized and await _branch_off(place, tenure.number):
             raise ThreadBusyError(
@@ -137,6 +141,12 @@ async def keeping(session: Session, config: RunnableConfig) -> AsyncIterator[Non
         raise
 
 
+def stands_on(config: RunnableConfig) -> str:
+    """Id of the checkpoint that a run stands on, empty if it stores nothing."""
+    place = _place(config)
+    return "" if place is None else place.own
+
+
 def numbered(identity: Thread, session: Session) -> Thread:
     """The identity of a thread with the number of this process, for the state."""
     if not session.number:
@@ -176,6 +186,27 @@ def _place(config: RunnableConfig) -> _Place | None:
         return None
     of_thread = RunnableConfig(configurable={"thread_id": configurable["thread_id"], "checkpoint_ns": namespace})
     return _Place(saver=saver, of_thread=of_thread, own=own, resumed=configurable.get(_RESUMED) is True)
+
+
+async def _end_of_run(place: _Place, ending: str) -> bool:
+    """Wait for the last step of the run before, where this one began at the checkpoint before it; whether it did.
+
+    Args:
+        place: Where the run stands.
+        ending: The checkpoint before that step.
+    """
+    newest = await place.newest(_RECENT)
+    base = _base(place, newest)
+    if base is None or _id_of(base) != ending:
+        return False
+    pause, began = _FIRST_LOOK, asyncio.get_running_loop().time()
+    while not any(found.metadata.get("source") == "loop" and _parent_of(found) == ending for found in newest):
+        if asyncio.get_running_loop().time() - began > _PATIENCE:
+            break  # it was never stored: whoever ended the run was told so
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_LOOK)
+        newest = await place.newest(_RECENT)
+    return True
 
 
 async def _take_back(place: _Place) -> None:

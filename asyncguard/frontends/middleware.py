@@ -304,7 +304,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             await keep_thread(session, config)
         update["ledger"] = session.take_events()
         if ends:
-            self._threads.forget(session)
+            self._threads.forget(session, config)
         return update
 
     def _refusals(self, session: Session, state: GuardState, said: AIMessage) -> dict[str, Any]:

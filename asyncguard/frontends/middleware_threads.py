@@ -13,7 +13,7 @@ from asyncguard.engine.session import Session
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.durability import JournalKeeper
 from asyncguard.frontends.entry import collect_evidence
-from asyncguard.frontends.heads import take_thread
+from asyncguard.frontends.heads import stands_on, take_thread
 from asyncguard.frontends.joining import squash_without_handlers, take_answers, withdraw_announced
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.namespaces import namespace_of
@@ -70,9 +70,9 @@ class Threads:
         """What is known of the history of a session's thread."""
         return self._registry.conversation(session, nonce)
 
-    def forget(self, session: Session) -> None:
-        """Drop a session whose run ended."""
-        session.leave()
+    def forget(self, session: Session, config: RunnableConfig) -> None:
+        """Drop a session whose run ends with this step."""
+        session.leave(stands_on(config))
         self._handlers.pop((session.thread, session.namespace), None)
         self._registry.forget(session)
 

@@ -32,7 +32,7 @@ from asyncguard.frontends.approvals import asked, decision, resumable
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.durability import JournalKeeper, ensure_stored
 from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
-from asyncguard.frontends.heads import keep_thread, keeping, numbered, take_thread
+from asyncguard.frontends.heads import keep_thread, keeping, numbered, stands_on, take_thread
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.registry import Registry
@@ -83,7 +83,7 @@ class Nodes:
                 async with keeping(session, config):
                     update = await function(state, config)
                 if session.ledger.ended is not None:
-                    session.leave()
+                    session.leave(stands_on(config))
                     self.registry.forget(session)
                 return update
 

@@ -87,9 +87,9 @@ class MortalJournal:
     def gone(self, epochs: Collection[str]) -> Collection[str]:
         return self._journal.gone(epochs)
 
-    def leave(self, session: str) -> None:
+    def leave(self, session: str, *, ending: str = "") -> None:
         if not self.dead:
-            self._journal.leave(session)
+            self._journal.leave(session, ending=ending)
 
     def hold(self, session: str) -> None:
         self._journal.hold(session)

@@ -311,3 +311,32 @@ async def test_a_client_that_is_refused_covers_nothing(
     assert sorted(made) == ["x", "y", "z"]
     assert len(set(told)) == 7
     machine.close()
+
+
+@pytest.mark.parametrize("same", [False, True], ids=["another process", "the same process"])
+async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
+    agent_of: AgentOf, tmp_path: Path, *, same: bool
+) -> None:
+    """The run has ended and given the thread free, and its end is not on disk yet: nobody goes on from before it."""
+    saver, made = Halting(), list[str]()
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
+    first, second, third = (
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT) for _ in range(3)
+    )
+    saver.left = 7 if first.agent.frontend is Frontend.GRAPH else 13
+    first.begin("Pay x and z, then y.", durability="sync")
+    await saver.reached.wait()
+    next_one = first if same else second
+    asked = asyncio.ensure_future(patient(lambda: next_one.say("Thank you.", durability="sync")))
+    await asyncio.sleep(0.05)
+    saver.go_on.set()
+    assert first.run is not None
+    await asyncio.wait_for(first.run, 5)
+    await asyncio.wait_for(asked, 5)
+    outcome = await patient(lambda: third.say("Bye.", durability="sync"))
+    said = [message.content for message in outcome.messages if message.type != "tool" and message.content]
+    assert said == ["Pay x and z, then y.", "All is paid.", "Thank you.", "All is paid.", "Bye.", "All is paid."]
+    ledger = (await third.agent.graph.aget_state(PLACE)).values["ledger"]
+    assert [event["n"] for event in ledger] == list(range(1, len(ledger) + 1))
+    assert [event["kind"] for event in ledger if event["kind"].startswith("run_")] == ["run_started", "run_ended"] * 3
+    machine.close()

@@ -68,7 +68,9 @@ class SqlJournal:
         def work(store: Store) -> tuple[Tenure, list[Mail], int]:
             taken = threads.take(store, session, thread, known)
             found = {key: latest for key in wanted if (latest := attempts.latest_whole(store, key)) is not None}
-            tenure = Tenure(attempts=found, number=taken.number, former=taken.former, seized=taken.seized)
+            tenure = Tenure(
+                attempts=found, number=taken.number, former=taken.former, seized=taken.seized, ending=taken.ending
+            )
             return tenure, *mail.mail_after(store, session, self._upkeep.seen_by(session, receive))
 
         def then(answer: tuple[Tenure, list[Mail], int]) -> None:
@@ -84,11 +86,12 @@ class SqlJournal:
         """See :meth:`~asyncguard.engine.journal.port.Journal.unsettled`."""
         return await self._writer.ask(lambda store: attempts.unsettled(store, session))
 
-    def leave(self, session: str) -> None:
+    def leave(self, session: str, *, ending: str = "") -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.leave`."""
         self._upkeep.unhold(session)
         named = f"that thread {session} was left"
-        self._writer.post(named, lambda store: threads.release(store, session), lambda _: self._upkeep.left(session))
+        release = lambda store: threads.release(store, session, ending)  # noqa: E731
+        self._writer.post(named, release, lambda _: self._upkeep.left(session))
 
     def hold(self, session: str) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.hold`."""

@@ -182,6 +182,8 @@ class Tenure:
     """The number before; the same if this process had the thread last, 0 if nobody had."""
     seized: bool
     """Whether the process that had the thread lives and never gave it free: it was stopped, and may go on."""
+    ending: str
+    """What :meth:`Journal.leave` was told of a last step, if that was just now and its process lives; else empty."""
 
 
 class Journal(Protocol):
@@ -229,8 +231,13 @@ class Journal(Protocol):
         """
         ...
 
-    def leave(self, session: str) -> None:
-        """Give the thread free; written soon, and not waited for."""
+    def leave(self, session: str, *, ending: str = "") -> None:
+        """Give the thread free; written soon, and not waited for.
+
+        Args:
+            session: The thread.
+            ending: The checkpoint behind which the last step of the run is stored now, empty if there is none.
+        """
         ...
 
     def hold(self, session: str) -> None:

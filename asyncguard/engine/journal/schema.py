@@ -85,8 +85,10 @@ _FIRST = (
 _SECOND = (
     "ALTER TABLE threads ADD COLUMN number BIGINT NOT NULL DEFAULT 0",
     "ALTER TABLE threads ADD COLUMN left_at DOUBLE PRECISION",
+    "ALTER TABLE threads ADD COLUMN ending TEXT NOT NULL DEFAULT ''",
 )
-"""``number`` rises with each process that takes a thread; ``left_at``: when its process gave it free."""
+"""``number`` rises with each process that takes a thread; ``left_at``: when its process gave it free; ``ending``: the
+checkpoint behind which its last step is stored then."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 """Statements that lead from each version to the next; version 0 is an empty database."""

@@ -28,6 +28,8 @@ class Taken:
     """The number before; the same if this process had the thread last, 0 if nobody had."""
     seized: bool
     """Whether the process that had it lives and never gave it free: it was stopped, and may go on."""
+    ending: str
+    """The checkpoint behind which a process that gave it free just now stores its last step, empty if there is none."""
 
 
 def take(store: Store, session: str, thread: str, known: int = 0) -> Taken:
@@ -48,12 +50,12 @@ def take(store: Store, session: str, thread: str, known: int = 0) -> Taken:
     now = store.now()
     # Also under another session: a run whose beginning was never stored is begun anew, and gets another one.
     rows = store.execute(
-        "SELECT session, epoch, seen_at, number, left_at FROM threads "
+        "SELECT session, epoch, seen_at, number, left_at, ending FROM threads "
         "WHERE session = ? OR (thread = ? AND thread <> '')",
         (plain(session), plain(thread)),
     )
     seized = False
-    for _, epoch, seen_at, _, left_at in rows:
+    for _, epoch, seen_at, _, left_at, _ in rows:
         if epoch in ("", store.epoch):
             continue
         # A clock that was set back makes a sign come from the future: beyond the lease that is no sign, either.
@@ -68,6 +70,7 @@ def take(store: Store, session: str, thread: str, known: int = 0) -> Taken:
         seized = True
     former = max((row[3] for row in rows), default=0)
     had = any((row[0], row[1]) == (plain(session), store.epoch) for row in rows)
+    ending = next((row[5] for row in rows if row[5] and _just_left(store, now, row[1], row[4])), "")
     number = former if had and not seized else max(former, known) + 1
     if thread:
         store.execute(
@@ -77,10 +80,17 @@ def take(store: Store, session: str, thread: str, known: int = 0) -> Taken:
     store.execute(
         "INSERT INTO threads (session, thread, epoch, seen_at, number) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (session) DO UPDATE SET thread = excluded.thread, epoch = excluded.epoch, "
-        "seen_at = excluded.seen_at, number = excluded.number, left_at = NULL",
+        "seen_at = excluded.seen_at, number = excluded.number, left_at = NULL, ending = ''",
         (plain(session), plain(thread), store.epoch, now, number),
     )
-    return Taken(number=number, former=former, seized=seized)
+    return Taken(number=number, former=former, seized=seized, ending=ending)
+
+
+def _just_left(store: Store, now: float, epoch: str, left_at: float | None) -> bool:
+    """Whether a process that gave a thread free may still be about to store its last step."""
+    if left_at is None or abs(now - left_at) >= LEASE:
+        return False
+    return epoch == store.epoch or (epoch != "" and is_alive(store, epoch))
 
 
 def holder(store: Store, session: str) -> str:
@@ -101,11 +111,11 @@ def standing(store: Store, session: str) -> tuple[bool, str]:
     return ended_at is not None, epoch or ""
 
 
-def release(store: Store, session: str) -> None:
+def release(store: Store, session: str, ending: str = "") -> None:
     """Let anybody take a thread; what was begun may be ended, and more be begun, until somebody does."""
     store.execute(
-        "UPDATE threads SET seen_at = ?, left_at = ? WHERE session = ? AND epoch = ?",
-        ((now := store.now()) - LEASE, now, plain(session), store.epoch),
+        "UPDATE threads SET seen_at = ?, left_at = ?, ending = ? WHERE session = ? AND epoch = ?",
+        ((now := store.now()) - LEASE, now, plain(ending), plain(session), store.epoch),
     )
 
 

@@ -65,12 +65,14 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
 
     again = await take(first)
     assert again.number == again.former > 0, f"who enters its own thread again keeps its number, and not {again}"
-    first.leave(bench.session())
+    first.leave(bench.session(), ending="checkpoint")
     await asyncio.to_thread(first.entries, key="-")
     heir = await take(second)
+    assert heir.ending == "checkpoint", f"a last step that is being stored was told, and enter() says {heir.ending!r}"
     assert heir.number > heir.former == again.number, f"the next process counts on from {again.number}, not {heir}"
     await bench.die(second)
     back = await take(first, known=heir.number + 5)
+    assert back.ending == "", f"nobody stores a last step now, and enter() says {back.ending!r}"
     assert back.former == heir.number, f"the number before is {heir.number}, not that of {back}"
     assert back.number > heir.number + 5, f"the number goes beyond that of the state, {heir.number + 5}: {back}"
     seized = [tenure for tenure in (again, heir, back) if tenure.seized]

@@ -163,6 +163,13 @@ class Suspicious(Broken):
         return replace(tenure, seized=tenure.number > tenure.former)
 
 
+class Speechless(Broken):
+    """Does not tell of a last step."""
+
+    def leave(self, session: str, *, ending: str = "") -> None:
+        super().leave(session)
+
+
 class Unaware(Broken):
     """Does not go beyond what the state tells."""
 
@@ -270,6 +277,7 @@ class Radical(Broken):
         (Uncounted, "counts on from"),
         (Suspicious, "is not taken from anybody"),
         (Unaware, "goes beyond"),
+        (Speechless, "a last step"),
         (Repeating, "after the process died"),
         (Timid, "after the process died"),
         (Forgetful, "was written, and begin"),
