@@ -8,7 +8,7 @@ Rules of the fold:
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from asyncguard.core import events as ev
@@ -238,11 +238,27 @@ class Ledger(LedgerViews):
             return
         self._news.pop(record.key, None)
         self._enter_open(record)
-        for calls in (self._open_by_task, self._barriers):  # back in its place in the program order; this is rare
-            again = sorted(calls.get(record.call.task, ()), key=lambda key: self._calls[key].call.sequence)
-            calls[record.call.task] = dict.fromkeys(again)
+        self._back_in_place(record)
         record.placeholder = record.placeholder or record.delivered
         record.delivered = False
+
+    def _back_in_place(self, record: CallRecord) -> None:
+        """Bring a call that is open again to its place in the program order, and before those that wait for it."""
+        for calls in (self._open_by_task, self._barriers):
+            calls[record.call.task] = dict.fromkeys(self._in_order(calls.get(record.call.task, ())))
+        name = (record.call.task, record.call.fingerprint)
+        equal = self._in_order(self._by_fingerprint.of(name))
+        self._by_fingerprint.pop(name, None)
+        for key in equal:
+            self._by_fingerprint.put(name, key)
+        for waiting in self._by_state[CallState.DEFERRED]:
+            if record.key in self._calls[waiting].on:
+                self._dependents.put(record.key, waiting)
+                self._blockers[waiting] = self._blockers.get(waiting, 0) + 1
+                self._ready.pop(waiting, None)
+
+    def _in_order(self, keys: Collection[str]) -> list[str]:
+        return sorted(keys, key=lambda key: self._calls[key].call.sequence)
 
     def _enter_open(self, record: CallRecord) -> None:
         call = record.call

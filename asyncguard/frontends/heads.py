@@ -92,9 +92,7 @@ async def _take(session: Session, config: RunnableConfig, *, known: int, again: 
             or await _go_on(place)
         )
         if carried_on:
-            raise ThreadBusyError(
-                "Another run has carried the thread on since this one read its state; run it again."
-            )
+            raise ThreadBusyError("Another run has carried the thread on since this one read its state; run it again.")
         if tenure.seized and await _branch_off(place, tenure.number):
             raise ThreadBusyError(
                 "The process that had the thread gave no sign of life, and it may go on: the thread was taken from "

@@ -15,7 +15,7 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import CALL_TRANSITIONS, Move
 from asyncguard.core.tasks import TaskState
 from asyncguard.errors import IllegalTransitionError, UnknownCallError
-from tests.core.builders import UNKNOWN, footprint
+from tests.core.builders import UNKNOWN, Scene, footprint
 from tests.core.ledger_model import check_counts, check_lookups, check_task_views, contents, is_open, keys
 
 TASKS = ("t1", "t2", "t3")
@@ -229,3 +229,20 @@ class TestLedgerAtLength(LedgerMachine.TestCase):
 def test_every_event_is_known() -> None:
     """The ledger says of each kind of event what it changes."""
     assert set(Ledger._FOLDS) == set(ev.EVENT_TYPES)
+
+
+def test_a_call_that_is_made_again_is_before_those_that_wait_for_it_and_in_its_place() -> None:
+    """It was in doubt, so that nobody waited; open again it is waited for, and comes before an equal one made since."""
+    scene = Scene()
+    key = scene.start("pay", {"n": 1})
+    waiting, equal = (scene.propose("pay", {"n": n}).call for n in (2, 1))
+    scene.apply(ev.CallDeferred, key=waiting.key, guard="dependency", reason="waits", on=(key,))
+    scene.end(key, ev.Outcome.IN_DOUBT)
+    assert keys(scene.ledger.ready()) == [waiting.key]
+    again = {"action": ev.RecoveryAction.RETRY, "attempt": 1, "error": "OSError", "reason": "it did not happen"}
+    scene.apply(ev.CallRecovered, key=key, **again)
+    assert keys(scene.ledger.ready()) == []
+    assert keys(scene.ledger.same_fingerprint("t1", equal.fingerprint)) == [key, equal.key]
+    scene.run(key)
+    scene.end(key)
+    assert keys(scene.ledger.ready()) == [waiting.key]
