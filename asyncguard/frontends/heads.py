@@ -85,15 +85,17 @@ async def _take(session: Session, config: RunnableConfig, *, known: int, again: 
     if tenure is None or place is None:
         return
     try:
-        ending = tenure.ending != "" and await _end_of_run(place, tenure.ending)
+        newest = await place.newest(_RECENT)
+        if tenure.ending and _starts_at(place, newest, tenure.ending):
+            newest, ours = await _behind(place, tenure.ending), False
         carried_on = (
-            ((ending or not ours) and await _give_back(place))
+            (not ours and await _give_back(place, newest))
             or (known < tenure.former and await _uncover(place, known))
-            or await _go_on(place)
+            or await _go_on(place, newest)
         )
         if carried_on:
             raise ThreadBusyError("Another run has carried the thread on since this one read its state; run it again.")
-        if tenure.seized and await _branch_off(place, tenure.number):
+        if tenure.seized and await _branch_off(place, newest, tenure.number):
             raise ThreadBusyError(
                 "The process that had the thread gave no sign of life, and it may go on: the thread was taken from "
                 "it; run it again."
@@ -186,25 +188,22 @@ def _place(config: RunnableConfig) -> _Place | None:
     return _Place(saver=saver, of_thread=of_thread, own=own, resumed=configurable.get(_RESUMED) is True)
 
 
-async def _end_of_run(place: _Place, ending: str) -> bool:
-    """Wait for the last step of the run before, where this one began at the checkpoint before it; whether it did.
-
-    Args:
-        place: Where the run stands.
-        ending: The checkpoint before that step.
-    """
-    newest = await place.newest(_RECENT)
+def _starts_at(place: _Place, newest: Sequence[CheckpointTuple], checkpoint: str) -> bool:
+    """Whether a run began with a checkpoint."""
     base = _base(place, newest)
-    if base is None or _id_of(base) != ending:
-        return False
+    return base is not None and _id_of(base) == checkpoint
+
+
+async def _behind(place: _Place, ending: str) -> list[CheckpointTuple]:
+    """The latest checkpoints, once the last step behind one is among them; or as they are, if that is never stored."""
     pause, began = _FIRST_LOOK, asyncio.get_running_loop().time()
-    while not any(found.metadata.get("source") == "loop" and _parent_of(found) == ending for found in newest):
-        if asyncio.get_running_loop().time() - began > _PATIENCE:
-            break  # it was never stored: whoever ended the run was told so
+    while True:
+        newest = await place.newest(_RECENT)
+        there = any(found.metadata.get("source") == "loop" and _parent_of(found) == ending for found in newest)
+        if there or asyncio.get_running_loop().time() - began > _PATIENCE:
+            return newest
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_LOOK)
-        newest = await place.newest(_RECENT)
-    return True
 
 
 async def _take_back(place: _Place) -> None:
@@ -215,9 +214,8 @@ async def _take_back(place: _Place) -> None:
         await _put_last(place.saver, head, above=newest[0])
 
 
-async def _give_back(place: _Place) -> bool:
+async def _give_back(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
     """Put the thread's head back where a run that has just begun has covered it; whether the run is late."""
-    newest = await place.newest(_RECENT)
     beside = _beside(place, newest)
     if beside is not None and _id_of(beside) < place.own:
         await _put_last(place.saver, beside, above=newest[0])
@@ -260,34 +258,34 @@ async def _uncover(place: _Place, number: int) -> bool:
     return True
 
 
-async def _go_on(place: _Place) -> bool:
+async def _go_on(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
     """Put what followed on a checkpoint last, where a run began with a copy of it; whether there is something.
 
     Its process was about to store it when somebody else was refused the thread and put the copy.
     """
-    base = _base(place, await place.newest(_RECENT))
+    base = _base(place, newest)
     original = None if base is None else base.metadata.get(_MARK)
     if base is None or original is None:
         return False
-    newest, last = await place.newest(_LATE), None
-    for found in reversed(newest):
+    more, last = await place.newest(_LATE), None
+    for found in reversed(more):
         own = found.metadata.get("source") == "loop" and _number_of(found) >= _number_of(base)
         if own and _parent_of(found) == original:
             last, original = found, _id_of(found)
     if last is None:
         return False
-    await _put_last(place.saver, last, above=newest[0])
+    await _put_last(place.saver, last, above=more[0])
     return True
 
 
-async def _branch_off(place: _Place, number: int) -> bool:
+async def _branch_off(place: _Place, newest: Sequence[CheckpointTuple], number: int) -> bool:
     """Put a copy of the checkpoint that a run began with last; whether there is one.
 
     Args:
         place: Where the run stands.
+        newest: The latest checkpoints.
         number: Of this process, for the copy.
     """
-    newest = await place.newest(_RECENT)
     base = _base(place, newest)
     if base is None:
         return False  # the run began the thread itself, and shares no checkpoint with anybody

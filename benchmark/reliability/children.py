@@ -133,6 +133,13 @@ class Children:
         lines = printed.strip().splitlines()
         return lines[-1] if lines else "it printed nothing"
 
+    def ask(self) -> None:
+        """Have all that run print where they wait: one that does not end may wait for another."""
+        for child in self.all:
+            if not child.poll():
+                os.kill(child.pid, ASKED)
+        time.sleep(_ANSWER)
+
     def end_all(self) -> None:
         """Leave no process behind."""
         for child in self.all:

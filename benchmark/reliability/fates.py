@@ -88,6 +88,7 @@ def _frozen(case: Case, children: Children, play: Callable[[], Child]) -> list[s
         frozen.go_on()
         for child in (heir, frozen):
             if not child.ends():
+                children.ask()
                 return [f"process {child.number} did not end within {PATIENCE:g} s after one was frozen"]
     return _at_last(children, play)
 
