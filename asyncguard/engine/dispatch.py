@@ -1,6 +1,7 @@
 """From admitted calls to results: issue, collect, recover, wait."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from asyncguard.recovery.policy import lost_outcome
 _EDITED = "This call was begun before with other arguments; make it as a new call."
 Runner = Callable[[CallRecord], Callable[[], Awaitable[Result]]]
 """Makes, for a call, the function that runs its tool once."""
+_INSIDE: ContextVar[bool] = ContextVar("asyncguard_inside_a_call", default=False)
 
 
 def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None = None) -> int:
@@ -69,7 +71,7 @@ def issue_again(session: Session, runner: Runner) -> int:
 def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float) -> None:
     spec = session.board.spec(record.tool)
     arguments = attempt_arguments(session, record)
-    run = runner(record)  # first: it makes the delivery token of an external call, which the intent holds
+    run = _inside(runner(record))  # first: it makes the delivery token of an external call, which the intent holds
     journaled = session.engine.journal is not None and record.aim is ev.Aim.ANSWER
     job = Job(
         key=record.key,
@@ -87,6 +89,22 @@ def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float
     if spec.mode is Mode.EXTERNAL:
         session.board.starting.add(record.key)
     session.engine.executor.start(job, _receiver(session, record, spec))
+
+
+def inside_a_call() -> bool:
+    """Whether this runs for a tool of an agent: an agent inside of it must not ask to be run again."""
+    return _INSIDE.get()
+
+
+def _inside(run: Callable[[], Awaitable[Result]]) -> Callable[[], Awaitable[Result]]:
+    async def marked() -> Result:
+        before = _INSIDE.set(True)
+        try:
+            return await run()
+        finally:
+            _INSIDE.reset(before)
+
+    return marked
 
 
 def _receiver(session: Session, record: CallRecord, spec: ToolSpec) -> Callable[[Completion], None]:

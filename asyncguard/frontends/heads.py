@@ -8,7 +8,7 @@ with a lower number than an older one is covered by that one, put again as the l
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,17 +17,18 @@ from uuid import UUID
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from asyncguard.engine.dispatch import inside_a_call
 from asyncguard.engine.durable import ensure_held, enter_thread
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
-from asyncguard.frontends.durability import PLACES, SAVER
+from asyncguard.frontends.durability import DURABILITY, PLACES, SAVER
 from asyncguard.frontends.namespaces import thread_of
 from asyncguard.frontends.state import Thread
 
 _REPLAYED = "__pregel_replay_state"
 _RESUMED = "__pregel_resuming"
-_RECENT = 4
-"""Checkpoints that a run has put at most when its first node begins, and those that it began with."""
+_RECENT = 8
+"""Checkpoints that a run has put when its first node begins, nodes of other middleware included, and those before."""
 _LATE = 50
 """Checkpoints that a late run may have put between two looks at the journal, with room for other middleware."""
 _MARK = "asyncguard_copy_of"
@@ -38,7 +39,9 @@ _PATIENCE = 2.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 
-async def take_thread(session: Session, config: RunnableConfig, *, known: int, again: bool) -> None:
+async def take_thread(
+    session: Session, config: RunnableConfig, *, known: int, begins: bool = False, again: bool = False
+) -> None:
     """Take the thread of a session for this process, unless another one has carried it on since the run read its state.
 
     Where a late run has put checkpoints of its own behind the other's, the other's last one is put there once more, so
@@ -48,6 +51,7 @@ async def take_thread(session: Session, config: RunnableConfig, *, known: int, a
         session: The thread.
         config: Of the node that is run.
         known: Number in the state that the run has read.
+        begins: Whether the node is the one that takes the input of a run in.
         again: Whether to ask the journal where the thread is held already: its ledger was folded anew.
 
     Raises:
@@ -64,18 +68,17 @@ async def take_thread(session: Session, config: RunnableConfig, *, known: int, a
         return
     session.entering = entering = (loop, asyncio.Event())
     try:
-        await _take(session, config, known=known, again=again)
+        await _take(session, config, _place(config, begins=begins), known=known, again=again)
     finally:
         if session.entering is entering:
             session.entering = None
         entering[1].set()
 
 
-async def _take(session: Session, config: RunnableConfig, *, known: int, again: bool) -> None:
+async def _take(session: Session, config: RunnableConfig, place: "_Place | None", *, known: int, again: bool) -> None:
     # Nobody else can have carried on what this process had last; the checkpoint may be an older one on purpose.
     journal = session.engine.journal
     ours = journal is not None and not session.entered and await journal.holds(session.thread)
-    place = _place(config)
     try:
         tenure = await enter_thread(session, thread_of(config), known=known, again=again)
     except ThreadBusyError:
@@ -85,9 +88,10 @@ async def _take(session: Session, config: RunnableConfig, *, known: int, again: 
     if tenure is None or place is None:
         return
     try:
-        newest = await place.newest(_RECENT)
+        repairs = tenure.seized or tenure.ending or known < tenure.former
+        newest = await (place.with_own(_RECENT) if repairs else place.newest(_RECENT))
         if tenure.ending and _starts_at(place, newest, tenure.ending):
-            newest, ours = await _behind(place, tenure.ending), False
+            newest, ours = await place.until(lambda now: _follows(tenure.ending, now), _RECENT), False
         carried_on = (
             (not ours and await _give_back(place, newest))
             or (known < tenure.former and await _uncover(place, known))
@@ -95,7 +99,8 @@ async def _take(session: Session, config: RunnableConfig, *, known: int, again: 
         )
         if carried_on:
             raise ThreadBusyError("Another run has carried the thread on since this one read its state; run it again.")
-        if tenure.seized and await _branch_off(place, newest, tenure.number):
+        # An agent that is a tool is not run again where it was: refused, it would begin anew under another name.
+        if tenure.seized and not inside_a_call() and await _branch_off(place, newest, tenure.number):
             raise ThreadBusyError(
                 "The process that had the thread gave no sign of life, and it may go on: the thread was taken from "
                 "it; run it again."
@@ -168,49 +173,66 @@ class _Place:
     """Id of the checkpoint that the run stands on."""
     resumed: bool
     """Whether the run goes on from a checkpoint that it has not put itself."""
+    begins: bool
+    """Whether the run stands in its first node behind an input of its own."""
 
     async def newest(self, limit: int) -> list[CheckpointTuple]:
         """The latest checkpoints, the latest first; their ids rise with time."""
         return [found async for found in _listed(self.saver, self.of_thread, limit)]
 
+    async def with_own(self, limit: int) -> list[CheckpointTuple]:
+        """The same, once the run's own is among them: with durability ``async`` it is stored while its node runs."""
 
-def _place(config: RunnableConfig) -> _Place | None:
-    """Where a run stands; ``None`` if it stores nothing, or goes back in time on purpose."""
+        def there(newest: list[CheckpointTuple]) -> bool:
+            behind = len(newest) == limit and _id_of(newest[-1]) > self.own  # too many have come since
+            return behind or any(_id_of(found) == self.own for found in newest)
+
+        return await self.until(there, limit)
+
+    async def until(self, there: Callable[[list[CheckpointTuple]], bool], limit: int) -> list[CheckpointTuple]:
+        """The latest checkpoints, once something is among them; or as they are, if that is never stored."""
+        pause, began = _FIRST_LOOK, asyncio.get_running_loop().time()
+        while True:
+            newest = await self.newest(limit)
+            if there(newest) or asyncio.get_running_loop().time() - began > _PATIENCE:
+                return newest
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_LOOK)
+
+
+def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
+    """Where a run stands; ``None`` if it stores nothing before its end, or goes back in time on purpose."""
     configurable = config.get("configurable", {})
     saver, places = configurable.get(SAVER), configurable.get(PLACES)
     if not isinstance(saver, BaseCheckpointSaver) or not places or configurable.get(_REPLAYED) is not None:
+        return None
+    if configurable.get(DURABILITY) == "exit":
         return None
     namespace = "|".join(str(configurable.get("checkpoint_ns") or "").split("|")[:-1])
     own = places.get(namespace)
     if own is None:
         return None
     of_thread = RunnableConfig(configurable={"thread_id": configurable["thread_id"], "checkpoint_ns": namespace})
-    return _Place(saver=saver, of_thread=of_thread, own=own, resumed=configurable.get(_RESUMED) is True)
+    resumed = configurable.get(_RESUMED) is True
+    return _Place(saver=saver, of_thread=of_thread, own=own, resumed=resumed, begins=begins and not resumed)
+
+
+def _follows(checkpoint: str, newest: Sequence[CheckpointTuple]) -> bool:
+    """Whether a step behind a checkpoint is stored."""
+    return any(found.metadata.get("source") == "loop" and _parent_of(found) == checkpoint for found in newest)
 
 
 def _starts_at(place: _Place, newest: Sequence[CheckpointTuple], checkpoint: str) -> bool:
-    """Whether a run began with a checkpoint."""
+    """Whether a run began with a checkpoint, or with a copy of it."""
     base = _base(place, newest)
-    return base is not None and _id_of(base) == checkpoint
-
-
-async def _behind(place: _Place, ending: str) -> list[CheckpointTuple]:
-    """The latest checkpoints, once the last step behind one is among them; or as they are, if that is never stored."""
-    pause, began = _FIRST_LOOK, asyncio.get_running_loop().time()
-    while True:
-        newest = await place.newest(_RECENT)
-        there = any(found.metadata.get("source") == "loop" and _parent_of(found) == ending for found in newest)
-        if there or asyncio.get_running_loop().time() - began > _PATIENCE:
-            return newest
-        await asyncio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_LOOK)
+    return base is not None and checkpoint in (_id_of(base), base.metadata.get(_MARK))
 
 
 async def _take_back(place: _Place) -> None:
     """Put the thread's head back behind the input of a run that was refused: nobody has taken it in."""
-    newest = await place.newest(_RECENT)
-    head = _beside(place, newest) or (None if place.resumed else _base(place, newest))
-    if head is not None and _id_of(head) < place.own:
+    newest = await place.with_own(_RECENT)
+    head = _beside(place, newest) or (_base(place, newest) if place.begins else None)
+    if head is not None and _id_of(head) < place.own and not await _has_nested(place, head):
         await _put_last(place.saver, head, above=newest[0])
 
 
@@ -225,12 +247,14 @@ async def _give_back(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
 def _beside(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
     """The latest checkpoint that somebody else has put behind a run's, or among those that it began with."""
     expected: str | None = place.own
+    before_input = place.begins
     for found in newest:
         if _id_of(found) != expected:
             return found if found is not newest[0] or _id_of(found) > place.own else None
         began = found.metadata.get("source") == "input"
-        if place.resumed or not (began or expected == place.own):
+        if place.resumed or not (began or before_input or expected == place.own):
             return None
+        before_input = before_input and not began
         expected = _parent_of(found)
     return None
 
@@ -242,12 +266,10 @@ async def _uncover(place: _Place, number: int) -> bool:
         place: Where the run stands.
         number: Of the process that stored that checkpoint.
     """
-    newest = await place.newest(_LATE)
+    newest = await place.with_own(_LATE)
     later = next((found for found in newest if _number_of(found) > number), None)
-    if later is None:
+    if later is None or _id_of(later) > place.own:
         return False
-    if _id_of(later) > place.own:
-        return True  # it stands in front already
     by_id = {_id_of(found): found for found in newest}
     at: str | None = place.own
     while at is not None and at > _id_of(later) and (found := by_id.get(at)) is not None:
@@ -287,24 +309,39 @@ async def _branch_off(place: _Place, newest: Sequence[CheckpointTuple], number: 
         number: Of this process, for the copy.
     """
     base = _base(place, newest)
-    if base is None:
-        return False  # the run began the thread itself, and shares no checkpoint with anybody
+    if base is None or await _has_nested(place, base):
+        return False  # the run began the thread itself and shares no checkpoint with anybody; or see there
     await _put_last(place.saver, base, above=newest[0], number=number)
     return True
+
+
+async def _has_nested(place: _Place, found: CheckpointTuple) -> bool:
+    """Whether agents inside of this one are at work in a checkpoint's step: of a copy, they would begin anew.
+
+    LangGraph makes the names of their threads of the checkpoint's id.
+    """
+    whole = RunnableConfig(configurable={"thread_id": place.of_thread["configurable"]["thread_id"]})
+    own = place.of_thread["configurable"]["checkpoint_ns"]
+    async for other in _listed(place.saver, whole, _LATE):
+        if other.config["configurable"].get("checkpoint_ns", "") == own:
+            continue
+        if other.metadata.get("parents", {}).get(own) == _id_of(found):
+            return True
+    return False
 
 
 def _base(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
     """The checkpoint that a run began with, ``None`` if it began the thread."""
     by_id = {_id_of(found): found for found in newest}
     own = by_id.get(place.own)
-    before = None if own is None else by_id.get(_parent_of(own) or "")
-    if own is None or place.resumed:
+    if own is None or not place.begins:
+        return own  # resumed there, or behind a step whose writes had all been stored
+    at: CheckpointTuple | None = own
+    while at is not None and at.metadata.get("source") == "loop":  # nodes of other middleware come first
+        at = by_id.get(_parent_of(at) or "")
+    if at is None or at.metadata.get("source") != "input":
         return own
-    if own.metadata.get("source") == "input":
-        return before
-    if before is not None and before.metadata.get("source") == "input":
-        return by_id.get(_parent_of(before) or "")
-    return own  # of a step whose writes had all been stored: the run has only made the checkpoint
+    return by_id.get(_parent_of(at) or "")
 
 
 def _id_of(found: CheckpointTuple) -> str:

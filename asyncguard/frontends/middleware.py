@@ -137,7 +137,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """Turn the input into tasks and put in order what an earlier run left."""
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
-        session, handlers = await self._threads.joined({**state, "asyncguard": identity}, get_config())
+        session, handlers = await self._threads.joined({**state, "asyncguard": identity}, get_config(), begins=True)
         with session.leaving_on_error():
             session.claim()
             messages, turns = state["messages"], session.ledger.turns
@@ -176,9 +176,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 async with keeping(session, config):
                     await rest(session, handlers, config)
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
+        identity = self._identity(session, state)
         if not delivery.messages:
-            return None
-        update: dict[str, Any] = {"messages": delivery.messages, "ledger": session.take_events()}
+            return identity or None
+        update: dict[str, Any] = {"messages": delivery.messages, "ledger": session.take_events(), **identity}
         for command in delivery.updates:
             extra = dict(command.update)
             update["messages"] = [*extra.pop("messages", []), *update["messages"]]
@@ -279,12 +280,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         heard_before, handlers.after_loss = handlers.after_loss, False
         if reason := exhausted(session):
             report = end_run(session, reason)
-            return await self._stored(session, config, {"report": report}, ends=True)
+            return await self._stored(session, config, {"report": report, **self._identity(session, state)}, ends=True)
         said, place, answered = last_said(state["messages"])
         turn = take_turn(session, said, self._task_argument)
         if heard_before:  # a branch may begin here, and its calls have been made on another one
             await enter_thread(session, thread_of(config), again=True)
         update: dict[str, Any] = {}
+        identity = self._identity(session, state)
         match turn.verdict:
             case None:
                 update = self._refusals(session, state, said)
@@ -294,7 +296,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 update = undone(state["messages"], place, answered) | {"jump_to": "model"}
             case ev.CompletionVerdict.NUDGE:
                 update = undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
-        return await self._stored(session, config, update, ends=turn.verdict is ev.CompletionVerdict.END)
+        ends = turn.verdict is ev.CompletionVerdict.END
+        return await self._stored(session, config, {**update, **identity}, ends=ends)
+
+    def _identity(self, session: Session, state: GuardState) -> dict[str, Any]:
+        """The thread's identity for the state, where that does not tell this process's number yet."""
+        identity = state["asyncguard"]
+        return {} if identity.get("number", 0) == session.number else {"asyncguard": numbered(identity, session)}
 
     async def _stored(
         self, session: Session, config: RunnableConfig, update: dict[str, Any], *, ends: bool

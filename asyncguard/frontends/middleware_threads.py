@@ -38,14 +38,20 @@ class Threads:
         self._registry = Registry(engine)
         self._handlers: dict[tuple[str, str], HeldHandlers] = {}
 
-    async def session(self, state: Mapping[str, Any], config: RunnableConfig) -> Session:
-        """The session of a state, joined with it and with the journal."""
+    async def session(self, state: Mapping[str, Any], config: RunnableConfig, *, begins: bool = False) -> Session:
+        """The session of a state, joined with it and with the journal.
+
+        Args:
+            state: Of the super-step.
+            config: Of the hook.
+            begins: Whether the hook takes the input of a run in.
+        """
         await self._keeper.ready(config)
         identity = state["asyncguard"]
         session = self._registry.session(identity["session"], namespace_of(config))
         folded = session.attach(state.get("ledger") or [])
         session.unsettled = session.unsettled or folded
-        await take_thread(session, config, known=identity.get("number", 0), again=folded)
+        await take_thread(session, config, known=identity.get("number", 0), begins=begins, again=folded)
         if session.unsettled:  # wrappers of one message arrive together; the first that goes on does it for all
             session.unsettled = False
             handlers = self._of(session)
@@ -59,9 +65,11 @@ class Threads:
         take_mail(session)
         return session
 
-    async def joined(self, state: Mapping[str, Any], config: RunnableConfig) -> tuple[Session, HeldHandlers]:
+    async def joined(
+        self, state: Mapping[str, Any], config: RunnableConfig, *, begins: bool = False
+    ) -> tuple[Session, HeldHandlers]:
         """The session of a state, and the handlers of its calls, which run with this state from now on."""
-        session = await self.session(state, config)
+        session = await self.session(state, config, begins=begins)
         handlers = self._of(session)
         handlers.state, handlers.config = state, config
         return session, handlers

@@ -82,6 +82,8 @@ class Nodes:
             with session.leaving_on_error():
                 async with keeping(session, config):
                     update = await function(state, config)
+                if identity.get("number", 0) != session.number:
+                    update = _numbered(update, numbered(identity, session))
                 if session.ledger.ended is not None:
                     session.leave(stands_on(config))
                     self.registry.forget(session)
@@ -93,7 +95,7 @@ class Nodes:
         """Turn the input into tasks and put in order what an earlier run left."""
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
-        session = await self._session({**state, "asyncguard": identity}, config, issuing=True)
+        session = await self._session({**state, "asyncguard": identity}, config, issuing=True, begins=True)
         with session.leaving_on_error():  # at the beginning of a thread the state does not name it yet
             session.claim()
             messages = state.get("messages", [])
@@ -203,20 +205,23 @@ class Nodes:
 
     # -- shared ----------------------------------------------------------------------------------------------------
 
-    async def _session(self, state: State, config: RunnableConfig, *, issuing: bool = False) -> Session:
+    async def _session(
+        self, state: State, config: RunnableConfig, *, issuing: bool = False, begins: bool = False
+    ) -> Session:
         """The thread's session, joined with the state and with the journal.
 
         Args:
             state: Of the super-step.
             config: Of the node.
             issuing: Whether an earlier, lost attempt of this node may have issued admitted calls.
+            begins: Whether the node takes the input of a run in.
         """
         await self.keeper.ready(config)
         identity = state["asyncguard"]
         session = self.registry.session(identity["session"], namespace_of(config))
         folded = session.attach(state.get("ledger", []))
         session.unsettled = session.unsettled or folded
-        await take_thread(session, config, known=identity.get("number", 0), again=folded)
+        await take_thread(session, config, known=identity.get("number", 0), begins=begins, again=folded)
         if session.unsettled:  # also where an earlier entry failed between the two
             session.unsettled = False
             collect_evidence(session, state.get("messages", []))
@@ -240,6 +245,13 @@ class Nodes:
     def _ended(self, session: Session, reason: str, messages: Sequence[AnyMessage]) -> Any:
         report = end_run(session, reason)
         return Command(update={"messages": list(messages), "ledger": session.take_events(), "report": report}, goto=END)
+
+
+def _numbered(update: Any, identity: Thread) -> Any:
+    """What a node stores, with the identity of the thread."""
+    if isinstance(update, list):  # updates of tools, and the node's own behind them
+        return [*update[:-1], _numbered(update[-1], identity)]
+    return Command(update={**update.update, "asyncguard": identity}, goto=update.goto)
 
 
 def _go(session: Session, node: str) -> Any:

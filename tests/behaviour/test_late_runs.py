@@ -313,9 +313,10 @@ async def test_a_client_that_is_refused_covers_nothing(
     machine.close()
 
 
+@pytest.mark.parametrize("refused", [False, True], ids=["", "refused before"])
 @pytest.mark.parametrize("same", [False, True], ids=["another process", "the same process"])
 async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
-    agent_of: AgentOf, tmp_path: Path, *, same: bool
+    agent_of: AgentOf, tmp_path: Path, *, same: bool, refused: bool
 ) -> None:
     """The run has ended and given the thread free, and its end is not on disk yet: nobody goes on from before it."""
     saver, made = Halting(), list[str]()
@@ -327,6 +328,11 @@ async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
     first.begin("Pay x and z, then y.", durability="sync")
     await saver.reached.wait()
     next_one = first if same else second
+    if refused:  # it came before the thread was given free
+        first.journal.on_disk(f"UPDATE threads SET seen_at = seen_at + {threads.LEASE}")
+        with pytest.raises(ThreadBusyError):
+            await second.say("Thank you.", durability="sync")
+        first.journal.on_disk(f"UPDATE threads SET seen_at = seen_at - {threads.LEASE}")
     asked = asyncio.ensure_future(patient(lambda: next_one.say("Thank you.", durability="sync")))
     await asyncio.sleep(0.05)
     saver.go_on.set()

@@ -71,7 +71,8 @@ def take(store: Store, session: str, thread: str, known: int = 0) -> Taken:
     former = max((row[3] for row in rows), default=0)
     had = any((row[0], row[1]) == (plain(session), store.epoch) for row in rows)
     ending = next((row[5] for row in rows if row[5] and _just_left(store, now, row[1], row[4])), "")
-    number = former if had and not seized else max(former, known) + 1
+    # A state that tells a higher number was stored by somebody with another journal.
+    number = former if had and not seized and known <= former else max(former, known) + 1
     if thread:
         store.execute(
             "UPDATE threads SET epoch = '' WHERE thread = ? AND session <> ? AND epoch <> ?",
