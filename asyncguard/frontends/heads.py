@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -21,6 +20,7 @@ from asyncguard.engine.dispatch import inside_a_call
 from asyncguard.engine.durable import ensure_held, enter_thread
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
+from asyncguard.frontends.checkpoints import COPY_OF, id_of, listed, number_of, parent_of, put_last
 from asyncguard.frontends.durability import DURABILITY, PLACES, SAVER
 from asyncguard.frontends.namespaces import thread_of
 from asyncguard.frontends.state import Thread
@@ -31,9 +31,6 @@ _RECENT = 8
 """Checkpoints that a run has put when its first node begins, nodes of other middleware included, and those before."""
 _LATE = 50
 """Checkpoints that a late run may have put between two looks at the journal, with room for other middleware."""
-_MARK = "asyncguard_copy_of"
-"""In the metadata of the copies that are made here, which nobody made to go back in time: id of what was copied."""
-_CHANNEL = "asyncguard"
 _PATIENCE = 2.0
 """Seconds within which the last step of a run is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
@@ -178,14 +175,14 @@ class _Place:
 
     async def newest(self, limit: int) -> list[CheckpointTuple]:
         """The latest checkpoints, the latest first; their ids rise with time."""
-        return [found async for found in _listed(self.saver, self.of_thread, limit)]
+        return [found async for found in listed(self.saver, self.of_thread, limit)]
 
     async def with_own(self, limit: int) -> list[CheckpointTuple]:
         """The same, once the run's own is among them: with durability ``async`` it is stored while its node runs."""
 
         def there(newest: list[CheckpointTuple]) -> bool:
-            behind = len(newest) == limit and _id_of(newest[-1]) > self.own  # too many have come since
-            return behind or any(_id_of(found) == self.own for found in newest)
+            behind = len(newest) == limit and id_of(newest[-1]) > self.own  # too many have come since
+            return behind or any(id_of(found) == self.own for found in newest)
 
         return await self.until(there, limit)
 
@@ -219,28 +216,28 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
 
 def _follows(checkpoint: str, newest: Sequence[CheckpointTuple]) -> bool:
     """Whether a step behind a checkpoint is stored."""
-    return any(found.metadata.get("source") == "loop" and _parent_of(found) == checkpoint for found in newest)
+    return any(found.metadata.get("source") == "loop" and parent_of(found) == checkpoint for found in newest)
 
 
 def _starts_at(place: _Place, newest: Sequence[CheckpointTuple], checkpoint: str) -> bool:
     """Whether a run began with a checkpoint, or with a copy of it."""
     base = _base(place, newest)
-    return base is not None and checkpoint in (_id_of(base), base.metadata.get(_MARK))
+    return base is not None and checkpoint in (id_of(base), base.metadata.get(COPY_OF))
 
 
 async def _take_back(place: _Place) -> None:
     """Put the thread's head back behind the input of a run that was refused: nobody has taken it in."""
     newest = await place.with_own(_RECENT)
     head = _beside(place, newest) or (_base(place, newest) if place.begins else None)
-    if head is not None and _id_of(head) < place.own and not await _has_nested(place, head):
-        await _put_last(place.saver, head, above=newest[0])
+    if head is not None and id_of(head) < place.own and not await _has_nested(place, head):
+        await put_last(place.saver, head, above=newest[0])
 
 
 async def _give_back(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
     """Put the thread's head back where a run that has just begun has covered it; whether the run is late."""
     beside = _beside(place, newest)
-    if beside is not None and _id_of(beside) < place.own:
-        await _put_last(place.saver, beside, above=newest[0])
+    if beside is not None and id_of(beside) < place.own:
+        await put_last(place.saver, beside, above=newest[0])
     return beside is not None
 
 
@@ -249,13 +246,13 @@ def _beside(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple
     expected: str | None = place.own
     before_input = place.begins
     for found in newest:
-        if _id_of(found) != expected:
-            return found if found is not newest[0] or _id_of(found) > place.own else None
+        if id_of(found) != expected:
+            return found if found is not newest[0] or id_of(found) > place.own else None
         began = found.metadata.get("source") == "input"
         if place.resumed or not (began or before_input or expected == place.own):
             return None
         before_input = before_input and not began
-        expected = _parent_of(found)
+        expected = parent_of(found)
     return None
 
 
@@ -267,16 +264,16 @@ async def _uncover(place: _Place, number: int) -> bool:
         number: Of the process that stored that checkpoint.
     """
     newest = await place.with_own(_LATE)
-    later = next((found for found in newest if _number_of(found) > number), None)
-    if later is None or _id_of(later) > place.own:
+    later = next((found for found in newest if number_of(found) > number), None)
+    if later is None or id_of(later) > place.own:
         return False
-    by_id = {_id_of(found): found for found in newest}
+    by_id = {id_of(found): found for found in newest}
     at: str | None = place.own
-    while at is not None and at > _id_of(later) and (found := by_id.get(at)) is not None:
-        if found.metadata.get("source") in ("update", "fork") and _MARK not in found.metadata:
+    while at is not None and at > id_of(later) and (found := by_id.get(at)) is not None:
+        if found.metadata.get("source") in ("update", "fork") and COPY_OF not in found.metadata:
             return False  # somebody went back in time, or changed the state, behind the later process
-        at = _parent_of(found)
-    await _put_last(place.saver, later, above=newest[0])
+        at = parent_of(found)
+    await put_last(place.saver, later, above=newest[0])
     return True
 
 
@@ -286,17 +283,17 @@ async def _go_on(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
     Its process was about to store it when somebody else was refused the thread and put the copy.
     """
     base = _base(place, newest)
-    original = None if base is None else base.metadata.get(_MARK)
+    original = None if base is None else base.metadata.get(COPY_OF)
     if base is None or original is None:
         return False
     more, last = await place.newest(_LATE), None
     for found in reversed(more):
-        own = found.metadata.get("source") == "loop" and _number_of(found) >= _number_of(base)
-        if own and _parent_of(found) == original:
-            last, original = found, _id_of(found)
+        own = found.metadata.get("source") == "loop" and number_of(found) >= number_of(base)
+        if own and parent_of(found) == original:
+            last, original = found, id_of(found)
     if last is None:
         return False
-    await _put_last(place.saver, last, above=more[0])
+    await put_last(place.saver, last, above=more[0])
     return True
 
 
@@ -311,7 +308,7 @@ async def _branch_off(place: _Place, newest: Sequence[CheckpointTuple], number: 
     base = _base(place, newest)
     if base is None or await _has_nested(place, base):
         return False  # the run began the thread itself and shares no checkpoint with anybody; or see there
-    await _put_last(place.saver, base, above=newest[0], number=number)
+    await put_last(place.saver, base, above=newest[0], number=number)
     return True
 
 
@@ -322,88 +319,23 @@ async def _has_nested(place: _Place, found: CheckpointTuple) -> bool:
     """
     whole = RunnableConfig(configurable={"thread_id": place.of_thread["configurable"]["thread_id"]})
     own = place.of_thread["configurable"]["checkpoint_ns"]
-    async for other in _listed(place.saver, whole, _LATE):
+    async for other in listed(place.saver, whole, _LATE):
         if other.config["configurable"].get("checkpoint_ns", "") == own:
             continue
-        if other.metadata.get("parents", {}).get(own) == _id_of(found):
+        if other.metadata.get("parents", {}).get(own) == id_of(found):
             return True
     return False
 
 
 def _base(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
     """The checkpoint that a run began with, ``None`` if it began the thread."""
-    by_id = {_id_of(found): found for found in newest}
+    by_id = {id_of(found): found for found in newest}
     own = by_id.get(place.own)
     if own is None or not place.begins:
         return own  # resumed there, or behind a step whose writes had all been stored
     at: CheckpointTuple | None = own
     while at is not None and at.metadata.get("source") == "loop":  # nodes of other middleware come first
-        at = by_id.get(_parent_of(at) or "")
+        at = by_id.get(parent_of(at) or "")
     if at is None or at.metadata.get("source") != "input":
         return own
-    return by_id.get(_parent_of(at) or "")
-
-
-def _id_of(found: CheckpointTuple) -> str:
-    return str(found.config["configurable"]["checkpoint_id"])
-
-
-def _parent_of(found: CheckpointTuple) -> str | None:
-    return None if found.parent_config is None else str(found.parent_config["configurable"]["checkpoint_id"])
-
-
-def _number_of(found: CheckpointTuple) -> int:
-    """Number of the process that had the thread when a checkpoint was stored, 0 if it does not tell."""
-    identity = found.checkpoint["channel_values"].get(_CHANNEL)
-    return int(identity.get("number", 0)) if isinstance(identity, dict) else 0
-
-
-async def _listed(saver: Any, of_thread: RunnableConfig, limit: int) -> AsyncIterator[CheckpointTuple]:
-    if type(saver).alist is not BaseCheckpointSaver.alist:
-        try:
-            async for found in saver.alist(of_thread, limit=limit):
-                yield found
-        except NotImplementedError:  # the sync SQLite saver has the entry and refuses to be asked by it
-            pass
-        else:
-            return
-    for found in await asyncio.to_thread(lambda: list(saver.list(of_thread, limit=limit))):
-        yield found
-
-
-async def _put_last(saver: Any, found: CheckpointTuple, *, above: CheckpointTuple, number: int = 0) -> None:
-    """Store a checkpoint once more, as the latest of its thread, beside the one that it is a copy of.
-
-    Its id follows on that of the latest, so that no clock decides, and what somebody stores meanwhile is behind it.
-
-    Args:
-        saver: The checkpointer.
-        found: What is copied.
-        above: The latest checkpoint of the thread.
-        number: What the copy tells as its number, if its state tells one.
-    """
-    checkpoint = found.checkpoint
-    values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
-    fresh: dict[str, Any] = {}
-    if number and isinstance(identity := values.get(_CHANNEL), dict):
-        fresh = {_CHANNEL: saver.get_next_version(versions.get(_CHANNEL), None)}
-        values = {**values, _CHANNEL: {**identity, "number": number}}
-    again = checkpoint.copy()
-    again["id"] = str(UUID(int=UUID(_id_of(above)).int + 1))
-    again["channel_values"], again["channel_versions"] = values, {**versions, **fresh}
-    metadata: Any = {**found.metadata, "source": "fork", _MARK: _id_of(found)}
-    # The parent is the copied one's: what is still written at that one belongs to whoever goes on from there.
-    parent = found.parent_config or _without_id(found.config)
-    if type(saver).aput is not BaseCheckpointSaver.aput:
-        try:
-            await saver.aput(parent, again, metadata, fresh)
-        except NotImplementedError:
-            pass
-        else:
-            return
-    await asyncio.to_thread(saver.put, parent, again, metadata, fresh)
-
-
-def _without_id(config: RunnableConfig) -> RunnableConfig:
-    kept = {name: value for name, value in config["configurable"].items() if name != "checkpoint_id"}
-    return RunnableConfig(configurable=kept)
+    return by_id.get(parent_of(at) or "")

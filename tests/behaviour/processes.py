@@ -173,12 +173,13 @@ class Process:
 
     async def killed(self) -> None:
         """End without a word, with what ended written down; the run has to end by itself."""
-        await self.journal.flush()
+        if not self.journal.dead:
+            await self.journal.flush()
         self.journal.die()
 
     async def die(self) -> None:
-        """End without a word."""
-        self.journal.die()
+        """End without a word; what had ended is written down, for otherwise chance would decide whether it is."""
+        await self.killed()
         if self.run is not None:
             self.run.cancel()
             await asyncio.gather(self.run, return_exceptions=True)

@@ -193,6 +193,7 @@ async def test_what_the_journal_did_not_let_begin_was_not_begun(
     with pytest.raises(ThreadBusyError):
         await process.run
     other.journal.leave(session)
+    await asyncio.to_thread(other.journal.entries)  # behind its leaving, which nobody waits for
     assert shop.ordered == []
     if on_a_branch:
         said = await asyncio.wait_for(forked(process.agent.graph, durability="sync"), 5)
