@@ -68,7 +68,7 @@ performance: $(VENV)/performance ## Compare time, bytes and makespan with other 
 	$(BIN)/python benchmark/performance/run.py
 
 # Goes on where it was interrupted; remove runs/reliability to begin anew.
-reliability: $(VENV)/dev ## Kill agents at every point and judge what is left (20 minutes); writes RELIABILITY.md
+reliability: $(VENV)/dev ## Kill agents at every point and judge what is left (30 minutes); writes RELIABILITY.md
 	$(BIN)/python benchmark/reliability/run.py --write
 
 clean: ## Remove the environment, builds and caches

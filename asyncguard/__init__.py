@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         CallerError,
         DeclarationError,
         JournalError,
+        JournalLockedError,
         ThreadBusyError,
         ToolFault,
         UnknownTokenError,
@@ -53,6 +54,7 @@ _HOMES = {
         "CallerError",
         "DeclarationError",
         "JournalError",
+        "JournalLockedError",
         "ThreadBusyError",
         "ToolFault",
         "UnknownTokenError",
@@ -69,7 +71,7 @@ _HOMES = {
     "recovery.diagnosis": ("Observation",),
 }
 _EXTRAS = {"engine.executors.dbos": "dbos"}
-"""Modules that need what is not installed by itself."""
+"""Modules that need what is not installed by itself: the extra, which has the name of its package."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -91,6 +93,7 @@ __all__ = [
     "Inbox",
     "Journal",
     "JournalError",
+    "JournalLockedError",
     "Limits",
     "MailKind",
     "Mode",
@@ -118,7 +121,26 @@ __all__ = [
 ]
 
 
+_PUBLIC = tuple(__all__)
+del __all__  # made when it is asked for: it names only what can be loaded here
+
+
+def _available() -> list[str]:
+    """The public names but for those whose extra is not installed: `import *` and `help` load every one."""
+    missing = {home for home, extra in _EXTRAS.items() if not _is_installed(extra)}
+    return [name for name in _PUBLIC if _HOME_OF.get(name) not in missing]
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return import_module("importlib.util").find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return _available()
     if name == "__version__":
         return import_module("importlib.metadata").version("asyncguard")
     home = _HOME_OF.get(name)
@@ -133,4 +155,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(_available())

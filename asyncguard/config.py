@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from asyncguard.errors import CallerError
+from asyncguard.validation import check_fields, check_value, member_of
 
 
 class Delivery(StrEnum):
@@ -72,7 +73,7 @@ class Limits:
     max_argument_bytes: int = 64 * 1024
     """Size of one call's arguments as canonical JSON, in bytes."""
     max_output_bytes: int = 64 * 1024
-    """Size of a result that is shown to the model, in bytes; the rest is cut off and marked."""
+    """Bytes of a result that are shown to the model; text is cut there, a block that does not fit is left out."""
     max_stored_bytes: int = 1024 * 1024
     """Size of a result that is kept, in bytes; of a larger one the beginning, its size and its hash are."""
     max_attempts: int = 5
@@ -84,10 +85,11 @@ class Limits:
     max_run_retries: int = 100
     """Retries of all calls of one run together."""
     breaker_failures: int = 5
-    """Failures of a tool in a row, in all threads of the process, after which its circuit opens."""
+    """Failures of a tool in a row, in all threads, that open its circuit; with equal arguments, for those alone."""
 
     def __post_init__(self) -> None:
-        """Refuse bounds that would stop every run."""
+        """Refuse bounds that would stop every run, or none."""
+        check_fields(self)
         for item in fields(self):
             if getattr(self, item.name) < 1:
                 raise CallerError(f"Limits.{item.name} is {getattr(self, item.name)}; it has to be at least 1.")
@@ -110,10 +112,11 @@ class Timing:
     retry_after_max: float = 300.0
     """Longest wait that a tool may ask for (``Retry-After``); one that asks for more is not tried again."""
     breaker_cooldown: float = 30.0
-    """How long an open circuit lets no call through; then one call probes the tool."""
+    """How long an open circuit holds calls whose arguments have failed; others probe at once, one at a time."""
 
     def __post_init__(self) -> None:
-        """Refuse negative durations."""
+        """Refuse what is no duration."""
+        check_fields(self)
         for item in fields(self):
             if getattr(self, item.name) < 0:
                 raise CallerError(f"Timing.{item.name} is negative; give seconds >= 0.")
@@ -183,9 +186,22 @@ class GuardConfig:
     timing: Timing = field(default_factory=Timing)
     """Durations."""
 
+    def __post_init__(self) -> None:
+        """Refuse values of other types; how results are delivered and told may be given by name."""
+        object.__setattr__(self, "delivery", member_of(Delivery, self.delivery))
+        object.__setattr__(self, "news_style", member_of(NewsStyle, self.news_style))
+        check_fields(self)
+
     @classmethod
     def none(cls, **changes: Any) -> Self:
-        """A configuration with every guard and feature off, then changed as given."""
+        """A configuration with every guard and feature off, then changed as given.
+
+        Raises:
+            CallerError: A change names no field, or its value is of another type.
+        """
+        known = [item.name for item in fields(cls)]
+        if unknown := sorted(set(changes) - set(known)):
+            raise CallerError(f"GuardConfig has no field {unknown[0]!r}; the fields are {', '.join(known)}.")
         return cls(**(dict.fromkeys(SWITCH_NAMES, False) | changes))
 
     def with_switches(self, switches: Mapping[str, bool]) -> "GuardConfig":
@@ -195,8 +211,9 @@ class GuardConfig:
             switches: Name of a guard, feature or recovery to on or off.
 
         Raises:
-            CallerError: A name is no guard, feature or recovery.
+            CallerError: A name is no guard, feature or recovery, or a value is neither ``True`` nor ``False``.
         """
+        check_value("with_switches: switches", Mapping[str, bool], switches)
         unknown = set(switches) - set(SWITCH_NAMES)
         if unknown:
             raise CallerError(f"Unknown switch {sorted(unknown)}; the switches are {', '.join(SWITCH_NAMES)}.")

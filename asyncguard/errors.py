@@ -53,7 +53,14 @@ class ToolFault(AsyncguardError):
         retry_after: float | None = None,
         status: int | None = None,
     ) -> None:
-        """Build the fault; see the class attributes."""
+        """Build the fault; see the class attributes.
+
+        A value of another type counts as not given: an error that is being raised must not be replaced by another.
+        """
+        transient, started = transient is True, started is not False
+        status = status if isinstance(status, int) and not isinstance(status, bool) else None
+        said = isinstance(retry_after, int | float) and not isinstance(retry_after, bool)
+        retry_after = retry_after if said and retry_after == retry_after else None
         super().__init__(message, transient=transient, started=started, retry_after=retry_after, status=status)
         self.status = status
         self.transient = transient
@@ -70,7 +77,14 @@ class UnknownCallError(AsyncguardError):
 
 
 class JournalError(AsyncguardError):
-    """The journal cannot be read or written (a full disk, a missing server, a newer version's file); nothing began."""
+    """The journal cannot be read or written (a full disk, a missing server, a newer version's file); nothing began.
+
+    The message names the journal, for people; ``data["reason"]``, where it is known, says the same to a model.
+    """
+
+
+class JournalLockedError(JournalError):
+    """Another process keeps the journal locked, as one that was frozen while it wrote; let it go on, or end it."""
 
 
 class ThreadBusyError(CallerError):

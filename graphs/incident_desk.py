@@ -184,7 +184,7 @@ class IncidentDesk:
         return find_ticket
 
     def _notify(self) -> Callable[..., Any]:
-        @guarded(effect="keyed", key_argument="key", reads=[], writes=["channels:{channel}"], timeout=20)
+        @guarded(effect="keyed", atomic=True, key_argument="key", reads=[], writes=["channels:{channel}"], timeout=20)
         def notify(channel: str, text: str, runtime: ToolRuntime, key: str = "") -> Any:
             """Notify the people of a channel."""
             said = {"channel": channel, "text": text}

@@ -73,3 +73,44 @@ def test_a_missing_extra_is_named(code: str, said: str, tmp_path: Path) -> None:
         [sys.executable, "-c", hidden + code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert said in done.stderr
+
+
+_BLOCKED = {
+    "modules": "import sys; sys.modules |= dict.fromkeys(({names})); ",
+    "finder": "import sys; sys.meta_path.insert(0, type('No', (), {{'find_spec': staticmethod(lambda name, *_: "
+    "(_ for _ in ()).throw(ModuleNotFoundError(name, name=name)) if name.split('.')[0] in ({names}) else None)}})()); ",
+}
+_EXTRAS = "'dbos', 'sqlalchemy', 'opentelemetry', 'langchain_openai', 'psycopg', 'agents', 'pydantic_ai'"
+
+
+_LOOK_THROUGH = """
+import inspect, pydoc
+import asyncguard, asyncguard.observability.otel, asyncguard.testing, asyncguard_benchmark
+from asyncguard import *
+assert build_agent and "DbosExecutor" not in globals()
+from asyncguard.observability.otel import *
+from asyncguard.testing import *
+from asyncguard_benchmark import *
+for module in (asyncguard, asyncguard.testing, asyncguard.observability.otel, asyncguard_benchmark):
+    assert inspect.getmembers(module)
+    assert module.__name__ in pydoc.render_doc(module)
+assert "DbosExecutor" not in asyncguard.__all__ + dir(asyncguard)
+try:
+    asyncguard.DbosExecutor
+except ImportError as error:
+    assert "asyncguard[dbos]" in str(error)
+"""
+
+
+@pytest.mark.parametrize("how", _BLOCKED)
+def test_modules_can_be_looked_through_without_extras(how: str) -> None:
+    """``import *``, ``help`` and ``getmembers`` show what is there, however the package of an extra is missing."""
+    code = _BLOCKED[how].format(names=_EXTRAS) + _LOOK_THROUGH
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_an_extra_adds_is_listed_where_it_is_installed() -> None:
+    """The list of public names is whole with the extra."""
+    assert "DbosExecutor" in asyncguard.__all__
+    assert "DbosExecutor" in dir(asyncguard)

@@ -35,7 +35,7 @@ IMPURE = frozenset(
 PURE = frozenset(sys.stdlib_module_names) - IMPURE
 
 ALLOWED = {
-    "core": PURE | {"asyncguard.core", "asyncguard.config", "asyncguard.errors"},
+    "core": PURE | {"asyncguard.core", "asyncguard.config", "asyncguard.errors", "asyncguard.validation"},
     "guards": PURE | {"asyncguard.core", "asyncguard.guards", "asyncguard.config", "asyncguard.errors", "jsonschema"},
     "recovery": PURE
     | {"asyncguard.core", "asyncguard.recovery", "asyncguard.config", "asyncguard.errors", "jsonschema", "tenacity"},

@@ -122,6 +122,44 @@ def fingerprint(tool: str, arguments: Mapping[str, Any] | str) -> str:
     return hashlib.sha256(f"{tool}\x00{text}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+def as_received(arguments: Mapping[str, Any], parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return arguments as the tool receives them: defaults filled in, and numbers and truth values that came as text.
+
+    Two calls that differ in this alone do the same. What cannot be read so stays as it is.
+
+    Args:
+        arguments: As the model gave them.
+        parameters: JSON Schema of the tool's arguments; ``None`` changes nothing.
+    """
+    properties = (parameters or {}).get("properties", {})
+    known = {name: schema for name, schema in properties.items() if isinstance(schema, Mapping)}
+    received = {name: schema["default"] for name, schema in known.items() if "default" in schema}
+    return received | {name: _read(value, known.get(name, {})) for name, value in arguments.items()}
+
+
+def _read(value: Any, schema: Mapping[str, Any]) -> Any:
+    if not isinstance(value, str):
+        return value
+    kinds = frozenset().union(*map(_kinds, schema.get("anyOf", (schema,))))
+    if "string" in kinds or not kinds & {"boolean", "integer", "number"}:
+        return value
+    try:
+        read = json.loads(value.strip().lower())
+    except (ValueError, RecursionError):
+        return value
+    if isinstance(read, bool):
+        return read if "boolean" in kinds else value
+    return read if isinstance(read, int | float) and kinds & {"integer", "number"} else value
+
+
+def _kinds(schema: Any) -> frozenset[str]:
+    """Return the types that a schema names; one that names none may take a text."""
+    kinds = schema.get("type", "string") if isinstance(schema, Mapping) else "string"
+    found = frozenset([kinds] if isinstance(kinds, str) else kinds)
+    # A text with a pattern beside a number is pydantic's way to take the number in quotes.
+    return found - {"string"} if isinstance(schema, Mapping) and "pattern" in schema else found
+
+
 def call_key(namespace: str, thread: str, message_id: str, position: int) -> str:
     """Idempotency key of the call at ``position`` (from 0) in a model message, 32 hex digits."""
     text = "\x00".join((namespace, thread, message_id, str(position)))

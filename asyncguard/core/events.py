@@ -108,6 +108,8 @@ class RunStarted(Event):
     """Id of the run."""
     epoch: str
     """Id of the process that runs it; entries of another epoch have no running attempt here."""
+    said: bool = True
+    """Whether the user said something with it: a message or a task, and not only which tasks to cancel."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,6 +137,8 @@ class CallProposed(Event):
 
     kind: ClassVar[str] = "call_proposed"
     call: Call
+    declared: Mapping[str, Mapping[str, Any]] | None = None
+    """Declarations of the tool and its helpers by name, where the thread does not keep them yet."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

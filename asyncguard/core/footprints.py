@@ -35,6 +35,11 @@ class EffectClass(StrEnum):
         """Whether an attempt that may have begun can be made again without asking anyone."""
         return self in (EffectClass.PURE, EffectClass.IDEMPOTENT, EffectClass.KEYED)
 
+    @property
+    def renewable(self) -> bool:
+        """Whether a new call may do the same once more: a keyed one would have another key, and a second effect."""
+        return self in (EffectClass.PURE, EffectClass.IDEMPOTENT)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Footprint:

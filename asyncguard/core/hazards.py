@@ -41,6 +41,11 @@ class Symptom:
     """Whether the effect may have begun."""
     answered: bool = False
     """Whether the tool itself answered, and said that it failed: its outcome is known."""
+    implied: bool = False
+    """Whether status and some classes are those of an error that was being handled when this one was raised, without a
+    word that the one caused the other."""
+    running: bool = False
+    """Whether the attempt may still run: it was given up, and did not end by a return or an exception of its own."""
 
 
 class AnomalyKind(StrEnum):

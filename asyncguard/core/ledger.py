@@ -46,6 +46,7 @@ class Ledger(LedgerViews):
 
     def _start_run(self, event: ev.RunStarted) -> None:
         self.run, self.epoch = event.run, event.epoch
+        self.said += event.said
         self.turns, self.retries, self.ended = 0, 0, None
         for record in self._tasks.values():
             record.rejections, record.retries, record.nudged, record.passed_over = 0, 0, False, False
@@ -93,7 +94,8 @@ class Ledger(LedgerViews):
         call = event.call
         if call.key in self._calls:
             raise UnknownCallError(f"Call {call.key!r} was proposed before.", key=call.key)
-        record = CallRecord(call=call, tool=call.tool)
+        self.declared.update(event.declared or {})
+        record = CallRecord(call=call, tool=call.tool, said=self.said)
         self._calls[call.key] = record
         self._by_state[CallState.PROPOSED][call.key] = None
         self._ordinals[call.task, call.tool] += 1

@@ -31,6 +31,8 @@ class CallRecord:
 
     call: Call
     """As proposed."""
+    said: int = 0
+    """How often the user had spoken in the thread when the call was made."""
     state: CallState = CallState.PROPOSED
     """Where it stands."""
     arguments: Mapping[str, Any] | None = None

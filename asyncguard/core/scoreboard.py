@@ -8,6 +8,7 @@ from typing import Any
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import CallState
 from asyncguard.core.evidence import EvidenceBook
+from asyncguard.core.kept_specs import cautious, gone
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.operands import references
 from asyncguard.core.records import CallRecord, TaskRecord
@@ -38,6 +39,10 @@ class Scoreboard:
     """Keys of external calls whose tools are starting the work: until they have, the work is nobody's but ours."""
     elsewhere: int = 0
     """Calls of other threads that run in this process."""
+    kept: dict[str, ToolSpec] = field(default_factory=dict)
+    """Declarations under which the thread's open calls were made, where this process does not know them as such."""
+    all_met: bool = True
+    """Whether this process has met the agent's tools, so that one it does not know is gone."""
     asking: set[str] = field(default_factory=set)
     """Keys of calls that turned out to ask a person although their tool does not say so."""
 
@@ -47,8 +52,18 @@ class Scoreboard:
         return self.ledger.task_count > 1
 
     def spec(self, tool: str) -> ToolSpec:
-        """The declaration of a tool, the cautious default for an unknown one."""
-        return self.specs.get(tool) or ToolSpec(name=tool)
+        """The declaration of a tool, the cautious default for an unknown one; see :mod:`asyncguard.core.kept_specs`."""
+        met = self.specs.get(tool)
+        kept = self.kept.get(tool) if self.kept else None
+        if kept is None:
+            return met or ToolSpec(name=tool)
+        if met is None:
+            return gone(kept) if self.all_met else kept
+        return cautious(met, kept)
+
+    def declares(self, tool: str) -> bool:
+        """Whether it is known what a tool declares."""
+        return tool in self.specs or tool in self.kept
 
     def trusts(self, record: CallRecord) -> bool:
         """Whether all of whom a call's result may hold output are trusted; results that it took values from count."""

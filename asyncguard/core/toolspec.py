@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from asyncguard.core.footprints import EffectClass, Footprint, fill
 from asyncguard.errors import DeclarationError
+from asyncguard.validation import check_fields, check_value
 
 
 class Mode(StrEnum):
@@ -33,7 +34,12 @@ class Fallback:
     tool: str
     """Name of the sibling."""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    """Sibling's argument name to this tool's argument name; arguments not named keep their names."""
+    """Sibling's argument name to this tool's argument name; arguments not named keep their names. Each required one
+    has to arrive at an argument that the sibling has; checked when the agent is built."""
+
+    def __post_init__(self) -> None:
+        """Refuse values of other types."""
+        check_fields(self, DeclarationError)
 
     def translate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """This tool's arguments as the sibling's."""
@@ -47,7 +53,7 @@ class Source(Fallback):
     """A tool that answers the same question independently, to be compared with."""
 
     trusted: bool = False
-    """Whether it is believed where sources disagree and no majority decides."""
+    """Whether it is believed where sources disagree and no majority decides, whichever of them was called."""
 
 
 Invariant = Callable[[Mapping[str, Any], Any], str | None]
@@ -69,7 +75,8 @@ class ToolSpec:
     mode: Mode = Mode.AUTO
     """Who waits."""
     timeout: float | None = None
-    """Seconds before an attempt is given up; ``None`` waits for ever."""
+    """Seconds before an attempt is given up, whatever the tool does; ``None`` waits for ever. An attempt whose effect
+    must not be repeated is not cancelled then: its own end settles the doubt."""
     grace: float | None = None
     """Seconds before a placeholder is shown; ``None`` takes the configuration's."""
     fallbacks: tuple[Fallback, ...] = ()
@@ -79,10 +86,12 @@ class ToolSpec:
 
     It is called with those of the call's arguments that it knows, and answers ``{"happened": bool, "result": ...}``.
     Anything else but true and false means that it does not know. On false the call is made again: it may say so only
-    where the effect cannot happen any more, as after a lost connection a request may still be on its way."""
+    where the effect cannot happen any more, as after a lost connection a request may still be on its way. While an
+    attempt that timed out may still run, false does not count."""
     result_schema: Mapping[str, Any] | None = None
     """JSON Schema of the result. Beside the standard keywords, a property may carry ``unit`` (text) and ``aliases``
-    (other names of a field; for an enum, a mapping from other spellings to its values)."""
+    (other names of a field; for an enum, a mapping from other spellings to its values), and any schema ``wrappers``
+    (names of fields in which its value may come)."""
     invariants: tuple[Invariant, ...] = ()
     """What has to hold between arguments and result."""
     contract: str | None = None
@@ -103,9 +112,9 @@ class ToolSpec:
     token_argument: str | None = None
     """Argument of an external tool that receives the delivery token; hidden from the model."""
     atomic: bool = False
-    """Whether the effect is one request, so that a refusal of it (HTTP 400, 422 and the like) says that nothing has
-    happened. Without it only ``ToolFault(started=False)`` says so: the refused request may have been the tool's second.
-    """
+    """Whether the effect is one request, so that its service's refusal of it (HTTP 4xx but 406, 408 and 409) says that
+    nothing has happened. Without it only ``ToolFault(started=False)`` says so: the refused request may have been the
+    tool's second. Exceptions of the tool's own body never do."""
     destructive: bool = False
     """Whether the effect destroys or spends something; such calls can be held for approval."""
     approval: bool = False
@@ -120,10 +129,14 @@ class ToolSpec:
     """JSON Schema of the arguments as the model sees them; read from the tool by the front ends."""
 
     def __post_init__(self) -> None:
-        """Refuse declarations that contradict themselves; effect, mode and siblings may be given by their names."""
+        """Refuse values of other types and declarations that contradict themselves.
+
+        Effect, mode and siblings may be given by their names.
+        """
         object.__setattr__(self, "effect", _member(self.name, EffectClass, self.effect))
         object.__setattr__(self, "mode", _member(self.name, Mode, self.mode))
         self._read_sequences()
+        check_fields(self, DeclarationError, called=_called(self.name))
         if self.effect is EffectClass.PURE:
             if self.writes:
                 raise DeclarationError(
@@ -145,21 +158,29 @@ class ToolSpec:
             )
         if not self.compared:
             raise DeclarationError(f'Tool {self.name!r} compares nothing; name pointers, or leave ("",) for the whole.')
-        if self.timeout is not None and self.timeout <= 0:
-            raise DeclarationError(f"{_called(self.name)} has timeout {self.timeout}; give seconds > 0 or None.")
+        self._check_durations()
         if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):
             raise DeclarationError(f"{_called(self.name)} interrupts; it can only run in the foreground.")
+
+    def _check_durations(self) -> None:
+        if self.timeout is not None and self.timeout <= 0:
+            raise DeclarationError(f"{_called(self.name)} has timeout {self.timeout}; give seconds > 0 or None.")
+        if self.grace is not None and self.grace < 0:
+            raise DeclarationError(f"{_called(self.name)} has grace {self.grace}; give seconds >= 0 or None.")
 
     def _read_sequences(self) -> None:
         for name in ("reads", "writes", "compared", "invariants", "fallbacks", "sources"):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _items(self.name, name, given))
         if self.tasks is not None:
-            object.__setattr__(self, "tasks", frozenset(_items(self.name, "tasks", self.tasks)))
+            tasks = _items(self.name, "tasks", self.tasks)
+            check_value(f"{_called(self.name)}: tasks", tuple[str, ...], tasks, DeclarationError)
+            object.__setattr__(self, "tasks", frozenset(tasks))
         for name, kind in (("fallbacks", Fallback), ("sources", Source)):
-            siblings: tuple[Any, ...] = getattr(self, name)
-            made = tuple(kind(tool=item) if isinstance(item, str) else item for item in siblings)
-            object.__setattr__(self, name, made)
+            siblings: tuple[Any, ...] | None = getattr(self, name)
+            if siblings is not None:
+                made = tuple(kind(tool=item) if isinstance(item, str) else item for item in siblings)
+                object.__setattr__(self, name, made)
         verifier: Any = self.verifier
         if isinstance(verifier, str):
             object.__setattr__(self, "verifier", Fallback(tool=verifier))
@@ -178,9 +199,34 @@ class ToolSpec:
         return (*(name for name in single if name is not None), *(source.tool for source in self.sources))
 
     @property
+    def argument_names(self) -> tuple[str, ...]:
+        """Names of the arguments that the model may give, as far as they are known."""
+        return tuple((self.parameters or {}).get("properties", ()))
+
+    @property
+    def required_arguments(self) -> tuple[str, ...]:
+        """Names of the arguments without which the tool cannot be called."""
+        return tuple((self.parameters or {}).get("required", ()))
+
+    @property
+    def takes_anything(self) -> bool:
+        """Whether arguments of any name reach the tool, or nothing is known of them."""
+        known = self.parameters or {}
+        return "properties" not in known or known.get("additionalProperties") not in (None, False)
+
+    def takes(self, argument: str) -> bool:
+        """Whether an argument of that name reaches the tool."""
+        return self.takes_anything or argument in self.argument_names
+
+    @property
     def allows_references(self) -> bool:
         """Whether a call may name a pending result as an operand."""
         return self.effect is EffectClass.PURE if self.references is None else self.references
+
+    @property
+    def written_down(self) -> bool:
+        """Whether the journal has the calls: those with an effect, and those whose results come from outside."""
+        return self.effect is not EffectClass.PURE or self.mode is Mode.EXTERNAL
 
     def foreground(self, several_tasks: bool) -> bool:
         """Whether the model waits for this tool."""
@@ -200,7 +246,7 @@ def _member(tool: str, kind: type[_Kind], given: str) -> _Kind:
 
 
 def _items(tool: str, field: str, given: Any) -> tuple[Any, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise DeclarationError(f"{_called(tool)}: {field} has to be a list, not {given!r}; write [{given!r}].")
     return tuple(given)
 

@@ -131,7 +131,9 @@ def passed_over(board: Scoreboard, mentioned: set[str], calls: int) -> tuple[str
     """The tasks that a model message passes over.
 
     A message without calls passes over every idle task; one with several calls, every idle task that it does not
-    mention. A single call says nothing about the others: many models, and the text protocol, make one call a message.
+    mention and that was begun before. A task that nobody has touched would wait for another task's slowest call, and
+    its own work for nothing. A single call says nothing about the others: many models, and the text protocol, make one
+    call a message.
 
     Args:
         board: What is known, the message's calls included.
@@ -140,7 +142,14 @@ def passed_over(board: Scoreboard, mentioned: set[str], calls: int) -> tuple[str
     """
     if calls == 1:
         return ()
-    return tuple(task for task in idle_tasks(board) if task not in mentioned)
+    left = tuple(task for task in idle_tasks(board) if task not in mentioned)
+    return left if not calls else tuple(task for task in left if _touched(board, task))
+
+
+def _touched(board: Scoreboard, task: str) -> bool:
+    """Whether a call was ever made for a task."""
+    record = board.ledger.task(task)
+    return record is not None and record.last_call is not None
 
 
 def _foreground_pending(board: Scoreboard) -> bool:

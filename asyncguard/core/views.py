@@ -5,7 +5,7 @@ it was asked for. The views never decide: guards and the turn rule say what foll
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, CallState
@@ -27,11 +27,13 @@ class LedgerViews:
         self.n = 0
         self.turns = 0
         self.run = ""
+        self.said = 0
         self.epoch = ""
         self.retries = 0
         self.ended: str | None = None
         self.last_message = ""
         self.contracts: dict[str, Any] = {}
+        self.declared: dict[str, Mapping[str, Any]] = {}
         self.resources = ResourceIndex()
         self._calls: dict[str, CallRecord] = {}
         self._tasks: dict[str, TaskRecord] = {}

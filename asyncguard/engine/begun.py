@@ -85,6 +85,13 @@ class Begun:
 
         return done
 
+    def ended_late(self, completion: Completion) -> None:
+        """Note what an attempt came to after it was given up: that is the answer for branches that ask later."""
+        with self._lock:
+            attempt = self._attempts.get(completion.key)
+            if attempt is not None and attempt.number == completion.attempt and attempt.completion is not None:
+                attempt.completion = completion
+
     def knows(self, key: str, *, after: int = 0) -> bool:
         """Whether an attempt of the call was begun here, later than one of this number."""
         with self._lock:

@@ -12,6 +12,7 @@ from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 
 REASON = "the user cancelled the task"
+_STOPPED = "The user cancelled the task before it was tried again."
 
 
 def cancel_tasks(session: Session, names: Sequence[str]) -> None:
@@ -39,13 +40,13 @@ def _cancel(session: Session, record: CallRecord) -> None:
     match record.state:
         case CallState.DEFERRED | CallState.HELD | CallState.QUEUED if begun_elsewhere(session, record):
             take_up(session, record)
-            session.stopped.add(record.key)
+            session.barred[record.key] = _STOPPED
         case CallState.DEFERRED | CallState.HELD:
             session.note(ev.CallSquashed, key=record.key, reason=REASON)
         case CallState.QUEUED:
             withdraw(session, record, REASON)
         case CallState.PENDING:
-            session.stopped.add(record.key)
+            session.barred[record.key] = _STOPPED
             running = session.engine.executor.cancel(record.key)
             if not running and record.key in session.tokens:
                 _give_up_external(session, record)

@@ -1,7 +1,11 @@
-"""The circuit breakers of an agent's tools: one a tool, for all threads of the process."""
+"""The circuit breakers of an agent's tools: one a tool, for all threads of the process.
+
+The cause of a failure, as :mod:`asyncguard.recovery.breaker` has it, is the fingerprint of the call.
+"""
 
 from asyncguard.core import events as ev
 from asyncguard.core.hazards import CircuitState, HazardKind, Symptom
+from asyncguard.core.records import CallRecord
 from asyncguard.engine.executors.journaled import PROCESS_LOST, REFUSED, UNAVAILABLE
 from asyncguard.engine.executors.port import Failure
 from asyncguard.engine.session import Session
@@ -16,14 +20,14 @@ _SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, CANCELLED, NOT_HAPPENED, PR
 """Failures that are not the tool's."""
 
 
-def let_through(session: Session, tool: str) -> Failure | None:
+def let_through(session: Session, record: CallRecord, tool: str) -> Failure | None:
     """Ask the breaker of a tool; the failure of a call that it does not let through."""
     engine = session.engine
     circuit = engine.circuits.get(tool)
     if circuit is None or not engine.config.breaker:
         return None
     now, cooldown = engine.clock.now(), engine.config.timing.breaker_cooldown
-    admitted, moved = admits(circuit, now, cooldown)
+    admitted, moved = admits(circuit, now, cooldown, record.call.fingerprint)
     _keep(session, tool, circuit, moved)
     if admitted:
         return None
@@ -34,27 +38,27 @@ def let_through(session: Session, tool: str) -> Failure | None:
     return Failure(symptom=symptom)
 
 
-def move_circuit(session: Session, tool: str, symptom: Symptom | None) -> None:
+def move_circuit(session: Session, record: CallRecord, tool: str, symptom: Symptom | None) -> None:
     """Tell the breaker of a tool how an attempt ended; ``None`` for an answer."""
     engine = session.engine
     if symptom is None and tool not in engine.circuits:
         return  # it is closed, as that of most tools
     if not engine.config.breaker or (symptom is not None and symptom.error in _SAYS_NOTHING):
         return
-    circuit = engine.circuits.get(tool, Circuit())
+    circuit, cause = engine.circuits.get(tool, Circuit()), record.call.fingerprint
     if symptom is None:
-        moved = after_success(circuit)
+        moved = after_success(circuit, cause)
     else:
-        moved = after_failure(circuit, engine.clock.now(), engine.config.limits.breaker_failures)
+        moved = after_failure(circuit, engine.clock.now(), engine.config.limits.breaker_failures, cause)
     _keep(session, tool, circuit, moved)
 
 
-def tell_circuit(session: Session, tool: str, case: Case, symptom: Symptom) -> None:
+def tell_circuit(session: Session, record: CallRecord, case: Case, symptom: Symptom) -> None:
     """Outages open a circuit; a refusal shows that the tool works; other errors may be the caller's and say nothing."""
     if case.diagnosis.hazard is HazardKind.EXECUTION and is_transient(symptom):
-        move_circuit(session, tool, symptom)
+        move_circuit(session, record, record.answering, symptom)
     elif case.refused or case.answered:
-        move_circuit(session, tool, None)
+        move_circuit(session, record, record.answering, None)
 
 
 def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:

@@ -1,6 +1,6 @@
 """From admitted calls to results: issue, collect, recover, wait."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -14,7 +14,8 @@ from asyncguard.core.turns import Step, dispatchable, next_step
 from asyncguard.engine.durable import hand_out_again, intent_of, journaled, take_mail, was_begun
 from asyncguard.engine.executors.journaled import REFUSED
 from asyncguard.engine.executors.port import Completion, Failure, Job, Result
-from asyncguard.engine.recovering import ask_again, give_up_lost, harmless, may_begin, reconsider, settled_late, take
+from asyncguard.engine.late import heard_late, settled_late, took_own_end
+from asyncguard.engine.recovering import ask_again, give_up_lost, harmless, may_begin, reconsider, take
 from asyncguard.engine.session import Session
 from asyncguard.recovery.case import siblings_left
 from asyncguard.recovery.policy import lost_outcome
@@ -83,6 +84,8 @@ def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float
         run=run,
         delay=delay,
         timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
+        stoppable=spec.effect.repeatable,
+        late=partial(heard_late, session, record.tool),
         gate=partial(may_begin, session, record.key, record.tool, record.aim),
         intent=intent_of(session, record, arguments) if journaled else None,
     )
@@ -160,7 +163,7 @@ def collect(session: Session) -> None:
         record = session.ledger.find(completion.key)
         if record is None:
             continue  # a call of another branch of the thread: nobody here asked for it
-        if settled_late(session, record, completion):
+        if settled_late(session, record, completion) or took_own_end(session, record, completion):
             continue
         if record.state is CallState.PENDING and completion.attempt == record.attempts:
             take(session, record, completion)
@@ -173,15 +176,18 @@ def take_escape(session: Session, key: str) -> BaseException:
     return error
 
 
-def settle_lost(session: Session, *, queued: bool, siblings: bool = False) -> None:
+def settle_lost(session: Session, *, queued: bool, siblings: bool = False, but: Collection[str] = ()) -> None:
     """Decide about calls whose process died: repeat what may be repeated, put the rest in doubt.
 
     Args:
         session: The thread.
         queued: Whether admitted calls may have begun; see :meth:`Session.lost`.
         siblings: Whether siblings may have been tried of which the state does not tell.
+        but: Keys of calls that are decided about later.
     """
     for record in session.lost(queued=queued):
+        if record.key in but:
+            continue
         if journaled(session, record):
             if record.state is CallState.PENDING and not _resumed(session, record):
                 hand_out_again(session, record)
@@ -190,10 +196,12 @@ def settle_lost(session: Session, *, queued: bool, siblings: bool = False) -> No
         if record.state is CallState.PENDING and (_resumed(session, record) or reconsider(session, record)):
             continue
         begun = session.engine.begun.knows(record.key, after=record.latest)
+        if outcome is None:
+            session.replays[record.key] = record.attempts + 1
         if record.state is CallState.QUEUED and (begun or outcome is None):
             continue
         if record.state is CallState.QUEUED:
-            _assume_started(session, record)
+            assume_started(session, record)
         if outcome is None:
             _requeue(session, record)
         else:
@@ -221,18 +229,10 @@ def _resumed(session: Session, record: CallRecord) -> bool:
 
 
 def put_in_doubt(session: Session, record: CallRecord) -> None:
-    """Retire a deferred or held call that another process may have released and begun."""
-    text = "The process that held the call ended; the call may have been released before."
+    """Retire a deferred or held call that another process may have released and begun, or ask its probe first."""
     session.note(ev.CallAdmitted, key=record.key, released=True)
-    _assume_started(session, record)
-    session.note(
-        ev.CallRetired,
-        key=record.key,
-        outcome=ev.Outcome.IN_DOUBT,
-        content=text,
-        size=content_size(text),
-        error="process_lost",
-    )
+    assume_started(session, record)
+    give_up_lost(session, record, ev.Outcome.IN_DOUBT)
 
 
 def withdraw(session: Session, record: CallRecord, reason: str) -> None:
@@ -241,7 +241,7 @@ def withdraw(session: Session, record: CallRecord, reason: str) -> None:
         session.note(ev.CallCancelled, key=record.key, reason=reason)
         return
     text = f"{reason[:1].upper()}{reason[1:]}, and an attempt may have begun."
-    _assume_started(session, record)
+    assume_started(session, record)
     session.note(
         ev.CallRetired,
         key=record.key,
@@ -259,7 +259,8 @@ def may_be_repeated(session: Session, record: CallRecord) -> bool:
     return journaled(session, record) and not was_begun(session, record)
 
 
-def _assume_started(session: Session, record: CallRecord) -> None:
+def assume_started(session: Session, record: CallRecord) -> None:
+    """Record the start of an attempt that a process which has ended made."""
     session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
 
 
@@ -295,7 +296,7 @@ async def settle(session: Session, *, fresh: bool, due: Callable[[], bool] = lam
         step = _outward_step(session)
         if step is Step.MODEL and not waited and session.ledger.count(CallState.PENDING):
             waited = True
-            await _linger(session, fresh=fresh)
+            await _linger(session, fresh=fresh, due=due)
             continue
         if step is not Step.WAIT:
             return step
@@ -311,12 +312,17 @@ def _outward_step(session: Session) -> Step:
     return next_step(session.board)
 
 
-async def _linger(session: Session, *, fresh: bool) -> None:
-    """Wait a little for more: up to the grace window for a first completion, then up to ``linger`` for others."""
+async def _linger(session: Session, *, fresh: bool, due: Callable[[], bool]) -> None:
+    """Wait a little for more: up to the grace window for a first completion, then up to ``linger`` for others.
+
+    Whoever waits beside wakes the session, too: that ends no window.
+    """
     clock = session.engine.clock
     before = 0 if not fresh else _ended(session)
-    if fresh and not session.has_completions and not await session.wait_changed(_grace(session)):
-        return
+    window = clock.now() + _grace(session) if fresh else 0.0
+    while fresh and not session.has_completions and _ended(session) == before and not due():
+        if not await session.wait_changed(max(window - clock.now(), 0.0)):
+            return
     collect(session)
     end = clock.now() + session.engine.config.timing.linger
     while _ended(session) > before and session.ledger.count(CallState.PENDING) and (left := end - clock.now()) > 0:

@@ -9,7 +9,6 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState, content_size, fingerprint
-from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.executors.journaled import PROCESS_LOST
@@ -55,7 +54,7 @@ async def enter_thread(session: Session, thread: str, *, known: int = 0, again: 
     for key in unsettled:
         record = session.ledger.find(key)
         if record is not None and not record.open:  # whoever settled it ended before the journal was told
-            journal.settle(key, record.state, record.error or "")
+            journal.settle(key, record.state, record.error or "", stored=True)
     return None if held else tenure
 
 
@@ -92,12 +91,15 @@ async def ensure_written(session: Session) -> None:
 
 
 def journaled(session: Session, record: CallRecord) -> bool:
-    """Whether the journal knows if the call was begun: it was admitted under this journal, and has an effect."""
+    """Whether the journal knows if the call was begun: it was admitted under this journal, which has such calls."""
     journal = session.engine.journal
     if journal is None or record.aim is not ev.Aim.ANSWER:
         return False
-    if session.board.spec(record.tool).effect is EffectClass.PURE:
+    if not session.board.spec(record.tool).written_down:
         return False
+    kept = session.board.kept.get(record.tool)
+    if kept is not None and not kept.written_down:
+        return False  # it was no effect when the call was made, so nothing was written down
     epoch = record.epoch if record.state is CallState.PENDING else session.ledger.epoch
     return journal_of(epoch) == journal.id
 
@@ -113,6 +115,19 @@ def begun_elsewhere(session: Session, record: CallRecord) -> bool:
     if journaled(session, record) and was_begun(session, record):
         return True
     return session.engine.begun.knows(record.key, after=record.latest)
+
+
+def replays(session: Session, record: CallRecord) -> bool:
+    """Whether the current attempt is one that a process may have begun that is gone.
+
+    Args:
+        session: The thread.
+        record: Its attempt is about to be made.
+    """
+    if session.replays.get(record.key) == record.attempts:
+        return True
+    known = session.begun_before.get(record.key)
+    return known is not None and (known.number, known.state) == (record.attempts, AttemptState.INTENT)
 
 
 def take_up(session: Session, record: CallRecord) -> None:
@@ -202,7 +217,7 @@ def intent_of(session: Session, record: CallRecord, arguments: dict[str, Any]) -
         arguments: Of the attempt.
     """
     spec = session.board.spec(record.tool)
-    if spec.effect is EffectClass.PURE:
+    if not spec.written_down:
         return None
     return Intent(
         session=session.thread,
@@ -217,7 +232,21 @@ def intent_of(session: Session, record: CallRecord, arguments: dict[str, Any]) -
         fingerprint=fingerprint(record.tool, arguments),
         timeout=spec.timeout,
         token=session.tokens.get(record.key) or None,
+        allowed=_allowed(session, record),
     )
+
+
+def _allowed(session: Session, record: CallRecord) -> bool:
+    """Whether a call may begin although an equal one is in doubt: the user has spoken since, and a person was asked.
+
+    Without the guard that asks, nobody was; in shadow mode nobody is, and the call is run as it was proposed.
+    """
+    config, call = session.engine.config, record.call
+    equal = session.ledger.same_fingerprint(call.task, call.fingerprint)
+    doubts = [other for other in equal if other.state is CallState.IN_DOUBT]
+    if not doubts or any(other.said >= record.said for other in doubts):
+        return False
+    return config.duplicate and config.ledger and (record.approved or config.shadow)
 
 
 # -- mail ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.admission import Guard
+from asyncguard.core.kept_specs import to_json
 from asyncguard.core.scoreboard import Validator
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.engine.begun import Begun
@@ -16,12 +17,12 @@ from asyncguard.engine.executors.local import LocalExecutor
 from asyncguard.engine.executors.port import Executor
 from asyncguard.engine.inbox import Inbox
 from asyncguard.engine.journal.port import Journal
-from asyncguard.errors import CallerError
 from asyncguard.guards import compile_schema, enabled, watching
 from asyncguard.observability.details import Observer, ObserverSet
 from asyncguard.recovery.breaker import Circuit
 from asyncguard.recovery.case import Casebook, UserDiagnosis
 from asyncguard.recovery.inspection import prepare
+from asyncguard.validation import check_fields, check_value
 
 
 def _new_id() -> str:
@@ -45,6 +46,10 @@ class Ports:
     new_id: Callable[[], str] = _new_id
     """Makes ids of sessions and runs and the nonce of notifications."""
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be what its field is for."""
+        check_fields(self)
+
 
 class Engine:
     """Everything that the sessions of one agent have in common."""
@@ -65,11 +70,11 @@ class Engine:
             diagnose: The user's own rule of diagnosis.
 
         Raises:
-            CallerError: The configuration is none.
+            CallerError: Configuration or ports are something else.
             DeclarationError: A tool's parameter or result schema is not valid JSON Schema.
         """
-        if not isinstance(config, GuardConfig):
-            raise CallerError(f"config is {config!r}, which is no GuardConfig; write GuardConfig(...).")
+        check_value("config", GuardConfig, config)
+        check_value("ports", Ports, ports)
         self.config = config
         self.ports = ports
         self.clock = ports.clock
@@ -86,6 +91,9 @@ class Engine:
         self.observers = ObserverSet(ports.observers)
         self.observers.introduce(config.to_json(), version=version("asyncguard"))
         self.specs: dict[str, ToolSpec] = {}
+        self.all_met = True
+        """Whether all tools of the agent are known; a middleware meets them when the model is asked first."""
+        self._declared: dict[str, tuple[ToolSpec, dict[str, Any]]] = {}
         self.validators: dict[str, Validator] = {}
         self.casebook = Casebook(specs=self.specs, fits=self._arguments_fit, diagnose=diagnose)
         self.add_tools(specs)
@@ -107,6 +115,16 @@ class Engine:
     def _arguments_fit(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         validator = self.validators.get(tool)
         return validator is None or not validator(arguments)
+
+    def declaration(self, tool: str) -> dict[str, Any] | None:
+        """What a thread keeps of a tool's declaration, ``None`` for a tool that is not known."""
+        spec = self.specs.get(tool)
+        if spec is None:
+            return None
+        known = self._declared.get(tool)
+        if known is None or known[0] is not spec:
+            known = self._declared[tool] = (spec, to_json(spec))
+        return known[1]
 
     def add_tools(self, specs: Mapping[str, ToolSpec]) -> None:
         """Learn further tools; a middleware meets them only when the agent runs."""

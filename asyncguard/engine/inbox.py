@@ -13,7 +13,7 @@ from typing import Any
 from asyncguard.engine.executors.port import Success
 from asyncguard.engine.journal.content import as_content
 from asyncguard.engine.journal.port import Journal
-from asyncguard.errors import UnknownTokenError
+from asyncguard.errors import CallerError, UnknownTokenError
 
 
 class Inbox:
@@ -59,9 +59,11 @@ class Inbox:
 
         Raises:
             UnknownTokenError: The token was never issued, or was used before.
-            CallerError: The content is no JSON; nothing was delivered.
+            CallerError: The token is no text, or the content no JSON; nothing was delivered.
             JournalError: The journal cannot be written; nothing was delivered.
         """
+        if not isinstance(token, str):
+            raise CallerError(f"A token is the text that the external tool received, not {type(token).__name__}.")
         told = as_content(content)
         with self._lock:
             receive = self._waiting.pop(token, None)

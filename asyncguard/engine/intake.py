@@ -6,7 +6,7 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit, objections
-from asyncguard.core.calls import Call, CallState, call_key, canonical_json, content_size, fingerprint
+from asyncguard.core.calls import Call, CallState, as_received, call_key, canonical_json, content_size, fingerprint
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.operands import OperandError, Path, references, resolve, substitute
 from asyncguard.core.records import CallRecord
@@ -56,6 +56,7 @@ def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Pr
     ledger = session.ledger
     spec = session.engine.specs.get(wish.tool)
     text = canonical_json(wish.arguments)
+    received = as_received(wish.arguments, None if spec is None else spec.parameters)
     call = Call(
         key=call_key(session.namespace, session.thread, message_id, position),
         sequence=len(ledger) + 1,
@@ -66,9 +67,9 @@ def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Pr
         call_id=wish.call_id,
         message_id=message_id,
         footprint=session.board.spec(wish.tool).footprint(wish.arguments, wish.task),
-        fingerprint=fingerprint(wish.tool, text),
+        fingerprint=fingerprint(wish.tool, text if received == wish.arguments else received),
     )
-    session.note(ev.CallProposed, call=call)
+    session.note(ev.CallProposed, call=call, declared=session.declare(wish.tool))
     return Proposal(call=call, spec=spec, position=position, size=content_size(text), problem=wish.problem)
 
 
@@ -173,19 +174,35 @@ def release_ready(session: Session) -> None:
     What was begun elsewhere is not judged: it is too late for that.
     """
     for record in session.ledger.ready():
-        failed = session.ledger.failed_blockers(record)
+        failed = [key for key in session.ledger.failed_blockers(record) if not _taken_back(session, record, key)]
         if begun_elsewhere(session, record):
             take_up(session, record)
         elif failed:
             labels = ", ".join(session.ledger.record(key).call.label for key in failed)
-            session.note(ev.CallSquashed, key=record.key, reason=f"{labels} gave no usable result", on=failed)
+            session.note(ev.CallSquashed, key=record.key, reason=f"{labels} gave no usable result", on=tuple(failed))
         else:
             _judge(session, _again(session, record), released=True)
     _stop_tasks(session)
 
 
+def _taken_back(session: Session, record: CallRecord, blocker: str) -> bool:
+    """Whether a call was waited for only because of its order, and by another task than the one that was stopped."""
+    task = session.ledger.record(blocker).call.task
+    stopped = session.ledger.task(task)
+    return task != record.call.task and stopped is not None and stopped.state is TaskState.STOPPED
+
+
 def answer_approval(session: Session, record: CallRecord, *, approved: bool, told: str = "") -> None:
-    """Enter a person's answer about a held call; an approved call meets the guards once more."""
+    """Enter a person's answer about a held call; an approved call meets the guards once more.
+
+    One that was approved before, and begun by a process that is gone, is not "not run": its attempt answers for it, and
+    after a refusal no other is made.
+    """
+    if begun_elsewhere(session, record):
+        take_up(session, record)
+        if not approved:
+            session.barred[record.key] = told
+        return
     if not approved:
         session.note(ev.CallRejected, key=record.key, guard=record.guard, reason=told)
         return
@@ -196,11 +213,17 @@ def refuse_held(session: Session) -> None:
     """Reject the held calls of a run that nobody could resume, so that nobody can be asked."""
     for record in session.ledger.in_state(CallState.HELD):
         reason = "The call needs a person's approval, and in this run nobody can be asked."
+        if record.guard == "duplicate":
+            reason = (
+                f"{record.reason} In this run nobody can be asked: tell the user, who can look, or run the agent with "
+            )
+            reason += "a checkpointer and a thread_id, so that the call can be approved."
         session.note(ev.CallRejected, key=record.key, guard=record.guard, reason=reason)
 
 
 def _again(session: Session, record: CallRecord, *, approved: bool = False) -> Proposal:
-    spec = session.engine.specs.get(record.call.tool)
+    tool = record.call.tool
+    spec = session.engine.specs.get(tool) or (None if session.engine.all_met else session.board.kept.get(tool))
     return Proposal(call=record.call, spec=spec, approved=approved or record.approved)
 
 

@@ -35,5 +35,7 @@ class Intent:
     """Seconds that the attempt has."""
     token: str | None = None
     """Delivery token of an external call; only its hash is kept."""
+    allowed: bool = False
+    """Whether it may begin although an equal call is in doubt: a person was asked about that."""
     remote: bool = False
     """Whether a worker asks, which runs calls of threads that it does not hold."""

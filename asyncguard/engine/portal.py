@@ -1,16 +1,164 @@
-"""Sync entry: one event loop in a thread of its own, on which the async runtime runs for callers that have none."""
+"""Sync entry: the runtime's own coroutines run on a private loop, what belongs to the caller runs on the caller's side.
+
+State and decisions have one implementation, which is async. A caller without a loop gets it run on the agent's portal,
+with the caller's context. Models, tools and checkpointers are called there by their sync sides: clients that are shared
+between calls belong to the loop that used them first, so no call of the user's moves to the portal's loop. The thread
+that waits in :meth:`Portal.run` does that work in the meantime. A tool without a sync side runs on one loop that all
+sync entries of the process share; the portal's own loop never runs code that could block it.
+"""
 
 import asyncio
 import contextlib
 import contextvars
+import os
 import threading
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Executor, Future
+from functools import partial
+from queue import SimpleQueue
 from typing import Any, TypeVar
+
+from typing_extensions import override
 
 from asyncguard.errors import CallerError
 
 T = TypeVar("T")
+
+_ENTRY: contextvars.ContextVar["SyncEntry | None"] = contextvars.ContextVar("asyncguard_sync_entry", default=None)
+_DEPTH: contextvars.ContextVar[int] = contextvars.ContextVar("asyncguard_tool_loop", default=0)
+"""Index of the first tool loop that no tool around this code blocks."""
+
+
+def in_context(function: Callable[[], T]) -> Callable[[], T]:
+    """Bind a function that goes to a thread to the running context.
+
+    A ``StopIteration`` becomes a ``RuntimeError``, as in a coroutine: no future can carry it, and its waiter would wait
+    for ever.
+    """
+    context = contextvars.copy_context()
+
+    def run() -> T:
+        try:
+            return context.run(function)
+        except StopIteration as error:
+            raise RuntimeError("The call raised StopIteration.") from error
+
+    return run
+
+
+def sync_entry() -> "SyncEntry | None":
+    """Return the sync entry that the running code serves, ``None`` on a loop of the caller's."""
+    entry = _ENTRY.get()
+    # The context is inherited by whatever is started within; an agent awaited on another loop has no sync entry.
+    return entry if entry is not None and entry.loop is asyncio.get_running_loop() else None
+
+
+class SyncEntry(Executor):
+    """One call of :meth:`Portal.run`: the waiting thread as an executor, and the loop for tools without a sync side."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Make an entry.
+
+        Args:
+            loop: The portal's.
+        """
+        self.loop = loop
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Run a function in the thread that waits for the entry, with the running context."""
+        return await self.loop.run_in_executor(self, in_context(function))
+
+    @override
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited, and from there here
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self._work.put(work)
+        return future
+
+    def serve(self) -> None:
+        """Do the work until :meth:`end`."""
+        while (work := self._work.get()) is not None:
+            work()
+
+    def end(self) -> None:
+        """Let the waiting thread go; from any thread."""
+        self._work.put(None)
+
+
+async def off_portal(function: Callable[[], Awaitable[T]]) -> T:
+    """Await an async call of the user's: on the running loop, or on the tools' loop if that is a portal's.
+
+    A cancellation is passed on to the call, and the end of the call is waited for, as if it were awaited here.
+
+    Args:
+        function: Makes the call.
+    """
+    if sync_entry() is None:
+        return await function()
+    depth = _DEPTH.get()
+    loop = _tool_loop(depth)
+    ended: Future[T] = Future()
+    task: list[asyncio.Task[T]] = []
+
+    async def call() -> T:
+        return await function()
+
+    def begin() -> None:
+        task.append(loop.create_task(call()))
+        task[0].add_done_callback(partial(_tell, ended))
+
+    loop.call_soon_threadsafe(begin)
+    here = asyncio.wrap_future(ended)
+    while not here.done():
+        try:
+            await asyncio.wait([here])
+        except asyncio.CancelledError:
+            loop.call_soon_threadsafe(lambda: task[0].cancel())
+    return here.result()
+
+
+def from_thread(function: Callable[[], Awaitable[T]], begun: Callable[[Callable[[], object]], None]) -> T:
+    """Wait in a thread of a sync entry for an async call of the user's, which the tools' loop runs.
+
+    Args:
+        function: Makes the call.
+        begun: Told how to cancel the call, from any thread.
+    """
+    loop = _tool_loop(_DEPTH.get())
+    context = contextvars.copy_context()
+    ended: Future[T] = Future()
+
+    async def call() -> T:
+        return await function()
+
+    def begin() -> None:
+        task = loop.create_task(call(), context=context)
+        task.add_done_callback(partial(_tell, ended))
+        begun(partial(loop.call_soon_threadsafe, task.cancel))
+
+    loop.call_soon_threadsafe(begin)
+    return ended.result()
+
+
+def _tell(ended: Future[T], task: asyncio.Task[T]) -> None:
+    if task.cancelled():
+        ended.set_exception(asyncio.CancelledError())
+    elif (error := task.exception()) is not None:
+        ended.set_exception(error)
+    else:
+        ended.set_result(task.result())
 
 
 class Portal:
@@ -20,48 +168,81 @@ class Portal:
         """Make a portal; no thread is started yet."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine with the caller's context and return its result.
+        """Run a coroutine with the caller's context and return its result; the thread works for it meanwhile.
 
         Raises:
             CallerError: Called from the portal's own loop, which would wait for itself; use the async entry there.
         """
-        loop = self._started()
-        try:
-            if asyncio.get_running_loop() is loop:
-                coroutine.close()
-                raise CallerError("A sync entry was called on the loop that would have to run it; use the async entry.")
-        except RuntimeError:
-            pass
+        loop = self.loop()
+        around = _loop_around()
+        if around is loop:
+            coroutine.close()
+            raise CallerError("A sync entry was called on the loop that would have to run it; use the async entry.")
+        entry = SyncEntry(loop)
         context = contextvars.copy_context()
-        done = threading.Event()
+        context.run(_ENTRY.set, entry)
+        if (blocked := _depth_of(around)) is not None:
+            context.run(_DEPTH.set, blocked + 1)
         box: list[asyncio.Task[T]] = []
 
         def begin() -> None:
             task = loop.create_task(coroutine, context=context)
             box.append(task)
-            task.add_done_callback(lambda _: done.set())
+            task.add_done_callback(lambda _: entry.end())
 
         loop.call_soon_threadsafe(begin)
         try:
-            done.wait()
+            entry.serve()
         except BaseException:  # a signal hit the waiting thread: do not leave the coroutine behind
             loop.call_soon_threadsafe(lambda: box and box[0].cancel())
             raise
         return box[0].result()
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Return the portal's loop, which its thread runs."""
         with self._lock:
-            if self._loop is None:
+            if self._loop is None or self._process != os.getpid():  # a forked process has no threads
                 # A loop keeps the context that it was made in. The caller's holds its run, and with it the agent whose
                 # portal this is: neither would ever be collected.
                 loop = contextvars.Context().run(asyncio.new_event_loop)
                 thread = threading.Thread(target=_serve, args=(loop,), name="asyncguard-portal", daemon=True)
                 thread.start()
                 weakref.finalize(self, _stop, loop, thread)
-                self._loop = loop
+                self._loop, self._process = loop, os.getpid()
             return self._loop
+
+
+# -- loops for tools that have no sync side --------------------------------------------------------------------------
+
+_TOOL_LOOPS: list[Portal] = []
+"""The first serves all sync entries of the process. The next one serves entries that are called by a tool on the one
+before, which waits for them and blocks its loop; and so on."""
+_LOCK = threading.Lock()
+
+
+def _tool_loop(depth: int) -> asyncio.AbstractEventLoop:
+    with _LOCK:
+        while len(_TOOL_LOOPS) <= depth:
+            _TOOL_LOOPS.append(Portal())
+        return _TOOL_LOOPS[depth].loop()
+
+
+def _depth_of(loop: asyncio.AbstractEventLoop | None) -> int | None:
+    """Return the index of a tool loop, ``None`` for another loop."""
+    if loop is None:
+        return None
+    with _LOCK:
+        return next((depth for depth, portal in enumerate(_TOOL_LOOPS) if portal.loop() is loop), None)
+
+
+def _loop_around() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

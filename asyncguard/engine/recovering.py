@@ -11,24 +11,23 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState, canonical_json, content_size
+from asyncguard.core.calls import canonical_json, content_size
 from asyncguard.core.hazards import Anomaly, AnomalyKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Source
 from asyncguard.core.turns import ASKED
 from asyncguard.engine.circuits import let_through, move_circuit, tell_circuit
-from asyncguard.engine.durable import follow_journal
+from asyncguard.engine.durable import follow_journal, replays
 from asyncguard.engine.executors.journaled import FENCED, PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
-from asyncguard.recovery.case import Case, Seen
+from asyncguard.recovery.case import Case, Seen, symptom_of_finding
 from asyncguard.recovery.comparing import Candidate, compare
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
-from asyncguard.recovery.inspection import read_answer
 from asyncguard.recovery.policy import LOOKING, USER_SPOKE, decide
-from asyncguard.recovery.wording import mark_of_doubt
+from asyncguard.recovery.wording import mark_of_units
 
 ANOMALY = "anomaly"
 """The error of an attempt that ended with a strange answer."""
@@ -38,14 +37,14 @@ def take(session: Session, record: CallRecord, completion: Completion) -> None:
     """Take the end of a pending call's attempt."""
     match completion.result:
         case Success() if record.aim is not ev.Aim.ANSWER:
-            move_circuit(session, record.tool, None)
+            move_circuit(session, record, record.tool, None)
             _learn(session, record, record.aim, record.tool, completion.result.content)
             _consider(session, record)
         case Success():
-            _take_answer(session, record, completion.result)
+            take_answer(session, record, completion.result)
         case Failure(symptom=symptom) if record.aim is not ev.Aim.ANSWER:
             if is_transient(symptom):
-                move_circuit(session, record.tool, symptom)
+                move_circuit(session, record, record.tool, symptom)
             _learn(session, record, record.aim, record.tool, None, error=symptom.error)
             _consider(session, record)
         case Failure(symptom=symptom):
@@ -62,7 +61,7 @@ def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
         session.unsettled = True  # if the thread comes back to this process, the call is to be issued again
         raise ThreadBusyError(symptom.message)  # what this process knows is behind: it must not be stored
     if symptom.error == PROCESS_LOST and not symptom.transient:  # begun as another call: a probe would be asked of this
-        _end(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=symptom.message, error=PROCESS_LOST))
+        end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=symptom.message, error=PROCESS_LOST))
     elif symptom.error == PROCESS_LOST:
         give_up_lost(session, record, ev.Outcome.IN_DOUBT)
     elif symptom.error == ASKED:
@@ -88,7 +87,7 @@ def ask_again(session: Session, record: CallRecord) -> None:
 
 def take_failure(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Take a failed attempt; what was seen of it is kept with the call, so that a restart comes to the same case."""
-    _learn(session, record, ev.Aim.ANSWER, record.tool, asdict(symptom), error=symptom.error)
+    _learn(session, record, ev.Aim.ANSWER, record.answering, asdict(symptom), error=symptom.error)
     session.seen[record.key] = Seen(symptom=symptom)
     _consider(session, record)
 
@@ -106,19 +105,22 @@ def reconsider(session: Session, record: CallRecord) -> bool:
 
 def harmless(session: Session, record: CallRecord) -> bool:
     """Whether nothing that was attempted for a call can have had an effect that the model would have to know of."""
-    if not record.tries or session.board.spec(record.answering).effect.repeatable:
+    if session.board.spec(record.answering or record.tool).effect.renewable:
         return True
+    if not record.tries:
+        return record.key not in session.replays
     ended = any(found.aim is ev.Aim.ANSWER and found.tries == record.tries for found in record.findings)
-    return ended and _case(session, record).safe
+    return ended and not case_of(session, record).unknown
 
 
-def retire(session: Session, record: CallRecord, result: Success) -> None:
+def retire(session: Session, record: CallRecord, result: Success, *, mark: str = "") -> None:
     """End a call with the result as it came."""
-    session.raw[record.key] = _raw(result)
-    _end(session, record, End(outcome=ev.Outcome.DONE, content=result.content))
+    session.raw[record.key] = raw_of(result)
+    end = End(outcome=ev.Outcome.DONE, content=result.content, mark=mark, doubtful=bool(mark))
+    end_call(session, record, end)
 
 
-def _raw(result: Success) -> Any:
+def raw_of(result: Success) -> Any:
     """What the front end hands on: the answer as it came, or what of it outlived its process."""
     return result.update if result.raw is None else result.raw
 
@@ -126,14 +128,15 @@ def _raw(result: Success) -> Any:
 # -- looking at answers --------------------------------------------------------------------------------------------
 
 
-def _take_answer(session: Session, record: CallRecord, result: Success) -> None:
-    move_circuit(session, record.tool, None)
-    anomalies = _anomalies(session, record, result.content)
+def take_answer(session: Session, record: CallRecord, result: Success) -> None:
+    """Take the answer of an attempt for the call's own result."""
+    move_circuit(session, record, record.answering, None)
+    anomalies = anomalies_of(session, record, result.content)
     if not anomalies:
-        retire(session, record, result)
+        retire(session, record, result, mark=mark_of_units(session.casebook.foreign_units(record)))
         return
-    session.raw[record.key] = _raw(result)  # a marked answer still has the state updates that came with it
-    _learn(session, record, ev.Aim.ANSWER, record.tool, result.content)
+    session.raw[record.key] = raw_of(result)  # a marked answer still has the state updates that came with it
+    _learn(session, record, ev.Aim.ANSWER, record.answering, result.content)
     session.seen[record.key] = Seen(content=result.content, anomalies=anomalies)
     _consider(session, record)
 
@@ -145,35 +148,47 @@ def _seen(session: Session, record: CallRecord) -> Seen:
         answers = (found for found in reversed(record.findings) if found.aim is ev.Aim.ANSWER)
         found = next(answers)
         if found.error is not None:
-            known = Seen(symptom=Symptom(**{**found.content, "mro": tuple(found.content["mro"])}))
+            known = Seen(symptom=_outlived(session, record, symptom_of_finding(found)))
         else:
-            known = Seen(content=found.content, anomalies=_anomalies(session, record, found.content))
+            known = Seen(content=found.content, anomalies=anomalies_of(session, record, found.content))
         session.seen[record.key] = known
     return known
 
 
-def _anomalies(session: Session, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
+def _outlived(session: Session, record: CallRecord, symptom: Symptom) -> Symptom:
+    """Return a symptom as the journal has it: no attempt runs on after the end of its process."""
+    known = session.begun_before.get(record.key)
+    if known is None or known.number != record.latest or not isinstance(known.result, Failure):
+        return symptom
+    return replace(symptom, running=symptom.running and known.result.symptom.running)
+
+
+def anomalies_of(session: Session, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
+    """Hold an answer to a call against its declaration and against what other calls of the task have brought."""
     called, config = session.board.spec(record.call.tool), session.engine.config
-    if called.result_schema is None and not (called.invariants or called.sources):
+    sources = session.casebook.panel.question(called.name).sources
+    if called.result_schema is None and not (called.invariants or sources):
         return ()  # most tools declare nothing of their answers; nothing is spent on them
     if not any(getattr(config, name) for name in LOOKING):
         return ()
-    found = session.engine.casebook.inspect(record, content)
+    found = session.casebook.inspect(record, content)
     if found or not config.cross_check:
         return found
-    return _disagreements(session, record, content)
+    return _disagreements(session, record, session.casebook.panel.comparable(record, record.answering, content))
 
 
-def _disagreements(session: Session, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
-    """What other calls of the task, to declared sources and about the same, have answered differently."""
-    called = session.board.spec(record.call.tool)
+def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[Anomaly, ...]:
+    """What other calls of the task, to sources of the same question and about the same, have answered differently."""
+    panel = session.casebook.panel
+    called = panel.question(record.call.tool)
     if not called.sources:
         return ()
-    own = Candidate(source=record.tool, value=read_answer(content).value, trusted=False, date=None)
+    own = Candidate(source=record.tool, value=value, trusted=False, date=None)
     differing: list[Anomaly] = []
     for source in called.sources:
         for other in _same_question(session, record, source):
-            theirs = Candidate(source=source.tool, value=read_answer(other.content).value, trusted=False, date=None)
+            said = panel.comparable(record, source.tool, other.content)
+            theirs = Candidate(source=source.tool, value=said, trusted=False, date=None)
             if not compare((own, theirs), called.compared, None).differing:
                 continue  # they agree, or one of them lacks what would have to
             if not any(found.aim is ev.Aim.SOURCE and found.tool == source.tool for found in record.findings):
@@ -204,18 +219,18 @@ def _learn(
 
 def _consider(session: Session, record: CallRecord) -> None:
     """Ask the policy; its decision is carried out by :func:`recover`."""
-    case = _case(session, record)
+    case = case_of(session, record)
     if case.normalised is not None and not case.disputed and session.engine.config.cross_check:
         # Brought into its form the answer can be held against what other calls of the task have brought.
         differing = _disagreements(session, record, case.normalised.value)
         if differing:
             session.seen[record.key] = replace(case.seen, anomalies=(*case.seen.anomalies, *differing))
-            case = _case(session, record)
+            case = case_of(session, record)
     fresh = record.aim is ev.Aim.ANSWER
     if fresh or case.diagnosis.hazard is not session.hazards.get(record.key):
         _tell(session, record, case)
     if fresh and case.seen.symptom is not None:
-        tell_circuit(session, record.tool, case, case.seen.symptom)
+        tell_circuit(session, record, case, case.seen.symptom)
     session.recoveries[record.key] = decide(case, session.engine.config, _spent(session, record.call.task))
 
 
@@ -228,9 +243,16 @@ def _spent(session: Session, name: str) -> Spent:
     return Spent(run=ledger.retries + len(due), task=of_task + (0 if task is None else task.retries))
 
 
-def _case(session: Session, record: CallRecord) -> Case:
+def case_of(session: Session, record: CallRecord, seen: Seen | None = None) -> Case:
+    """Put together what is known of a call.
+
+    Args:
+        session: The thread.
+        record: The call.
+        seen: What came of its latest attempt; what was seen of it by default.
+    """
     known = session.ledger.contracts.get(record.answering)
-    return session.engine.casebook.build(record, _seen(session, record), known)
+    return session.casebook.build(record, _seen(session, record) if seen is None else seen, known)
 
 
 def _tell(session: Session, record: CallRecord, case: Case) -> None:
@@ -282,11 +304,11 @@ def _carry_out(session: Session, record: CallRecord, recovery: Recovery) -> None
             )
             if following.aim is ev.Aim.ANSWER:
                 session.seen.pop(record.key, None)
-        case End(outcome=ev.Outcome.FAILED) if follow_journal(session, record):
+        case End(outcome=ev.Outcome.FAILED | ev.Outcome.IN_DOUBT) if follow_journal(session, record):
             pass
         case End() as end:
             session.note(ev.CallRecovered, **told, follows=False)
-            _end(session, record, end)
+            end_call(session, record, end)
 
 
 def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
@@ -298,12 +320,14 @@ def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
     return {name: value for name, value in following.arguments.items() if name in known}
 
 
-def _end(session: Session, record: CallRecord, end: End) -> None:
+def end_call(session: Session, record: CallRecord, end: End) -> None:
+    """Retire a call."""
     content = end.content
     session.seen.pop(record.key, None)
     session.hazards.pop(record.key, None)
     session.tokens.pop(record.key, None)
     session.stopped.discard(record.key)
+    session.barred.pop(record.key, None)
     if end.outcome is not ev.Outcome.DONE:
         session.raw.pop(record.key, None)  # state updates of an answer that is not used
     session.note(
@@ -324,7 +348,7 @@ def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> N
     if session.board.spec(record.tool).probe is not None and session.engine.config.verify:
         take_failure(session, record, Symptom(error=PROCESS_LOST, message=text, transient=True))
         return
-    _end(session, record, End(outcome=outcome, content=text, error=PROCESS_LOST))
+    end_call(session, record, End(outcome=outcome, content=text, error=PROCESS_LOST))
 
 
 # -- circuit breakers ----------------------------------------------------------------------------------------------
@@ -332,22 +356,21 @@ def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> N
 
 def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | None:
     """Ask, when the back-off is over, whether an attempt may begin; the failure of one that may not."""
-    if key in session.stopped and aim is ev.Aim.ANSWER:
-        message = "The user sent a new message before it was tried again."
-        return Failure(symptom=Symptom(error=USER_SPOKE, message=message, transient=False, started=False))
-    return let_through(session, tool)
+    record = session.ledger.record(key)
+    if aim is ev.Aim.ANSWER and (stopped := _stopped(session, record)) is not None:
+        return Failure(symptom=stopped)
+    return let_through(session, record, tool)
 
 
-def settled_late(session: Session, record: CallRecord, completion: Completion) -> bool:
-    """Whether a late result settles a doubt; it then retires the call, marked if it is strange."""
-    if record.state is not CallState.IN_DOUBT or not isinstance(completion.result, Success):
-        return False
-    if completion.attempt != record.latest:
-        return False  # it answers what somebody else was asked
-    anomalies = _anomalies(session, record, completion.result.content)
-    mark = mark_of_doubt(anomalies) if anomalies else ""
-    session.raw[record.key] = _raw(completion.result)
-    _end(
-        session, record, End(outcome=ev.Outcome.DONE, content=completion.result.content, mark=mark, doubtful=bool(mark))
-    )
-    return True
+def _stopped(session: Session, record: CallRecord) -> Symptom | None:
+    """The failure of an attempt that the user does not want.
+
+    The attempt of a process that is gone has begun, as far as anybody can know. After a new message it is made again,
+    under its key, as it would be without one: that tells what came of it. What the user took back is not.
+    """
+    replayed = replays(session, record)
+    message = session.barred.get(record.key)
+    if message is None and (replayed or record.key not in session.stopped):
+        return None
+    message = message or "The user sent a new message before it was tried again."
+    return Symptom(error=USER_SPOKE, message=message, transient=False, started=replayed)

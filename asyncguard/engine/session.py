@@ -9,12 +9,13 @@ the session contributes what it knows about calls that the state believes open.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from asyncguard.core import events as ev
+from asyncguard.core import kept_specs
 from asyncguard.core.calls import CallState
 from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.evidence import EvidenceBook
@@ -25,11 +26,11 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.journaled import FENCED, REFUSED, UNAVAILABLE
-from asyncguard.engine.executors.port import Completion, Failure
-from asyncguard.engine.journal.port import Attempt, Journal, Mail
+from asyncguard.engine.executors.port import Completion, Failure, Success
+from asyncguard.engine.journal.port import Attempt, AttemptState, Journal, Mail
 from asyncguard.errors import CallerError
 from asyncguard.observability.details import Details
-from asyncguard.recovery.case import Seen
+from asyncguard.recovery.case import Casebook, Seen
 from asyncguard.recovery.decisions import Recovery
 
 
@@ -77,14 +78,18 @@ class Session:
         self.recoveries: dict[str, Recovery] = {}
         self.escapes: dict[str, BaseException] = {}
         self.stopped: set[str] = set()
+        self.barred: dict[str, str] = {}
+        self.replays: dict[str, int] = {}
         self.tokens: dict[str, str] = {}
         self.again: set[str] = set()
         self.early: list[Mail] = []
+        self.late: list[Completion] = []
         self.entered = False
         self.entering: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self.held_at = 0.0
         self.number = 0
         self.unsettled = False
+        self.successor: Callable[[Session], Session] | None = None
         self.begun_before: Mapping[str, Attempt] = {}
         self.stored_at: dict[str, str] = {}
         self._observers = engine.observers
@@ -152,9 +157,14 @@ class Session:
                 f"Another run of thread {self.thread!r} is under way in this process; wait for it, or cancel it first."
             )
 
-    def begin_run(self, run: str) -> None:
-        """Note that a run begins, in this process."""
-        self.note(ev.RunStarted, run=run, epoch=self.engine.epoch)
+    def begin_run(self, run: str, *, said: bool = True) -> None:
+        """Note that a run begins, in this process.
+
+        Args:
+            run: Its id.
+            said: Whether the user says something with it.
+        """
+        self.note(ev.RunStarted, run=run, epoch=self.engine.epoch, said=said)
 
     def _new_board(self) -> Scoreboard:
         engine = self.engine
@@ -177,7 +187,12 @@ class Session:
     def _tell_journal(self, record: CallRecord) -> None:
         if record.error in (REFUSED, UNAVAILABLE):
             return  # nothing was begun here; what the journal knows of the call stands
-        if record.tries and self.board.spec(record.answering).effect is not EffectClass.PURE:
+        if record.tries and self.board.spec(record.answering).written_down:
+            known = self.begun_before.get(record.key)
+            left = known is not None and (known.number, known.state) == (record.latest, AttemptState.INTENT)
+            if left and record.succeeded:
+                # A process that is gone began it, and another one may have to go on from before this is stored.
+                self.journal.end_soon(record.key, record.latest, Success(content=record.content))
             self.journal.settle(record.key, record.state, record.error or "")
 
     def take_events(self) -> list[dict[str, Any]]:
@@ -203,6 +218,7 @@ class Session:
         Raises:
             CallerError: The state is another than the session's, and a run is inside: two runs share the thread.
         """
+        self.board.all_met = self.engine.all_met
         mark = _mark_of(stored)
         if mark == self._stored:
             return False
@@ -215,8 +231,45 @@ class Session:
         for data in stored:
             self.ledger.apply(from_json(data))
         self._stored = mark
+        self.board.all_met = self.engine.all_met
+        for tool, data in self.ledger.declared.items():
+            if self.engine.declaration(tool) != data:
+                self.board.kept[tool] = kept_specs.from_json(tool, data)
         self._adopt(old)
         return True
+
+    def declare(self, tool: str) -> dict[str, Mapping[str, Any]] | None:
+        """Declarations of a tool and its helpers that the thread does not keep yet, for a call that is made now.
+
+        A call that was made under another declaration and is open goes on under the more cautious of the two; until it
+        has ended, that counts for new calls of the tool, too.
+        """
+        spec = self.engine.specs.get(tool)
+        if spec is None:
+            return None
+        new: dict[str, Mapping[str, Any]] = {}
+        for name in (tool, *spec.asks, *(item.tool for item in spec.fallbacks)):
+            if name in self.board.kept and not self._in_use(name):
+                del self.board.kept[name]
+            told = self.engine.declaration(name)
+            if name in self.board.kept:
+                told = kept_specs.to_json(self.board.spec(name))
+            if told is not None and self.ledger.declared.get(name) != told:
+                new[name] = told
+        return new or None
+
+    def _in_use(self, tool: str) -> bool:
+        open_calls = (record for task in self.ledger.tasks() for record in self.ledger.open_of(task.task.id))
+        return any(tool in (record.tool, record.call.tool) for record in open_calls)
+
+    @property
+    def casebook(self) -> Casebook:
+        """What recovery is asked with: the declarations that count for this thread's calls."""
+        kept = self.board.kept
+        if not kept:
+            return self.engine.casebook
+        specs = self.engine.specs | {name: self.board.spec(name) for name in kept}
+        return replace(self.engine.casebook, specs=specs)
 
     def _adopt(self, old: Ledger) -> None:
         """Tell the new ledger what the old one knows about calls that the state believes open."""
@@ -281,13 +334,19 @@ class Session:
 
     def completed(self, completion: Completion) -> None:
         """Take a completion; called by executors and the inbox, from any thread."""
-        self._completions.append(completion)
-        self.wake()
+        live = self._live()
+        live._completions.append(completion)  # noqa: SLF001 - of the same thread
+        live.wake()
 
     def receive(self, mail: Mail) -> None:
-        """Take mail from outside; called by the journal, from any thread."""
-        self._mail.append(mail)
-        self.wake()
+        """Take mail from outside; called by the journal and the inbox, from any thread."""
+        live = self._live()
+        live._mail.append(mail)  # noqa: SLF001 - of the same thread
+        live.wake()
+
+    def _live(self) -> "Session":
+        """The session that the thread has now: what comes for one that was forgotten is for that one."""
+        return self if self.successor is None else self.successor(self)
 
     def take_mail(self) -> list[Mail]:
         """Mail since the last call, in order."""
@@ -304,7 +363,7 @@ class Session:
 
     def take_completions(self) -> list[Completion]:
         """Completions since the last call, in order of arrival."""
-        taken: list[Completion] = []
+        taken, self.late = self.late, []
         while self._completions:
             taken.append(self._completions.popleft())
         return taken

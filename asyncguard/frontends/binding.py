@@ -1,6 +1,7 @@
 """The model with its tools bound, once per set of tasks: binding converts every schema and costs more than a turn."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from langchain.chat_models import init_chat_model
@@ -11,8 +12,10 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.core.toolspec import ToolSpec
+from asyncguard.engine.portal import off_portal, sync_entry
 from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.schemas import shown_tools, task_argument
+from asyncguard.frontends.sides import answers_sync
 
 
 def as_model(model: BaseChatModel | str) -> BaseChatModel:
@@ -50,11 +53,12 @@ class ModelBinding:
         self._references = references
         self._options = dict(options)
         self._bound: dict[tuple[str, ...], Runnable[LanguageModelInput, AIMessage]] = {}
+        self._answers_sync = answers_sync(model)
         self.provider = provider_of(model)
         self.task_argument = task_argument(specs)
 
     async def ask(self, messages: list[AnyMessage], tasks: Sequence[str], config: RunnableConfig) -> AIMessage:
-        """Ask the model, with the tools as they are shown for these tasks.
+        """Ask the model by the caller's own side, with the tools as they are shown for these tasks.
 
         Args:
             messages: What to send.
@@ -66,12 +70,15 @@ class ModelBinding:
         if _only_adds_arguments(bound):
             # Calling through the binding would merge the configs once more a turn.
             bound, arguments = bound.bound, bound.kwargs
-        if type(bound).ainvoke is BaseChatModel.ainvoke:
+        prompt: Any = messages
+        if type(bound).ainvoke is BaseChatModel.ainvoke and type(bound).invoke is BaseChatModel.invoke:
             # A prompt is taken as it is; a list would be looked through, message by message, at each turn. A model with
             # a way of its own gets the list, which is what others give it.
             prompt = ChatPromptValue.model_construct(messages=messages)
-            return cast(AIMessage, await bound.ainvoke(prompt, config, **arguments))
-        return cast(AIMessage, await bound.ainvoke(messages, config, **arguments))
+        entry = sync_entry()
+        if entry is not None and self._answers_sync:
+            return cast(AIMessage, await entry.call(partial(bound.invoke, prompt, config, **arguments)))
+        return cast(AIMessage, await off_portal(partial(bound.ainvoke, prompt, config, **arguments)))
 
     def _bound_for(self, tasks: Sequence[str]) -> Runnable[LanguageModelInput, AIMessage]:
         name = tuple(tasks) if len(tasks) > 1 else ()

@@ -4,6 +4,7 @@ import operator
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -20,15 +21,19 @@ from asyncguard.core.events import RecoveryAction
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal
+from asyncguard.errors import CallerError
 from asyncguard.frontends.binding import ModelBinding, as_model
 from asyncguard.frontends.declarations import as_journal_target, as_tools, specs_of
 from asyncguard.frontends.durability import DURABILITY, JournalKeeper, JournalTarget
+from asyncguard.frontends.graphs import GuardedGraph
+from asyncguard.frontends.input_channel import InputChannel
 from asyncguard.frontends.nodes import NodeFunction, Nodes
 from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.remote import check_suited
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.state import GuardedInput, GuardedOutput, GuardedState
 from asyncguard.recovery.case import UserDiagnosis
+from asyncguard.validation import check_arguments
 
 _RECURSION_LIMIT = 100_000
 """LangGraph's limit on super-steps; the limits of ``GuardConfig`` end a run earlier, and with a report."""
@@ -114,38 +119,54 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         ``{"messages": [...], "report": {...}}``.
 
     Raises:
+        CallerError: An argument is of another type than its annotation says.
         DeclarationError: A declaration contradicts itself or names a missing tool, or the executor cannot run a tool.
     """
+    given = locals()
+    check_arguments(build_agent, {name: given[name] for name in given if name != "journal"})
+    _check_schema(state_schema)
     config = GuardConfig() if config is None else config
     own = as_tools(tools)
-    engine = Engine(config, specs_of(own, specs), ports or Ports(), diagnose)
+    engine = Engine(config, specs_of(own, specs), Ports() if ports is None else ports, diagnose)
     check_suited(engine.executor, own, engine.specs)
     binding = ModelBinding(
         as_model(model),
         own,
         specs=engine.specs,
-        provider_tools=[tool for tool in tools if isinstance(tool, dict)],
+        provider_tools=[tool for tool in tools or () if isinstance(tool, dict)],
         references=config.offers_references,
         options=bind_options or {},
     )
     portal = Portal()
-    nodes = _nodes(engine, binding, own, system=_system(system_prompt), portal=portal, journal=journal)
+    made = _nodes(engine, binding, own, system=_system(system_prompt), portal=portal, journal=journal)
+    nodes = replace(made, stateless=checkpointer is False)
     graph = StateGraph(
         state_schema, context_schema=context_schema, input_schema=GuardedInput, output_schema=GuardedOutput
     )
     for step, destinations in _DESTINATIONS.items():
-        function = nodes.leaving_on_error(cast(NodeFunction, operator.attrgetter(step)(nodes)))
+        function = nodes.leaving_on_error(
+            cast(NodeFunction, operator.attrgetter(step)(nodes)), begins=step == "prepare"
+        )
         graph.add_node(step, Node(step, function, portal), destinations=destinations, input_schema=state_schema)
     for recovery, action in RECOVERIES.items():
         node = Node(recovery, nodes.leaving_on_error(nodes.recovering(action)), portal)
         graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
     graph.add_edge(START, "prepare")
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
+    compiled.channels[START] = InputChannel(GuardedInput)  # instead of one that stores whatever comes
+    compiled.__class__ = GuardedGraph  # compile() names its class itself; a copy with other settings keeps this one
     settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
     if checkpointer:
         # Stored at every super-step, unless the caller says otherwise: an effect must not be ahead of its message.
         settings["configurable"] = {DURABILITY: "sync"}
     return compiled.with_config(settings)
+
+
+def _check_schema(schema: type[Any]) -> None:
+    missing = sorted(set(GuardedState.__annotations__) - set(getattr(schema, "__annotations__", ())))
+    if missing:
+        name = schema.__name__
+        raise CallerError(f"state_schema {name} has no channel {missing[0]!r}; write class {name}(GuardedState).")
 
 
 def _nodes(

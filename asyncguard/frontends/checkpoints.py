@@ -1,12 +1,20 @@
-"""Checkpoints as LangGraph's savers keep them: listed, read, and put once more as the latest."""
+"""Checkpoints as LangGraph's savers keep them: listed, read, and put once more as the latest.
+
+A saver is asked by the side that LangGraph asks it by: its connection belongs to the loop that used it first, too.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
+from typing import Any, TypeVar
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+
+from asyncguard.engine.portal import sync_entry
+
+T = TypeVar("T")
 
 COPY_OF = "asyncguard_copy_of"
 """In the metadata of the copies of :func:`put_last`, which nobody made to go back in time: id of what was copied."""
@@ -29,24 +37,57 @@ def number_of(found: CheckpointTuple) -> int:
     return int(identity.get("number", 0)) if isinstance(identity, dict) else 0
 
 
-async def listed(saver: Any, of_thread: RunnableConfig, limit: int) -> AsyncIterator[CheckpointTuple]:
-    """The latest checkpoints, the latest first, by the saver's async entry if it has one of its own.
+def inputs_of(newest: Iterable[CheckpointTuple]) -> set[str | None]:
+    """Return the ids of those checkpoints that LangGraph has put for the input of a run."""
+    return {id_of(found) for found in newest if found.metadata.get("source") == "input"}
+
+
+def of_thread(config: RunnableConfig) -> RunnableConfig:
+    """Name the thread of a node's run, and its namespace.
+
+    Args:
+        config: Of the node.
+    """
+    configurable = config["configurable"]
+    namespace = "|".join(str(configurable.get("checkpoint_ns") or "").split("|")[:-1])
+    return RunnableConfig(configurable={"thread_id": configurable.get("thread_id"), "checkpoint_ns": namespace})
+
+
+async def listed(saver: Any, thread: RunnableConfig, limit: int) -> AsyncIterator[CheckpointTuple]:
+    """The latest checkpoints, the latest first.
 
     Args:
         saver: The checkpointer.
-        of_thread: Names the thread, and the namespace if only that is meant.
+        thread: Names the thread, and the namespace if only that is meant.
         limit: How many.
     """
-    if type(saver).alist is not BaseCheckpointSaver.alist:
+    if _has_async(saver, "alist"):
         try:
-            async for found in saver.alist(of_thread, limit=limit):
+            async for found in saver.alist(thread, limit=limit):
                 yield found
         except NotImplementedError:  # the sync SQLite saver has the entry and refuses to be asked by it
             pass
         else:
             return
-    for found in await asyncio.to_thread(lambda: list(saver.list(of_thread, limit=limit))):
+    for found in await _in_thread(lambda: list(saver.list(thread, limit=limit))):
         yield found
+
+
+async def stored(saver: Any, place: RunnableConfig) -> CheckpointTuple | None:
+    """A stored checkpoint.
+
+    Args:
+        saver: The checkpointer.
+        place: Names the checkpoint.
+    """
+    if _has_async(saver, "aget_tuple"):
+        try:
+            found: CheckpointTuple | None = await saver.aget_tuple(place)
+        except NotImplementedError:
+            pass
+        else:
+            return found
+    return await _in_thread(partial(saver.get_tuple, place))
 
 
 async def put_last(saver: Any, found: CheckpointTuple, *, above: CheckpointTuple, number: int = 0) -> None:
@@ -72,14 +113,24 @@ async def put_last(saver: Any, found: CheckpointTuple, *, above: CheckpointTuple
     metadata: Any = {**found.metadata, "source": "fork", COPY_OF: id_of(found)}
     # The parent is the copied one's: what is still written at that one belongs to whoever goes on from there.
     parent = found.parent_config or _without_id(found.config)
-    if type(saver).aput is not BaseCheckpointSaver.aput:
+    if _has_async(saver, "aput"):
         try:
             await saver.aput(parent, again, metadata, fresh)
         except NotImplementedError:
             pass
         else:
             return
-    await asyncio.to_thread(saver.put, parent, again, metadata, fresh)
+    await _in_thread(partial(saver.put, parent, again, metadata, fresh))
+
+
+def _has_async(saver: Any, method: str) -> bool:
+    """Whether a saver is to be asked by an async method, which is one of its own."""
+    return sync_entry() is None and getattr(type(saver), method) is not getattr(BaseCheckpointSaver, method)
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    entry = sync_entry()
+    return await (asyncio.to_thread(function) if entry is None else entry.call(function))
 
 
 def _without_id(config: RunnableConfig) -> RunnableConfig:

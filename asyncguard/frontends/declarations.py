@@ -12,7 +12,9 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.toolspec import Fallback, Invariant, Mode, Source, ToolSpec
 from asyncguard.errors import CallerError, DeclarationError
 from asyncguard.frontends.durability import JournalTarget
+from asyncguard.frontends.passing import check_passing
 from asyncguard.frontends.schemas import fills, parameters_of
+from asyncguard.validation import check_arguments, check_value
 
 _ATTRIBUTE = "__asyncguard__"
 T = TypeVar("T", bound=Callable[..., Any] | BaseTool)
@@ -69,18 +71,35 @@ def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:
     if bare:
         raise DeclarationError("guarded takes keywords only: write @guarded() or @guarded(effect=...) above the tool.")
     values: dict[str, Any] = dict(declaration)
+    known = list(Declaration.__annotations__)
+    if unknown := sorted(set(values) - set(known)):
+        raise DeclarationError(f"guarded has no keyword {unknown[0]!r}; it takes {', '.join(known)}.")
     spec = ToolSpec(name="", **values)
 
     def decorate(tool: T) -> T:
-        object.__setattr__(tool, _ATTRIBUTE, spec)
+        check_value("What guarded decorates", BaseTool | Callable[..., Any], tool, DeclarationError)
+        try:
+            object.__setattr__(tool, _ATTRIBUTE, spec)
+        except (AttributeError, TypeError) as error:  # a function of C, a bound method, a class
+            raise DeclarationError(
+                f"{tool!r} cannot carry a declaration; wrap it in a function, or pass specs=[ToolSpec(name=...)]."
+            ) from error
         return tool
 
     return decorate
 
 
-def as_tools(tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]]) -> list[BaseTool]:
-    """The tools that run here, functions wrapped; dictionaries name tools that the provider runs and are left out."""
-    made = [_as_tool(item) for item in tools if not isinstance(item, dict)]
+Tools = Sequence[BaseTool | Callable[..., Any] | dict[str, Any]]
+"""Tools as ``create_agent`` takes them."""
+
+
+def as_tools(tools: Tools | None) -> list[BaseTool]:
+    """The tools that run here, functions wrapped; dictionaries name tools that the provider runs and are left out.
+
+    Raises:
+        DeclarationError: One of them cannot be a tool, or two have one name.
+    """
+    made = [_as_tool(item) for item in _listed("tools", tools) if not isinstance(item, dict)]
     names = [item.name for item in made]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -91,10 +110,26 @@ def as_tools(tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]]) ->
 def _as_tool(item: BaseTool | Callable[..., Any]) -> BaseTool:
     if isinstance(item, BaseTool):
         return item
-    made = make_tool(item)
+    try:
+        made: Any = make_tool(item)
+    except Exception as error:  # LangChain raises several kinds, and takes the function's own annotations apart
+        raise DeclarationError(f"{item!r:.80} cannot be made a tool: {error}") from error
     if not isinstance(made, BaseTool):
-        raise DeclarationError(f"{item!r} is not a tool; pass a function with a docstring or a BaseTool.")
+        raise DeclarationError(f"{item!r:.80} is not a tool; pass a function with a docstring or a BaseTool.")
     return made
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    """The items of an argument that takes a list; none for ``None``.
+
+    Raises:
+        DeclarationError: It is one item without the list around it, or nothing of the kind.
+    """
+    if given is None:
+        return []
+    if isinstance(given, str | Mapping | BaseTool) or not isinstance(given, Iterable):
+        raise DeclarationError(f"{name} has to be a list, not {given!r:.80}; write {name}=[...].")
+    return list(given)
 
 
 def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[str, ToolSpec]:
@@ -105,7 +140,8 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
         given: Declarations made apart from the tools; they win.
 
     Raises:
-        DeclarationError: A declaration names a tool that does not exist, or an argument that its tool does not have.
+        DeclarationError: A declaration names a tool that does not exist, an argument that its tool does not have, or a
+            helper that cannot be called with the tool's arguments.
     """
     known = by_name(given)
     made = list(tools)
@@ -122,6 +158,7 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
             "or verifier), so it has to be declared pure."
         )
     _check_unbidden(specs, asked)
+    check_passing(specs)
     for spec in specs.values():
         if spec.mode is Mode.EXTERNAL and spec.token_argument is None:
             raise DeclarationError(
@@ -137,10 +174,9 @@ def by_name(specs: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
     Raises:
         DeclarationError: One of them is none.
     """
-    given: list[Any] = list(specs)
+    given = _listed("specs", specs)
     for spec in given:
-        if not isinstance(spec, ToolSpec):
-            raise DeclarationError(f"specs holds {spec!r}, which is no ToolSpec; write ToolSpec(name=..., ...).")
+        check_value("What specs holds", ToolSpec, spec, DeclarationError)
     return {spec.name: spec for spec in given}
 
 
@@ -208,6 +244,7 @@ def mcp_spec(tool: BaseTool, *, trusted: bool) -> ToolSpec:
         tool: A tool made from an MCP server; its ``metadata`` holds the annotations.
         trusted: Whether the server's hints may be believed.
     """
+    check_arguments(mcp_spec, {"tool": tool, "trusted": trusted})
     hints = tool.metadata or {}
     spec = ToolSpec(name=tool.name, destructive=hints.get("destructiveHint") is True)
     if not trusted:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -19,20 +19,19 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.journal.port import Journal
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError, JournalError
+from asyncguard.frontends.checkpoints import stored
+from asyncguard.frontends.runs import SAVER, storing_error
 
 JournalTarget = Journal | str | Path | bool
 """A journal, where to open one, ``True`` for beside the checkpoints, ``False`` for none."""
 
 DURABILITY = "__pregel_durability"
 """Where LangGraph keeps the durability of a run in its configuration."""
-SAVER = "__pregel_checkpointer"
-"""Where LangGraph keeps the saver of a run."""
 PLACES = "checkpoint_map"
 """Where LangGraph keeps the checkpoints that a run stands on, by namespace."""
 _VARIABLE = "ASYNCGUARD_JOURNAL"
@@ -147,7 +146,7 @@ async def ensure_stored(session: Session, config: RunnableConfig, records: Itera
     durability, saver = configurable.get(DURABILITY, "async"), configurable.get(SAVER)
     if durability == "sync" or not isinstance(saver, BaseCheckpointSaver):
         return
-    if not any(session.board.spec(record.tool).effect is not EffectClass.PURE for record in records):
+    if not any(session.board.spec(record.tool).written_down for record in records):
         return
     if durability == "exit":
         raise CallerError(
@@ -156,42 +155,33 @@ async def ensure_stored(session: Session, config: RunnableConfig, records: Itera
         )
     for namespace, checkpoint in configurable.get(PLACES, {}).items():
         if checkpoint != session.stored_at.get(namespace):
-            await _until_stored(saver, configurable["thread_id"], namespace, checkpoint)
+            place = RunnableConfig(
+                configurable={
+                    "thread_id": configurable["thread_id"],
+                    "checkpoint_ns": namespace,
+                    "checkpoint_id": checkpoint,
+                }
+            )
+            await _until_stored(saver, place, config)
             session.stored_at[namespace] = checkpoint
 
 
-async def _until_stored(saver: Any, thread: str, namespace: str, checkpoint: str) -> None:
-    place = RunnableConfig(configurable={"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": checkpoint})
-    look = _look(saver, place)
+async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfig) -> None:
     pause = _FIRST_LOOK
     try:
         async with asyncio.timeout(_PATIENCE):
             while True:
                 await asyncio.sleep(pause)  # it is never there at once
-                if await look():
+                if await stored(saver, place) is not None:
                     return
+                if (error := storing_error(config)) is not None:
+                    raise JournalError(
+                        f"The checkpoint before the call could not be stored ({type(error).__name__}: {error}); "
+                        "nothing was issued. See whether the checkpointer's database can be written."
+                    ) from error
                 pause = min(2 * pause, _LONGEST_LOOK)
     except TimeoutError as error:
         raise JournalError(
             f"The checkpoint before the call was not stored within {_PATIENCE:g} s; nothing was issued. See whether "
             "the checkpointer's database can be written."
         ) from error
-
-
-def _look(saver: Any, place: RunnableConfig) -> Callable[[], Any]:
-    """Asks whether a checkpoint is stored."""
-
-    async def look() -> bool:
-        return await _stored(saver, place) is not None
-
-    return look
-
-
-async def _stored(saver: Any, place: RunnableConfig) -> Any:
-    """A stored checkpoint, by the saver's async entry if it has one of its own."""
-    if type(saver).aget_tuple is not BaseCheckpointSaver.aget_tuple:
-        try:
-            return await saver.aget_tuple(place)
-        except NotImplementedError:  # the sync SQLite saver has the entry and refuses to be asked by it
-            pass
-    return await asyncio.to_thread(saver.get_tuple, place)

@@ -10,12 +10,17 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from asyncguard.core import events as ev
 from asyncguard.core.records import CallRecord
 from asyncguard.core.tasks import SOLE_TASK, Task, TaskState
+from asyncguard.core.turns import deliverable
 from asyncguard.engine.intake import freeze_effects
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
-from asyncguard.frontends.writing import Writer, is_ours, is_pair, note_for_model, text_of
+from asyncguard.frontends.placing import added, placed
+from asyncguard.frontends.plain import is_plain_text, plain_text
+from asyncguard.frontends.writing import Delivery, Writer, is_ours, is_pair, note_for_model, text_of
 
 _MAX_TASKS = 256
+_CANCELLED = "cancelled"
+"""Kind of the note that tells a cancellation."""
 
 
 def read_tasks(given: Sequence[Any] | Mapping[str, Any] | None, known: Collection[str] = ()) -> list[Task]:
@@ -29,8 +34,8 @@ def read_tasks(given: Sequence[Any] | Mapping[str, Any] | None, known: Collectio
     Raises:
         CallerError: They are no list, a task has no goal, an id is used twice, or there are too many.
     """
-    if isinstance(given, str | Mapping):
-        raise CallerError(f'"tasks" takes a list, not {given!r:.200}; write {{"tasks": [...]}}.')
+    if given is not None and not isinstance(given, list | tuple):
+        raise CallerError(f'"tasks" takes a list, not {type(given).__name__}; write {{"tasks": [...]}}.')
     taken = set(known)
     tasks: list[Task] = []
     for position, item in enumerate(given or (), start=1):
@@ -51,9 +56,9 @@ def _read_task(position: int, item: Any, free: str) -> Task:
     if not isinstance(item, Mapping) or not isinstance(item.get("goal"), str) or not item["goal"].strip():
         raise CallerError(f'Task {position} has no goal; write it as {{"id": "a", "goal": "..."}} or as plain text.')
     name = item.get("id", free)
-    if not isinstance(name, str) or not name.strip():
-        raise CallerError(f"Task {position} has the id {name!r}; an id is a short text.")
-    return Task(id=name, goal=item["goal"])
+    if not isinstance(name, str) or not name.strip() or not is_plain_text(name):
+        raise CallerError(f"Task {position} has the id {name!r:.100}; an id is a short text of valid Unicode.")
+    return Task(id=name, goal=plain_text(item["goal"]))
 
 
 def read_cancelled(given: Sequence[Any] | str | None) -> list[str]:
@@ -62,10 +67,45 @@ def read_cancelled(given: Sequence[Any] | str | None) -> list[str]:
     Raises:
         CallerError: They are no ids.
     """
-    names = [given] if isinstance(given, str) else list(given or ())
-    if not all(isinstance(name, str) for name in names):
-        raise CallerError(f'"cancel" takes ids of tasks, as in {{"cancel": ["a"]}}, not {names!r}.')
-    return names
+    names: Any = [given] if isinstance(given, str) else given or ()
+    kind = isinstance(names, list | tuple | set | frozenset)
+    if not kind or not all(isinstance(name, str) for name in names):
+        raise CallerError(f'"cancel" takes ids of tasks, as in {{"cancel": ["a"]}}, not {names!r:.100}.')
+    return list(names)
+
+
+def user_spoke(tasks: Sequence[Task], messages: Sequence[AnyMessage]) -> bool:
+    """Whether an input holds a word of the user; one may also only cancel tasks.
+
+    Args:
+        tasks: New tasks.
+        messages: The history, new messages included.
+    """
+    return bool(tasks) or bool(messages and isinstance(messages[-1], HumanMessage) and not is_ours(messages[-1]))
+
+
+def check_input(
+    session: Session, tasks: Sequence[Task], messages: Sequence[AnyMessage], cancelled: Collection[str]
+) -> None:
+    """Refuse an input with which there is nothing to do; providers refuse a history that ends with the model's word.
+
+    Args:
+        session: The thread, before the run begins.
+        tasks: New tasks.
+        messages: The history, the user's new messages included.
+        cancelled: Tasks that the user has just cancelled.
+
+    Raises:
+        CallerError: The input says nothing, and nothing is open or untold.
+    """
+    if tasks or cancelled:
+        return
+    last = messages[-1] if messages else None
+    finished = session.ledger.turns and isinstance(last, AIMessage) and not last.tool_calls
+    if last is None or (
+        finished and not (session.ledger.any_open() or session.has_completions or deliverable(session.board))
+    ):
+        raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]} with something new.')
 
 
 def enter(
@@ -88,16 +128,44 @@ def enter(
     Returns:
         Messages to write: the tasks, or the whole history put in order where calls were left unanswered.
     """
-    freeze_effects(session)
     written: list[AnyMessage] = []
-    if tasks:
-        for task in tasks:
-            session.note(ev.TaskOpened, task=task.id, goal=task.goal)
-            session.board.evidence.add(task.id, task.goal)
-        written.append(_task_message(tasks, several=session.board.several_tasks))
+    if cancelled and not tasks and not _user_spoke(messages):
+        written.append(_cancellation(cancelled))  # alone it says nothing about the other tasks, which go on
     else:
-        _reopen(session, messages, cancelled)
+        freeze_effects(session)
+        written += _take_said(session, tasks, messages, cancelled)
     return _repaired(session, messages, written, Writer(session, nonce)) or written
+
+
+def _user_spoke(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a message that the model has not heard ends the history, and is not the runtime's."""
+    last = messages[-1] if messages else None
+    return last is not None and not isinstance(last, AIMessage | ToolMessage) and not is_ours(last)
+
+
+def _cancellation(names: Sequence[str]) -> HumanMessage:
+    """What the model is told of a cancellation that came without a word of the user."""
+    named = ", ".join(dict.fromkeys(names))
+    text = f"The user cancelled: {named}. Do nothing more for that; whatever else was asked for goes on."
+    return note_for_model(text, _CANCELLED)
+
+
+def only_cancelled(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a cancellation is the last that was written, so that the turn rule says whether the model is due."""
+    data = messages[-1].additional_kwargs.get("lc_data") if messages and is_ours(messages[-1]) else None
+    return isinstance(data, dict) and data.get("kind") == _CANCELLED
+
+
+def _take_said(
+    session: Session, tasks: Sequence[Task], messages: Sequence[AnyMessage], cancelled: Collection[str]
+) -> list[AnyMessage]:
+    if not tasks:
+        _reopen(session, messages, cancelled)
+        return []
+    for task in tasks:
+        session.note(ev.TaskOpened, task=task.id, goal=task.goal)
+        session.board.evidence.add(task.id, task.goal)
+    return [_task_message(tasks, several=session.board.several_tasks)]
 
 
 def _task_message(tasks: Sequence[Task], *, several: bool) -> HumanMessage:
@@ -160,6 +228,22 @@ def add_user_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
     for message in messages:
         if isinstance(message, HumanMessage | SystemMessage) and not is_ours(message):
             session.board.evidence.add_common(text_of(message.content))
+
+
+def put_in_place(session: Session, history: Sequence[AnyMessage], delivery: Delivery) -> None:
+    """Give a delivery the order that providers take; a message that was added between calls and answers is heard.
+
+    Args:
+        session: The thread.
+        history: The stored messages.
+        delivery: What comes behind them.
+    """
+    ordered = placed(history, delivery.messages)
+    if between := added(history, ordered):
+        add_user_evidence(session, between)
+        for command in delivery.updates:  # the history is written whole, and what tools add is behind it
+            ordered += command.update.pop("messages", [])
+    delivery.messages = ordered
 
 
 def _repaired(

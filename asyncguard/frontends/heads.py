@@ -20,9 +20,19 @@ from asyncguard.engine.dispatch import inside_a_call
 from asyncguard.engine.durable import ensure_held, enter_thread
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
-from asyncguard.frontends.checkpoints import COPY_OF, id_of, listed, number_of, parent_of, put_last
-from asyncguard.frontends.durability import DURABILITY, PLACES, SAVER
+from asyncguard.frontends.checkpoints import (
+    COPY_OF,
+    id_of,
+    inputs_of,
+    listed,
+    number_of,
+    of_thread,
+    parent_of,
+    put_last,
+)
+from asyncguard.frontends.durability import DURABILITY, PLACES
 from asyncguard.frontends.namespaces import thread_of
+from asyncguard.frontends.runs import SAVER
 from asyncguard.frontends.state import Thread
 
 _REPLAYED = "__pregel_replay_state"
@@ -205,13 +215,12 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
         return None
     if configurable.get(DURABILITY) == "exit":
         return None
-    namespace = "|".join(str(configurable.get("checkpoint_ns") or "").split("|")[:-1])
-    own = places.get(namespace)
+    thread = of_thread(config)
+    own = places.get(thread["configurable"]["checkpoint_ns"])
     if own is None:
         return None
-    of_thread = RunnableConfig(configurable={"thread_id": configurable["thread_id"], "checkpoint_ns": namespace})
     resumed = configurable.get(_RESUMED) is True
-    return _Place(saver=saver, of_thread=of_thread, own=own, resumed=resumed, begins=begins and not resumed)
+    return _Place(saver=saver, of_thread=thread, own=own, resumed=resumed, begins=begins and not resumed)
 
 
 def _follows(checkpoint: str, newest: Sequence[CheckpointTuple]) -> bool:
@@ -223,6 +232,17 @@ def _starts_at(place: _Place, newest: Sequence[CheckpointTuple], checkpoint: str
     """Whether a run began with a checkpoint, or with a copy of it."""
     base = _base(place, newest)
     return base is not None and checkpoint in (id_of(base), base.metadata.get(COPY_OF))
+
+
+async def put_back(config: RunnableConfig, *, begins: bool) -> None:
+    """Put the thread's head back behind the input of a run that another one of this process is in the way of.
+
+    Args:
+        config: Of the node that is run.
+        begins: Whether the node is the one that takes the input of a run in.
+    """
+    if (place := _place(config, begins=begins)) is not None:
+        await _take_back(place)
 
 
 async def _take_back(place: _Place) -> None:
@@ -245,10 +265,13 @@ def _beside(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple
     """The latest checkpoint that somebody else has put behind a run's, or among those that it began with."""
     expected: str | None = place.own
     before_input = place.begins
+    inputs = inputs_of(newest)
     for found in newest:
+        began = id_of(found) in inputs
         if id_of(found) != expected:
+            if began or parent_of(found) in inputs:
+                continue  # LangGraph's own first steps: no node has taken that input in, and its run will be refused
             return found if found is not newest[0] or id_of(found) > place.own else None
-        began = found.metadata.get("source") == "input"
         if place.resumed or not (began or before_input or expected == place.own):
             return None
         before_input = before_input and not began

@@ -1,16 +1,18 @@
 """Joining the ledger with a history that others write, too: in ``create_agent`` anybody may answer a call."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.engine.circuits import NOT_HAPPENED
-from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt, withdraw
+from asyncguard.engine.dispatch import assume_started, may_be_repeated, put_in_doubt, withdraw
 from asyncguard.engine.durable import begun_elsewhere, take_up
+from asyncguard.engine.journal.port import AttemptState
 from asyncguard.engine.session import Session
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.writing import is_ours, text_of
@@ -58,6 +60,8 @@ def _take_answer(session: Session, record: CallRecord, answer: ToolMessage) -> N
     if is_ours(answer):
         session.note(ev.CallsDelivered, keys=(), placeholders=(record.key,))
         return
+    if record.state is CallState.QUEUED and _was_run(session, record):
+        assume_started(session, record)
     if record.state is CallState.PENDING:
         _retire_as_answered(session, record, answer)
     if not record.open:
@@ -66,41 +70,94 @@ def _take_answer(session: Session, record: CallRecord, answer: ToolMessage) -> N
         session.board.tainted = session.board.tainted or not session.board.trusts(record)
 
 
-def squash_without_handlers(session: Session, handlers: HeldHandlers | None, messages: Sequence[AnyMessage]) -> None:
+def _was_run(session: Session, record: CallRecord) -> bool:
+    """Return True if a call that the state has as queued was run by a process that has ended.
+
+    The journal tells it of effects. Of a pure call only its answer is left, and to call that a result does no harm.
+    """
+    return begun_elsewhere(session, record) or session.board.spec(record.tool).effect is EffectClass.PURE
+
+
+def waiting_for_tools(session: Session, handlers: HeldHandlers, *, said: bool) -> frozenset[str]:
+    """Keys of a lost process's open calls about which nothing can be decided before this process has met the tools.
+
+    It meets them when the model is asked. Nothing is in doubt before its declaration is known, and what may be repeated
+    or asked about needs the tool itself.
+
+    Args:
+        session: The thread.
+        handlers: What can be run without.
+        said: Whether the user has said something new, so that what was held back and has an effect is withdrawn now.
+    """
+    if session.engine.all_met:
+        return frozenset()
+    return frozenset(
+        record.key
+        for state in (CallState.PENDING, CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
+        for record in session.ledger.in_state(state)
+        if not handlers.holds(record.key) and _needs_its_tool(session, record, said=said)
+    )
+
+
+def _needs_its_tool(session: Session, record: CallRecord, *, said: bool) -> bool:
+    board, held_back = session.board, record.state in (CallState.DEFERRED, CallState.HELD)
+    spec, called = board.spec(record.tool), board.spec(record.call.tool)
+    if not (board.declares(record.tool) and board.declares(record.call.tool)):
+        return not (held_back and said)
+    begun = session.begun_before.get(record.key)
+    if begun is not None and begun.state is AttemptState.STARTED:
+        return False  # the work outside goes on, and its result comes by mail
+    if held_back:
+        return spec.effect.repeatable
+    if record.aim is not ev.Aim.ANSWER or record.error == NOT_HAPPENED:
+        return True
+    return spec.effect is not EffectClass.AT_MOST_ONCE or bool(called.asks or called.fallbacks)
+
+
+def squash_without_handlers(
+    session: Session, handlers: HeldHandlers | None, messages: Sequence[AnyMessage], waiting: Collection[str] = ()
+) -> None:
     """After a restart: take results that stand in the history as ended, and report what can no longer be run.
 
-    A deferred call's handler lives in memory only. It is squashed and the model is told, never dropped silently. The
-    state does not say whether it was released before; an effect that must not happen twice is in doubt.
+    A deferred call's handler lives in memory only. A pure call is run without it; any other is squashed and the model
+    is told, never dropped silently. The state does not say whether it was released before; an effect that must not
+    happen twice is in doubt.
     """
     answers = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
     for state in (CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
         for record in session.ledger.in_state(state):
-            answer = answers.get(record.call.call_id)
             if handlers is not None and handlers.holds(record.key):
                 continue
+            answer = answers.get(record.call.call_id)
             theirs = answer is not None and not is_ours(answer)
+            if record.key in waiting and not theirs:
+                continue
             if (
-                not theirs
-                and handlers is not None
-                and _left_to_the_journal(session, handlers, record, answered=answer is not None)
+                theirs
+                or handlers is None
+                or not _left_to_others(session, handlers, record, answered=answer is not None)
             ):
-                continue
-            if answer is None:
-                if state is CallState.DEFERRED and not may_be_repeated(session, record):
-                    put_in_doubt(session, record)  # its wrapper may have released it while it waited
-                continue
-            if state is CallState.QUEUED and is_ours(answer):
-                continue  # announced as running, so it may have begun: its effect class decides
-            if state is CallState.QUEUED or not is_ours(answer):
-                _take_as_done(session, record, answer)
-            elif may_be_repeated(session, record):
-                session.note(ev.CallSquashed, key=record.key, reason=_GONE)
-            else:
-                put_in_doubt(session, record)
+                _decide_without_handler(session, record, answer)
 
 
-def _left_to_the_journal(session: Session, handlers: HeldHandlers, record: CallRecord, *, answered: bool) -> bool:
-    """Whether the journal says what became of a call that was begun; it is then issued again, and answered from there.
+def _decide_without_handler(session: Session, record: CallRecord, answer: ToolMessage | None) -> None:
+    if answer is None:
+        if record.state is CallState.DEFERRED and not may_be_repeated(session, record):
+            put_in_doubt(session, record)  # its wrapper may have released it while it waited
+    elif record.state is CallState.QUEUED and is_ours(answer):
+        pass  # announced as running, so it may have begun: its effect class decides
+    elif record.state is CallState.QUEUED or not is_ours(answer):
+        _take_as_done(session, record, answer)
+    elif may_be_repeated(session, record):
+        session.note(ev.CallSquashed, key=record.key, reason=_GONE)
+    else:
+        put_in_doubt(session, record)
+
+
+def _left_to_others(session: Session, handlers: HeldHandlers, record: CallRecord, *, answered: bool) -> bool:
+    """Whether the journal says what became of a call that was begun, or the call is run without its wrapper.
+
+    What was begun is issued again, and answered from the journal.
 
     Args:
         session: The thread.
@@ -111,6 +168,9 @@ def _left_to_the_journal(session: Session, handlers: HeldHandlers, record: CallR
     begun = begun_elsewhere(session, record)
     if begun and answered:
         _adopt(session, handlers, record)
+    elif answered and _may_go_on(session, record):
+        handlers.orphans.add(record.key)
+        return True
     return begun
 
 
@@ -135,13 +195,14 @@ def settle_left(session: Session, handlers: HeldHandlers) -> None:
                 put_in_doubt(session, record)
 
 
-def withdraw_announced(session: Session, handlers: HeldHandlers | None) -> None:
+def withdraw_announced(session: Session, handlers: HeldHandlers | None, waiting: Collection[str] = ()) -> None:
     """After a restart: decide about admitted calls that were announced as running and whose wrappers are gone.
 
     A run that goes on behind ``before_model`` would wait in vain as soon as another call is deferred behind one.
     """
     for record in session.ledger.in_state(CallState.QUEUED):
-        if record.placeholder and not (handlers is not None and handlers.holds(record.key)):
+        held = handlers is not None and handlers.holds(record.key)
+        if record.placeholder and not held and record.key not in waiting:
             _adopt_or_withdraw(session, handlers, record)
 
 
@@ -160,12 +221,23 @@ def withdraw_unrunnable(session: Session, handlers: HeldHandlers) -> None:
 def _adopt_or_withdraw(session: Session, handlers: HeldHandlers | None, record: CallRecord) -> None:
     if handlers is not None and begun_elsewhere(session, record):
         _adopt(session, handlers, record)
-    elif handlers is not None and (record.error == NOT_HAPPENED or record.aim is not ev.Aim.ANSWER):
+    elif handlers is not None and (
+        record.error == NOT_HAPPENED or record.aim is not ev.Aim.ANSWER or _may_go_on(session, record)
+    ):
         handlers.orphans.add(record.key)  # somebody who looked wants it made again, or a probe is to be asked
     elif record.state is CallState.QUEUED:
         withdraw(session, record, _GONE)
     else:
         session.note(ev.CallSquashed, key=record.key, reason=_GONE)
+
+
+def _may_go_on(session: Session, record: CallRecord) -> bool:
+    """Whether a call is run without its wrapper: a pure one, or one that may have begun and may be repeated."""
+    if record.tool not in session.engine.specs:
+        return False
+    effect = session.board.spec(record.tool).effect
+    begun = record.tries > 0 or record.key in session.replays
+    return effect is EffectClass.PURE or (effect.repeatable and begun)
 
 
 def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:

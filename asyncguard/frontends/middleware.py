@@ -6,16 +6,16 @@ machine shows as nodes, retry and fallback among them, happens inside the wrappe
 """
 
 import asyncio
-import contextvars
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Annotated, Any, NotRequired, Required
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
 from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.channels import DeltaChannel, EphemeralValue
@@ -32,12 +32,22 @@ from asyncguard.core.toolspec import ToolSpec
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.durable import ensure_written, enter_thread
 from asyncguard.engine.engine import Engine, Ports
-from asyncguard.engine.portal import Portal
+from asyncguard.engine.portal import Portal, in_context, off_portal
 from asyncguard.engine.session import Session
 from asyncguard.frontends.conversation import Conversation
-from asyncguard.frontends.declarations import as_journal_target, by_name, declared, specs_of
+from asyncguard.frontends.declarations import Tools, as_journal_target, as_tools, by_name, declared, specs_of
 from asyncguard.frontends.durability import JournalKeeper, JournalTarget
-from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
+from asyncguard.frontends.entry import (
+    add_user_evidence,
+    check_input,
+    collect_evidence,
+    enter,
+    only_cancelled,
+    put_in_place,
+    read_cancelled,
+    read_tasks,
+    user_spoke,
+)
 from asyncguard.frontends.heads import keep_thread, keeping, numbered
 from asyncguard.frontends.joining import (
     drop_answered,
@@ -47,7 +57,7 @@ from asyncguard.frontends.joining import (
     undone,
     withdraw_unrunnable,
 )
-from asyncguard.frontends.middleware_calls import Handler, rest, run_until_due
+from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, rest, run_until_due
 from asyncguard.frontends.middleware_threads import Threads
 from asyncguard.frontends.namespaces import thread_of
 from asyncguard.frontends.providers import provider_of
@@ -55,9 +65,10 @@ from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.remote import check_suited
 from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
-from asyncguard.frontends.turning import closing_message, end_run, exhausted, take_turn, view_message
+from asyncguard.frontends.turning import closing_message, end_run, ends_directly, exhausted, take_turn, view_message
 from asyncguard.frontends.writing import Writer
 from asyncguard.recovery.case import UserDiagnosis
+from asyncguard.validation import check_arguments
 
 ModelHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncModelHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -93,7 +104,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         *,
         config: GuardConfig | None = None,
         specs: Sequence[ToolSpec] = (),
-        tools: Sequence[BaseTool] = (),
+        tools: Tools | None = None,
         ports: Ports | None = None,
         diagnose: UserDiagnosis | None = None,
         journal: JournalTarget = True,
@@ -103,19 +114,26 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         Args:
             config: Switches and limits; the default guards everything.
             specs: Declarations for tools that carry none.
-            tools: Tools to check the declarations against now; without them, that happens at the first model call.
+            tools: Tools, as ``create_agent`` takes them, to check the declarations against now; without them, that
+                happens at the first model call.
             ports: Clock, executor, inbox, observers and ids; the real ones by default.
             diagnose: A rule of your own: from what was seen of a fault to a diagnosis, or ``None`` for the table's.
             journal: Where calls with effects are written down before they begin, as in :func:`build_agent`.
 
         Raises:
+            CallerError: An argument is of another type than its annotation says.
             DeclarationError: A declaration contradicts itself or names a missing tool.
         """
+        given = {name: value for name, value in locals().items() if name not in ("self", "journal")}
+        check_arguments(AsyncGuardMiddleware.__init__, given, called="AsyncGuardMiddleware")
         super().__init__()
-        self._given = tuple(specs)
         # Known before the tools are: a resumed run may have to decide about calls before the model is asked.
         known = by_name(specs)
-        self.engine = Engine(GuardConfig() if config is None else config, known, ports or Ports(), diagnose)
+        self._given = tuple(known.values())
+        self.engine = Engine(
+            GuardConfig() if config is None else config, known, Ports() if ports is None else ports, diagnose
+        )
+        self.engine.all_met = False
         self._known_tools: dict[str, BaseTool] = {}
         self._threads = Threads(self.engine, JournalKeeper(self.engine, as_journal_target(journal)), self._known_tools)
         self._task_argument = task_argument({})
@@ -125,7 +143,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._pool = ThreadPoolExecutor(self.engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
         weakref.finalize(self, self._pool.shutdown, wait=False)
         if tools:
-            self._learn(tools)
+            self._learn(as_tools(tools))
 
     # -- entering --------------------------------------------------------------------------------------------------
 
@@ -145,7 +163,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             settle_left(session, handlers)
             tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
             cancelled = read_cancelled(state.get("cancel"))
-            session.begin_run(new_id())
+            check_input(session, tasks, messages, cancelled)
+            session.begin_run(new_id(), said=user_spoke(tasks, messages))
             cancel_tasks(session, cancelled)
             written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
             add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
@@ -167,16 +186,12 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         session, handlers = await self._threads.joined(state, config)
         drop_answered(session, state["messages"])
         take_answers(session, state["messages"])
-        withdraw_unrunnable(session, handlers)
-        decided = handlers.take_turn_after() == session.ledger.last_message
-        # At the beginning of a run only what came from outside meanwhile is taken in, before the model speaks.
-        due = session.ledger.turns or session.has_completions
-        if due and session.ledger.ended is None and not decided:
-            with session.leaving_on_error(), session.inside():
-                async with keeping(session, config):
-                    await rest(session, handlers, config)
+        handlers.postponed = handlers.rests
+        if not handlers.rests:
+            await self._rest(session, handlers, config, cancelled=only_cancelled(state["messages"]))
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
         identity = self._identity(session, state)
+        put_in_place(session, state["messages"], delivery)
         if not delivery.messages:
             return identity or None
         update: dict[str, Any] = {"messages": delivery.messages, "ledger": session.take_events(), **identity}
@@ -186,15 +201,25 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             update |= extra
         return update
 
+    async def _rest(self, session: Session, handlers: HeldHandlers, config: RunnableConfig, *, cancelled: bool) -> None:
+        withdraw_unrunnable(session, handlers)
+        decided = handlers.take_turn_after() == session.ledger.last_message
+        # At the beginning of a run only what came from outside meanwhile is taken in, before the model speaks.
+        due = session.ledger.turns or session.has_completions or cancelled
+        if due and session.ledger.ended is None and not decided:
+            with session.leaving_on_error(), session.inside():
+                async with keeping(session, config):
+                    await rest(session, handlers, config)
+
     # -- the model's turn ------------------------------------------------------------------------------------------
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
         """Show the model its tools and the state of its tasks; a run at its limit gets its last message instead."""
         config = get_config()
-        session = self._portal.run(self._threads.session(request.state, config))
+        session, news = self._portal.run(self._met(request, config))
         if reason := exhausted(session):
-            return ModelResponse(result=[closing_message(session, reason)])
-        prepared, conversation = self._prepared(session, request)
+            return ModelResponse(result=[*news, closing_message(session, reason)])
+        prepared, conversation = self._prepared(session, request, news)
         try:
             with session.leaving_on_error(), session.inside():
                 self._portal.run(ensure_written(session))
@@ -202,15 +227,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 self._portal.run(keep_thread(session, config))
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
-        return self._with_ids(response, conversation)
+        return self._with_ids(response, conversation, news)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
         config = get_config()
-        session = await self._threads.session(request.state, config)
+        session, news = await self._met(request, config)
         if reason := exhausted(session):
-            return ModelResponse(result=[closing_message(session, reason)])
-        prepared, conversation = self._prepared(session, request)
+            return ModelResponse(result=[*news, closing_message(session, reason)])
+        prepared, conversation = self._prepared(session, request, news)
         try:
             with session.leaving_on_error(), session.inside():
                 await ensure_written(session)
@@ -218,14 +243,31 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 await keep_thread(session, config)
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
-        return self._with_ids(response, conversation)
+        return self._with_ids(response, conversation, news)
 
-    def _prepared(self, session: Session, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Conversation]:
+    async def _met(self, request: ModelRequest[Any], config: RunnableConfig) -> tuple[Session, list[AnyMessage]]:
+        """Learn the tools, then make up the wait that could not be done without them, and tell what came of it."""
+        self._learn([tool for tool in request.tools if isinstance(tool, BaseTool)])
+        state: Any = request.state
+        session, handlers = await self._threads.joined(state, config)
+        if handlers.postponed:
+            await self._rest(session, handlers, config, cancelled=only_cancelled(state["messages"]))
+            delivery = Writer(session, state["asyncguard"]["nonce"]).news()
+            for command in delivery.updates:
+                extra = dict(command.update)
+                handlers.news += extra.pop("messages", [])
+                handlers.updates |= extra
+            handlers.news += delivery.messages
+            handlers.postponed = False
+        return session, list(handlers.news)
+
+    def _prepared(
+        self, session: Session, request: ModelRequest[Any], news: Sequence[AnyMessage]
+    ) -> tuple[ModelRequest[Any], Conversation]:
         state: Any = request.state
         own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
-        self._learn(own)
         conversation = self._threads.conversation(session, state["asyncguard"]["nonce"])
-        conversation.read(request.messages, self._provider_of(request.model))
+        conversation.read([*request.messages, *news], self._provider_of(request.model))
         messages = conversation.request(view_message(session))
         tasks = tuple(task.task.id for task in session.ledger.tasks())
         strict = request.model_settings.get("strict")
@@ -250,8 +292,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             self._shown[name] = shown_tools(own, self.engine.specs, tasks, references=offered, strict=strict)
         return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
 
-    def _with_ids(self, response: ModelResponse[Any], conversation: Conversation) -> ModelResponse[Any]:
-        result: list[Any] = []
+    def _with_ids(
+        self, response: ModelResponse[Any], conversation: Conversation, news: Sequence[AnyMessage]
+    ) -> ModelResponse[Any]:
+        result: list[Any] = list(news)
         renamed: dict[str | None, str] = {}
         for message in response.result:
             if isinstance(message, AIMessage):
@@ -282,6 +326,12 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             report = end_run(session, reason)
             return await self._stored(session, config, {"report": report, **self._identity(session, state)}, ends=True)
         said, place, answered = last_said(state["messages"])
+        if not self.engine.all_met and any(call["name"] not in self.engine.specs for call in said.tool_calls):
+            # The process that asked has ended, and this one has not met the tools: the model is asked again.
+            return {
+                "messages": [RemoveMessage(id=str(item.id)) for item in state["messages"][place:]],
+                "jump_to": "model",
+            }
         turn = take_turn(session, said, self._task_argument)
         if heard_before:  # a branch may begin here, and its calls have been made on another one
             await enter_thread(session, thread_of(config), again=True)
@@ -311,6 +361,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         with session.leaving_on_error():
             await keep_thread(session, config)
         update["ledger"] = session.take_events()
+        update |= self._threads.take_updates(session)
         if ends:
             self._threads.forget(session, config)
         return update
@@ -334,14 +385,19 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """See :meth:`awrap_tool_call`; the tool runs in a thread of the guard's pool."""
 
         async def in_thread(late: ToolCallRequest) -> ToolMessage | Command[Any]:
-            context = contextvars.copy_context()
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, context.run, handler, late)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, in_context(partial(handler, late)))
 
-        return self._portal.run(self.awrap_tool_call(request, in_thread))
+        return self._portal.run(self._answered(request, in_thread))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
         """Issue an admitted call and answer it when the model is due a turn: with the result, or with a placeholder."""
+
+        async def on_a_loop(late: ToolCallRequest) -> Any:
+            return await off_portal(partial(handler, late))  # a sync entry may go on with the thread
+
+        return await self._answered(request, on_a_loop)
+
+    async def _answered(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
         self._meet(request)
         config = get_config()
         session, handlers = await self._threads.joined(request.state, config)
@@ -360,28 +416,42 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)
         if not record.open:
             handlers.drop(record.key)
+        ending = self._direct_end(session, request.state, config)
         if command is None:
-            return message
+            return message if not ending else Command(update={"messages": [message], **ending})
         messages = [message, *command.update.get("messages", [])]
-        return Command(update={**command.update, "messages": messages}, goto=command.goto, graph=command.graph)
+        update = {**command.update, "messages": messages, **ending}
+        return Command(update=update, goto=command.goto, graph=command.graph)
+
+    def _direct_end(self, session: Session, state: Any, config: RunnableConfig) -> dict[str, Any]:
+        """The end of a run that ``create_agent`` ends with these results: no hook comes after them. Else empty."""
+        said, _, _ = last_said(state["messages"])
+        if not ends_directly(session, [self._known_tools.get(call["name"]) for call in said.tool_calls]):
+            return {}
+        ending = {"report": end_run(session, "direct_return"), "ledger": session.take_events()}
+        self._threads.forget(session, config)
+        return ending
 
     # -- shared ----------------------------------------------------------------------------------------------------
 
     def _learn(self, tools: Sequence[BaseTool]) -> None:
         new = [tool for tool in tools if self._known_tools.get(tool.name) is not tool]
+        self.engine.all_met = self.engine.all_met or not new
         if not new:
             return
         everything = self._known_tools | {tool.name: tool for tool in new}
         specs = specs_of(everything.values(), self._given)
         check_suited(self.engine.executor, list(everything.values()), specs)
+        self.engine.all_met = True
         self._known_tools.update(everything)  # only now: what was refused is refused in the next run, too
         self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
         self._task_argument = task_argument(self.engine.specs)
 
     def _meet(self, request: ToolCallRequest) -> None:
         """Learn the tools where a call is run again before the model was asked in this process: siblings, too."""
-        if not self._known_tools:
-            self._learn([tool for tool in getattr(request.runtime, "tools", ()) if isinstance(tool, BaseTool)])
+        met = [tool for tool in getattr(request.runtime, "tools", ()) if isinstance(tool, BaseTool)]
+        if met and not self._known_tools:
+            self._learn(met)
         tool = request.tool
         if tool is not None and tool.name not in self.engine.specs:
             self.engine.specs[tool.name] = declared(tool)

@@ -7,32 +7,43 @@ was deferred keeps its handler here, and the engine calls it later with the argu
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from langchain_core.messages import ToolCall
+from langchain_core.messages import AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.types import interrupt
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
 from asyncguard.engine.circuits import NOT_HAPPENED
-from asyncguard.engine.dispatch import attempt_arguments, issue, issue_again, settle, take_escape, withdraw
+from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape, withdraw
 from asyncguard.engine.durable import begun_elsewhere, take_up
-from asyncguard.engine.executors.port import Failure, Result, Started, Success
-from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
+from asyncguard.engine.executors.journaled import PROCESS_LOST
+from asyncguard.engine.executors.port import Failure, Result
+from asyncguard.engine.intake import release_ready
 from asyncguard.engine.recovering import recover, take_failure
 from asyncguard.engine.session import Session
-from asyncguard.frontends.approvals import answer_waits, asked, decision, resumable
+from asyncguard.frontends.approvals import Answered, cancel_beside, question, resumable
+from asyncguard.frontends.asking import Question, ask_person, asked_together, leads, take_answer
 from asyncguard.frontends.durability import ensure_stored
 from asyncguard.frontends.prepared import PreparedTools, needs_injection
-from asyncguard.frontends.running import bounded, guarded_run, injected_arguments, is_external
+from asyncguard.frontends.running import (
+    attempt,
+    call_of,
+    called_alone,
+    injected_arguments,
+    is_external,
+    watch_of,
+)
 from asyncguard.frontends.turning import parked
+from asyncguard.frontends.watch import Watch, WatchedRequest
 
 Handler = Callable[[ToolCallRequest], Awaitable[Any]]
 
@@ -50,10 +61,20 @@ class HeldHandlers:
     """The latest state; a deferred call is run with it instead of the one its request was made with."""
     config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
     """The latest configuration of a hook or wrapper."""
-    asked: set[str] = field(default_factory=set)
-    """Held calls about which a person was asked in this process, and has not answered."""
+    question: Question | None = None
+    """What a person was asked in this process, and has not answered."""
+    answered: Answered = field(default_factory=Answered)
+    """How often a person has answered each hook and wrapper."""
     after_loss: bool = False
     """Whether calls of a process that is gone may be open; until the model speaks again."""
+    rests: bool = False
+    """Whether calls of a lost process wait until this one has met the tools: nothing is decided about them before."""
+    postponed: bool = False
+    """Whether the wait before the model's turn was put off for that; it is made up when the model is asked."""
+    news: list[AnyMessage] = field(default_factory=list)
+    """What was told then; it is written with the model's message, also where the model has to be asked again."""
+    updates: dict[str, Any] = field(default_factory=dict)
+    """State updates of tools that came with it; they go with the next write of a hook."""
     orphans: set[str] = field(default_factory=set)
     """Calls of a process that ended, which began before and whose wrappers are gone: the journal answers for them."""
     turn_after: str = ""
@@ -105,16 +126,12 @@ class HeldHandlers:
             if record.key not in self._held:
                 return self._orphan(session, record)
             request, handler = self._held[record.key]
-            late = self._request(session, record, request)
+            injected = injected_arguments(session, record)
+            watch = watch_of(session, record, injected)
+            late = self._request(record, request, call_of(session, record, injected), watch)
             foreground = session.board.in_foreground(record.call.tool)
 
-            async def run() -> Result:
-                result = await guarded_run(lambda: handler(late), foreground=foreground)
-                if is_external(session, record) and isinstance(result, Success):
-                    return Started()
-                return bounded(session, record, result)
-
-            return run
+            return partial(attempt, session, record, partial(handler, late), foreground=foreground, watch=watch)
 
         return for_call
 
@@ -124,30 +141,30 @@ class HeldHandlers:
         The journal is asked before; this is reached only where it says that the attempt may be made.
         """
         tool = self.tools.get(record.tool)
-        arguments = attempt_arguments(session, record) | injected_arguments(session, record)
-        call = ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
+        injected = injected_arguments(session, record)
+        call = call_of(session, record, injected)
+        watch = watch_of(session, record, injected)
 
         async def run() -> Result:
             if tool is None or needs_injection(tool):
                 text = "The process that held the call ended, and here it cannot be run."
+                begun = record.tries > 1 or record.key in session.begun_before or record.key in session.replays
+                if begun and session.board.spec(record.tool).effect is not EffectClass.PURE:
+                    return Failure(symptom=Symptom(error=PROCESS_LOST, message=text, transient=True))
                 return Failure(symptom=Symptom(error="not_run", message=text, transient=False, started=False))
-            result = await guarded_run(lambda: tool.ainvoke(call, self.config), foreground=False)
-            if is_external(session, record) and isinstance(result, Success):
-                return Started()
-            return bounded(session, record, result)
+            invoke = partial(called_alone, watch, tool, call, self.config)
+            return await attempt(session, record, invoke, foreground=False, watch=watch)
 
         return run
 
-    def _request(self, session: Session, record: CallRecord, request: ToolCallRequest) -> ToolCallRequest:
-        arguments = attempt_arguments(session, record) | injected_arguments(session, record)
-        call = ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
+    def _request(self, record: CallRecord, request: ToolCallRequest, call: ToolCall, watch: Watch) -> ToolCallRequest:
         runtime = request.runtime  # injected state is read from here, not from the request
         if self.state is not request.state:
             runtime = replace(runtime, state=self.state)
         # Never the request's tool under another name: it would have its effect with somebody else's arguments.
         tool = request.tool if record.tool == record.call.tool else self.tools.get(record.tool)
         called = None if tool is None else self.prepared.of(tool)
-        return replace(request, tool_call=call, tool=called, state=self.state, runtime=runtime)
+        return WatchedRequest(tool_call=call, tool=called, state=self.state, runtime=runtime, watch=watch)
 
 
 async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRecord, config: RunnableConfig) -> None:
@@ -159,8 +176,9 @@ async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRe
         record: The wrapper's call.
         config: Of the wrapper.
     """
-    pass_answered(record)
-    take_answer(session, handlers, [record], config)
+    # Left out, the tool's own first question would get the answer to its approval.
+    handlers.answered.pass_over(config, question([record]))
+    take_answer(session, handlers, record.key, config)
     await ensure_stored(session, config, [record])
     if record.state is CallState.QUEUED:
         issue(session, handlers.runner(session), [record])
@@ -168,9 +186,11 @@ async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRe
     while True:
         with session.inside():
             step = await wait_for_turn(session, handlers, record)
-        if step is not Step.APPROVE or record.state is not CallState.HELD:
-            return
-        ask_person(session, handlers, [record], config)
+            if step is not Step.APPROVE or record.state is not CallState.HELD:
+                return
+            first = await leads(session, handlers, record, config)
+        if first:
+            ask_person(session, handlers, asked_together(session, handlers), config, asker=record.key)
 
 
 async def rest(session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
@@ -181,25 +201,26 @@ async def rest(session: Session, handlers: HeldHandlers, config: RunnableConfig)
         handlers: What can be run.
         config: Of the hook.
     """
-    take_answer(session, handlers, session.ledger.in_state(CallState.HELD), config)
+    take_answer(session, handlers, "", config)
     while True:
         match await wait_for_turn(session, handlers):
             case Step.APPROVE:
-                ask_person(session, handlers, session.ledger.in_state(CallState.HELD), config)
+                ask_person(session, handlers, session.ledger.in_state(CallState.HELD), config, asker="")
             case Step.PARK if not resumable(config):
                 await session.wait_changed(None)
             case Step.PARK if not session.has_completions:
-                _park(session)
+                _park(session, handlers, config)
             case Step.PARK:
                 continue
             case _:
                 return
 
 
-def _park(session: Session) -> None:
-    """Rest until somebody resumes the run; what it was resumed with before is passed over, for it only wakes."""
+def _park(session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
+    """Rest until somebody resumes the run; what it is resumed with only wakes."""
     try:
-        interrupt(parked(session))
+        handlers.answered.ask(config, parked(session))
+        cancel_beside(session, config)
     except GraphInterrupt:
         pending = session.ledger.in_state(CallState.PENDING)
         session.note(ev.RunParked, keys=tuple(record.key for record in pending))
@@ -228,9 +249,10 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
                 release_ready(session)
             case Step.DISPATCH:
                 await ensure_stored(session, handlers.config, handlers.runnable(session))
-                fresh = issue(session, handlers.runner(session), handlers.runnable(session)) > 0
-                if not fresh and not await _arrival(session, handlers, own):
+                issued = issue(session, handlers.runner(session), handlers.runnable(session))
+                if not issued and not await _arrival(session, handlers, own):
                     return Step.MODEL
+                fresh = True  # issued here, or by the wrapper that came
             case Step.RECOVER:
                 for action in ev.RecoveryAction:
                     recover(session, action)
@@ -306,33 +328,3 @@ def _adopt_left(session: Session, handlers: HeldHandlers) -> bool:
         else:
             withdraw(session, record, "the process that held it ended")
     return bool(left)
-
-
-def take_answer(session: Session, handlers: HeldHandlers, records: list[CallRecord], config: RunnableConfig) -> None:
-    """Enter what a person has answered before anything that came meanwhile lets the model speak: it would be lost."""
-    held = [record for record in records if record.state is CallState.HELD]
-    if held and all(record.key in handlers.asked for record in held) and answer_waits(config):
-        ask_person(session, handlers, held, config)
-
-
-def ask_person(session: Session, handlers: HeldHandlers, records: list[CallRecord], config: RunnableConfig) -> None:
-    """Interrupt the graph for calls that are held, and enter the answer; refuse them where nobody can be asked."""
-    if not resumable(config):
-        refuse_held(session)
-        return
-    keys = {record.key for record in records}
-    handlers.asked |= keys
-    answer = interrupt({"type": "approval", "calls": [asked(record) for record in records]})
-    handlers.asked -= keys
-    for record in records:
-        approved, told = decision(answer, record)
-        answer_approval(session, record, approved=approved, told=told)
-
-
-def pass_answered(record: CallRecord) -> None:
-    """Take the answer to a wrapper's approval once more when the wrapper is run again.
-
-    Answers are matched to questions by their order within a node: left out, the tool's own first question would get it.
-    """
-    if record.approved:
-        interrupt({"type": "approval", "calls": [asked(record)]})

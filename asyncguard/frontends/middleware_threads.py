@@ -10,11 +10,17 @@ from asyncguard.engine.dispatch import settle_lost
 from asyncguard.engine.durable import take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.session import Session
+from asyncguard.frontends.claims import claim_thread
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.durability import JournalKeeper
 from asyncguard.frontends.entry import collect_evidence
 from asyncguard.frontends.heads import stands_on, take_thread
-from asyncguard.frontends.joining import squash_without_handlers, take_answers, withdraw_announced
+from asyncguard.frontends.joining import (
+    squash_without_handlers,
+    take_answers,
+    waiting_for_tools,
+    withdraw_announced,
+)
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.prepared import PreparedTools
@@ -32,6 +38,7 @@ class Threads:
             keeper: Opens the journal.
             tools: Tools by name, as far as they are known; grows while the agent runs.
         """
+        self._engine = engine
         self._keeper = keeper
         self._tools = tools
         self._prepared = PreparedTools()
@@ -47,21 +54,25 @@ class Threads:
             begins: Whether the hook takes the input of a run in.
         """
         await self._keeper.ready(config)
+        await claim_thread(config, self._engine.journal, begins=begins)
         identity = state["asyncguard"]
         session = self._registry.session(identity["session"], namespace_of(config))
         folded = session.attach(state.get("ledger") or [])
         session.unsettled = session.unsettled or folded
         await take_thread(session, config, known=identity.get("number", 0), begins=begins, again=folded)
+        if folded:  # what was to be written is void with the ledger that knew of it
+            self.take_updates(session)
         if session.unsettled:  # wrappers of one message arrive together; the first that goes on does it for all
-            session.unsettled = False
             handlers = self._of(session)
+            waiting = waiting_for_tools(session, handlers, said=begins)
+            session.unsettled = handlers.rests = bool(waiting)
             collect_evidence(session, state["messages"])
             take_answers(session, state["messages"])
-            squash_without_handlers(session, handlers, state["messages"])
-            settle_lost(session, queued=True, siblings=True)
-            withdraw_announced(session, handlers)
+            squash_without_handlers(session, handlers, state["messages"], waiting)
+            settle_lost(session, queued=True, siblings=True, but=waiting)
+            withdraw_announced(session, handlers, waiting)
             handlers.after_loss = True
-            handlers.asked.clear()  # on another branch
+            handlers.question = None  # on another branch
         take_mail(session)
         return session
 
@@ -77,6 +88,12 @@ class Threads:
     def conversation(self, session: Session, nonce: str) -> Conversation:
         """What is known of the history of a session's thread."""
         return self._registry.conversation(session, nonce)
+
+    def take_updates(self, session: Session) -> dict[str, Any]:
+        """State updates of tools for the next write of a hook; the news that came with them are written by then."""
+        handlers = self._of(session)
+        taken, handlers.updates, handlers.news = handlers.updates, {}, []
+        return taken
 
     def forget(self, session: Session, config: RunnableConfig) -> None:
         """Drop a session whose run ends with this step."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from langchain_core.messages import AnyMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AnyMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END
 from langgraph.types import Command, interrupt
@@ -24,14 +24,24 @@ from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.dispatch import issue, issue_again, settle, settle_lost, take_escape
 from asyncguard.engine.durable import ensure_written, take_mail
 from asyncguard.engine.engine import Engine
-from asyncguard.engine.intake import answer_approval, refuse_held, release_ready
+from asyncguard.engine.intake import refuse_held, release_ready
 from asyncguard.engine.recovering import recover
 from asyncguard.engine.session import Session
-from asyncguard.errors import CallerError
-from asyncguard.frontends.approvals import asked, decision, resumable
+from asyncguard.frontends.approvals import cancel_beside, enter_answer, question, resumable
 from asyncguard.frontends.binding import ModelBinding
+from asyncguard.frontends.claims import claim_thread
 from asyncguard.frontends.durability import JournalKeeper, ensure_stored
-from asyncguard.frontends.entry import add_user_evidence, collect_evidence, enter, read_cancelled, read_tasks
+from asyncguard.frontends.entry import (
+    add_user_evidence,
+    check_input,
+    collect_evidence,
+    enter,
+    only_cancelled,
+    put_in_place,
+    read_cancelled,
+    read_tasks,
+    user_spoke,
+)
 from asyncguard.frontends.heads import keep_thread, keeping, numbered, stands_on, take_thread
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
@@ -70,11 +80,20 @@ class Nodes:
     """Tools whose result ends the run."""
     keeper: JournalKeeper
     """Opens the journal."""
+    stateless: bool = False
+    """Whether the graph wants no checkpointer, not even that of a graph around it: it would begin from the start."""
 
-    def leaving_on_error(self, function: NodeFunction) -> NodeFunction:
-        """A node that gives the thread free for other processes where the run ends, or rests because it raises."""
+    def leaving_on_error(self, function: NodeFunction, *, begins: bool = False) -> NodeFunction:
+        """A node that gives the thread free for other processes where the run ends, or rests because it raises.
+
+        Args:
+            function: The node.
+            begins: Whether it takes the input of a run in.
+        """
 
         async def guarded(state: State, config: RunnableConfig) -> Any:
+            await self.keeper.ready(config)
+            await claim_thread(config, self.engine.journal, begins=begins)
             identity = state.get("asyncguard")
             if identity is None:
                 return await function(state, config)
@@ -101,10 +120,9 @@ class Nodes:
             messages = state.get("messages", [])
             tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
             cancelled = read_cancelled(state.get("cancel"))
-            if not tasks and not messages:
-                raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]}.')
+            check_input(session, tasks, messages, cancelled)
             known = session.ledger.turns
-            session.begin_run(new_id())
+            session.begin_run(new_id(), said=user_spoke(tasks, messages))
             cancel_tasks(session, cancelled)
             written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
             if not known:
@@ -112,7 +130,7 @@ class Nodes:
             else:
                 collect_evidence(session, messages)
             # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
-            goto = "execute" if session.has_completions else "model"
+            goto = "execute" if session.has_completions or only_cancelled(written) else "model"
             await keep_thread(session, config)  # the wrapper does not know the session of a thread that begins
             update = {"asyncguard": numbered(identity, session), "messages": written, "ledger": session.take_events()}
             return Command(update=update, goto=goto)
@@ -151,7 +169,7 @@ class Nodes:
         fresh = issue_again(session, runner) + issue(session, runner) > 0
         with session.inside():
             step = await settle(session, fresh=fresh)
-            while step is Step.PARK and not resumable(config):
+            while step is Step.PARK and not self._resumable(config):
                 await session.wait_changed(None)  # nobody could resume a parked run: wait here
                 step = await settle(session, fresh=False)
         match step:
@@ -168,7 +186,7 @@ class Nodes:
                 resting = session.ledger.in_state(CallState.PENDING)
                 session.note(ev.RunParked, keys=tuple(record.key for record in resting))
                 return _go(session, "park")
-            case Step.APPROVE if resumable(config):
+            case Step.APPROVE if self._resumable(config):
                 return _go(session, "approve")
             case Step.APPROVE:
                 refuse_held(session)
@@ -190,20 +208,21 @@ class Nodes:
         """Ask a person about the calls that are held."""
         session = await self._session(state, config)
         held = session.ledger.in_state(CallState.HELD)
-        answer = interrupt({"type": "approval", "calls": [asked(record) for record in held]})
-        for record in held:
-            approved, told = decision(answer, record)
-            answer_approval(session, record, approved=approved, told=told)
+        enter_answer(session, config, interrupt(question(held)), held)
         return _go(session, "execute")
 
     async def park(self, state: State, config: RunnableConfig) -> Any:
         """Rest until an external result is delivered; the value of the resume means nothing."""
         session = await self._session(state, config)
-        if not session.has_completions:
+        if not session.has_completions and session.ledger.in_state(CallState.PENDING):  # not lost with a process
             interrupt(parked(session))
+            cancel_beside(session, config)
         return _go(session, "execute")
 
     # -- shared ----------------------------------------------------------------------------------------------------
+
+    def _resumable(self, config: RunnableConfig) -> bool:
+        return not self.stateless and resumable(config)
 
     async def _session(
         self, state: State, config: RunnableConfig, *, issuing: bool = False, begins: bool = False
@@ -216,7 +235,6 @@ class Nodes:
             issuing: Whether an earlier, lost attempt of this node may have issued admitted calls.
             begins: Whether the node takes the input of a run in.
         """
-        await self.keeper.ready(config)
         identity = state["asyncguard"]
         session = self.registry.session(identity["session"], namespace_of(config))
         folded = session.attach(state.get("ledger", []))
@@ -231,10 +249,13 @@ class Nodes:
 
     def _deliver(self, session: Session, state: State) -> Any:
         delivery = Writer(session, state["asyncguard"]["nonce"]).deliver()
-        if self._returns_directly(session, delivery.messages):
+        direct = self._returns_directly(session, delivery.messages)
+        put_in_place(session, state["messages"], delivery)
+        if direct:
             return [*delivery.updates, self._ended(session, "direct_return", delivery.messages)]
-        own = Command(update={"messages": delivery.messages, "ledger": session.take_events()}, goto="model")
-        return [*delivery.updates, own] if delivery.updates else own
+        updates, added = _apart(delivery.updates)  # providers want a call's answer directly after the call
+        own = Command(update={"messages": [*delivery.messages, *added], "ledger": session.take_events()}, goto="model")
+        return [*updates, own] if updates else own
 
     def _returns_directly(self, session: Session, messages: Sequence[AnyMessage]) -> bool:
         answers = [message for message in messages if isinstance(message, ToolMessage)]
@@ -245,6 +266,22 @@ class Nodes:
     def _ended(self, session: Session, reason: str, messages: Sequence[AnyMessage]) -> Any:
         report = end_run(session, reason)
         return Command(update={"messages": list(messages), "ledger": session.take_events(), "report": report}, goto=END)
+
+
+def _apart(updates: Sequence[Any]) -> tuple[list[Any], list[AnyMessage]]:
+    """Commands of tools without the messages that they add to this graph, and those messages."""
+    rest: list[Any] = []
+    added: list[AnyMessage] = []
+    for command in updates:
+        messages = command.update.get("messages", ()) if isinstance(command.update, dict) else ()
+        # One that removes messages stays where it is: behind the answers it could take them away.
+        if messages and command.graph is None and not any(isinstance(item, RemoveMessage) for item in messages):
+            added += messages
+            kept = {name: value for name, value in command.update.items() if name != "messages"}
+            command = Command(update=kept, goto=command.goto)
+        if command.graph is not None or command.update or command.goto:
+            rest.append(command)
+    return rest, added
 
 
 def _numbered(update: Any, identity: Thread) -> Any:

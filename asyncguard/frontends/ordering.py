@@ -15,6 +15,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.errors import CallerError
 from asyncguard.frontends.middleware import AsyncGuardMiddleware
+from asyncguard.validation import check_arguments
 
 _INSIDE = (ToolRetryMiddleware, ModelRetryMiddleware, ModelFallbackMiddleware)
 
@@ -35,21 +36,32 @@ def guard_middleware(
         The ordered list.
 
     Raises:
-        CallerError: There are two guards.
+        CallerError: There are two guards, two of one name, or something that is not middleware.
     """
-    found = [item for item in middleware if isinstance(item, AsyncGuardMiddleware)]
-    if guard is not None:
+    check_arguments(guard_middleware, {"middleware": middleware, "guard": guard})
+    given = list(middleware)
+    found = [item for item in given if isinstance(item, AsyncGuardMiddleware)]
+    if guard is not None and guard not in found:
         found.append(guard)
     if len(found) > 1:
         raise CallerError("Two AsyncGuardMiddleware were given; one guards all tools.")
+    _check_names(given)
     chosen = found[0] if found else AsyncGuardMiddleware()
-    rest = [item for item in middleware if item is not chosen]
+    rest = [item for item in given if item is not chosen]
     approvals = [item for item in rest if isinstance(item, HumanInTheLoopMiddleware)]
     inside = [item for item in rest if isinstance(item, _INSIDE)]
     outside = [item for item in rest if item not in approvals and item not in inside]
     for item in approvals:
         _ask_about_admitted(item)
     return [*outside, *approvals, chosen, *inside]
+
+
+def _check_names(given: Sequence[AgentMiddleware[Any, Any, Any]]) -> None:
+    """Refuse what ``create_agent`` would refuse without saying what."""
+    names = [item.name for item in given]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise CallerError(f"Two middleware are called {twice[0]!r}, which create_agent refuses; drop one or rename it.")
 
 
 def _ask_about_admitted(approval: HumanInTheLoopMiddleware) -> None:

@@ -3,8 +3,10 @@
 import inspect
 from typing import Any
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool, Tool
 from typing_extensions import override
+
+from asyncguard.frontends.contained import contained
 
 FROM_LANGCHAIN = frozenset({"config", "callbacks", "run_manager"})
 """Parameters that LangChain fills in by itself whenever a tool is called."""
@@ -23,11 +25,18 @@ class _PreparedTool(StructuredTool):
         return await self.coroutine(*args, **kwargs)
 
 
+CODE_CALLERS = frozenset(
+    method.__code__
+    for method in (StructuredTool._run, StructuredTool._arun, Tool._run, Tool._arun, _PreparedTool._arun)  # noqa: SLF001 - see below
+)
+"""The code of LangChain and of ours from which the function of a tool is called."""
+
+
 def parameters_of_code(tool: BaseTool) -> set[str]:
-    """Names of the parameters that the code of a tool takes; the async code, if it has both."""
-    code = getattr(tool, "coroutine", None) or getattr(tool, "func", None) or tool._run  # noqa: SLF001 - its signature
-    parameters = inspect.signature(code).parameters.values()
-    return {item.name for item in parameters if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)}
+    """Names of the parameters that the code of a tool takes, on either side."""
+    sides = [code for name in ("coroutine", "func") if (code := getattr(tool, name, None)) is not None]
+    taken = [item for code in sides or [tool._run] for item in inspect.signature(code).parameters.values()]  # noqa: SLF001 - its signature
+    return {item.name for item in taken if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)}
 
 
 def prepared(tool: BaseTool) -> BaseTool:
@@ -63,5 +72,6 @@ class PreparedTools:
         """
         known = self._known.get(tool.name)
         if known is None or known[0] is not tool:
-            known = self._known[tool.name] = (tool, tool if needs_injection(tool) else prepared(tool))
+            called = tool if needs_injection(tool) else prepared(tool)
+            known = self._known[tool.name] = (tool, contained(called))
         return known[1]

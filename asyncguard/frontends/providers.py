@@ -6,8 +6,9 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 
+from asyncguard.frontends.forgery import without
 from asyncguard.frontends.reading import call_id_of, names_call
-from asyncguard.frontends.writing import is_pair, is_results, without
+from asyncguard.frontends.writing import is_pair, is_results
 
 TOLERANT_PROVIDERS = frozenset(
     {
@@ -64,17 +65,19 @@ def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str
             sent.append(HumanMessage(content=LEAD_IN))
         message = _with_all_calls(message, provider)
     elif isinstance(message, HumanMessage | SystemMessage):
-        message = _without_nonce(message, nonce)
+        message = _without_forgeries(message, nonce)
         if isinstance(before, ToolMessage) and isinstance(message, HumanMessage) and provider not in TOLERANT_PROVIDERS:
             sent.append(AIMessage(content=BRIDGE))
     sent.append(message)
 
 
-def _without_nonce(message: AnyMessage, nonce: str) -> AnyMessage:
-    """The message without the nonce, unless it tells results: the user's tasks are in messages of the runtime, too."""
-    if nonce in str(message.content) and not is_results(message):
-        return message.model_copy(update={"content": without(nonce, message.content)})
-    return message
+def _without_forgeries(message: AnyMessage, nonce: str) -> AnyMessage:
+    """The message without nonce and mark, unless it tells results: the user's tasks are in messages of ours, too."""
+    # What a developer tells the model about marks stays; it cannot know the nonce.
+    if is_results(message) or (isinstance(message, SystemMessage) and nonce not in str(message.content)):
+        return message
+    content = without(nonce, message.content)
+    return message if content is message.content else message.model_copy(update={"content": content})
 
 
 def _silent(message: AIMessage) -> bool:

@@ -53,7 +53,19 @@ class Registry:
     def forget(self, session: Session) -> None:
         """Drop a session whose run ended, if nothing of it is alive."""
         if session.idle:
-            self._sessions.pop((session.thread, session.namespace), None)
+            self._drop((session.thread, session.namespace))
+
+    def _drop(self, name: tuple[str, str]) -> None:
+        dropped = self._sessions.pop(name, None)
+        if dropped is not None:
+            dropped.successor = self._live
+
+    def _live(self, forgotten: Session) -> Session:
+        """The session for what comes late for a forgotten one: that one again, if the thread has no other."""
+        live = self._sessions.setdefault((forgotten.thread, forgotten.namespace), forgotten)
+        if live is forgotten:
+            forgotten.successor = None
+        return live
 
     def __len__(self) -> int:
         """Number of sessions in memory."""
@@ -63,4 +75,4 @@ class Registry:
         if len(self._sessions) > _KEPT_IDLE:
             for name, session in list(self._sessions.items())[:-_KEPT_IDLE]:
                 if session.idle:
-                    del self._sessions[name]
+                    self._drop(name)

@@ -1,7 +1,6 @@
 """Tools on workers: which cannot go there, what version a list of them is, and how one is run there."""
 
 import asyncio
-import contextvars
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
 from dataclasses import replace
@@ -16,12 +15,16 @@ from pydantic import ValidationError
 from asyncguard.config import Limits
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.engine.executors.port import RemoteExecutor, Result, Success
+from asyncguard.engine.portal import in_context
 from asyncguard.engine.workers.order import Order
 from asyncguard.engine.workers.version import version_of
 from asyncguard.errors import DeclarationError
+from asyncguard.frontends.contained import contained
 from asyncguard.frontends.declarations import as_tools, specs_of
 from asyncguard.frontends.prepared import needs_injection, prepared
-from asyncguard.frontends.running import cut, guarded_run, refused_input, runs_sync
+from asyncguard.frontends.running import cut, guarded_run, refused_input, symptom_of
+from asyncguard.frontends.sides import runs_sync
+from asyncguard.frontends.watch import Watch
 from asyncguard.frontends.writing import text_of
 
 _LEFT_BEHIND = "[The tool's update of the state is no plain JSON and was left on the worker.]"
@@ -96,7 +99,7 @@ class WorkerTools:
         self._pool = pool
         self._limits = Limits()
         self._refused = {tool.name: reason for tool in tools if (reason := _reason(tool, specs[tool.name]))}
-        self._tools = {tool.name: prepared(tool) for tool in tools if tool.name not in self._refused}
+        self._tools = {tool.name: contained(prepared(tool)) for tool in tools if tool.name not in self._refused}
         self._sync = {tool.name for tool in tools if runs_sync(tool)}
 
     @property
@@ -120,24 +123,24 @@ class WorkerTools:
 
     async def run(self, order: Order) -> Result:
         """Run a tool once; a sync one is not stopped by cancellation, as no thread can be."""
-        key_argument = self._specs[order.tool].key_argument
-        arguments = dict(order.arguments) | ({} if key_argument is None else {key_argument: order.key})
+        spec = self._specs[order.tool]
+        arguments = dict(order.arguments) | ({} if spec.key_argument is None else {spec.key_argument: order.key})
         call = ToolCall(name=order.tool, args=arguments, id=order.call_id, type="tool_call")
-        result = _portable(await guarded_run(partial(self._invoke, order.tool, call), foreground=False))
+        watch = Watch(spec=spec, symptom_of=symptom_of)
+        result = _portable(await guarded_run(partial(self._invoke, watch, call), foreground=False, watch=watch))
         return cut(result, order.tool, self._limits) if isinstance(result, Success) else result
 
-    async def _invoke(self, name: str, call: ToolCall) -> Any:
-        tool = self._tools[name]
+    async def _invoke(self, watch: Watch, call: ToolCall) -> Any:
+        tool = watch.tool(self._tools[call["name"]])
         try:
-            if name in self._sync:
+            if call["name"] in self._sync:
                 return await self._in_thread(tool, call)
             return await tool.ainvoke(call)
         except ValidationError as error:
-            return refused_input(tool, call, error)
+            return refused_input(watch, call, error)
 
     async def _in_thread(self, tool: BaseTool, call: ToolCall) -> Any:
-        context = contextvars.copy_context()
-        work = asyncio.get_running_loop().run_in_executor(self._pool, partial(context.run, tool.invoke, call))
+        work = asyncio.get_running_loop().run_in_executor(self._pool, in_context(partial(tool.invoke, call)))
         while True:
             try:
                 return await asyncio.shield(work)

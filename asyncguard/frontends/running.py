@@ -1,25 +1,25 @@
 """Running tools: LangGraph's ToolNode injects and calls, this module turns what comes back into values."""
 
 import asyncio
-import contextvars
 import hashlib
-import math
-import threading
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
-from langgraph.prebuilt.tool_node import ToolInvocationError
+from langgraph.prebuilt.tool_node import ToolCallRequest, ToolInvocationError
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from asyncguard.config import Limits
+from asyncguard.config import GuardConfig, Limits
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
@@ -27,11 +27,23 @@ from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.engine.dispatch import Runner, attempt_arguments
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Result, Started, Success
 from asyncguard.engine.journal.port import Mail, MailKind
+from asyncguard.engine.late import heard_late
+from asyncguard.engine.portal import in_context, off_portal, sync_entry
 from asyncguard.engine.session import Session
 from asyncguard.errors import ToolFault
+from asyncguard.frontends.contained import ToolExitError, contained
+from asyncguard.frontends.exceptions import read
+from asyncguard.frontends.output_limit import limited
 from asyncguard.frontends.plain import problem_with
 from asyncguard.frontends.prepared import needs_injection, prepared
+from asyncguard.frontends.sides import has_sync_side, runs_sync
+from asyncguard.frontends.watch import RefusedEntryError, Watch, WatchedRequest
 from asyncguard.frontends.writing import text_of
+from asyncguard.recovery.symptoms import is_transient, refused
+
+_WATCH: ContextVar[Watch] = ContextVar("asyncguard_watch")
+"""The attempt for which LangGraph's ToolNode runs a tool."""
+_INJECTION = ToolNode._inject_tool_args.__code__  # noqa: SLF001 - which step has failed is told nowhere else
 
 
 class ToolRunner:
@@ -45,11 +57,14 @@ class ToolRunner:
             specs: Their declarations.
             pool: Where sync tools run; LangChain's own pool is too small for many slow tools.
         """
-        self._node = ToolNode(list(tools))
-        self._direct = {tool.name: prepared(tool) for tool in tools if not needs_injection(tool)}
+        self._node = ToolNode(
+            [contained(tool) for tool in tools], wrap_tool_call=_through_watch, awrap_tool_call=_athrough_watch
+        )
+        self._direct = {tool.name: contained(prepared(tool)) for tool in tools if not needs_injection(tool)}
         self._specs = specs
         self._pool = pool
-        self._sync = {tool.name for tool in tools if runs_sync(tool)}
+        self._sync_only = {tool.name for tool in tools if runs_sync(tool)}
+        self._sync = {tool.name for tool in tools if has_sync_side(tool)}
 
     def bind(self, session: Session, config: RunnableConfig) -> Runner:
         """The runner for one session within one graph node.
@@ -60,48 +75,105 @@ class ToolRunner:
         """
 
         def for_call(record: CallRecord) -> Callable[[], Awaitable[Result]]:
-            call = self._call(session, record)
+            injected = injected_arguments(session, record)
+            call = call_of(session, record, injected)
+            watch = watch_of(session, record, injected)
             foreground = session.board.in_foreground(record.call.tool)
 
-            async def run() -> Result:
-                # That work was started is no result of it.
-                unheard = is_external(session, record)
-                late = _nobody_hears if unheard else partial(_take_late, session, record.key, record.attempts)
-                invoke = partial(self._invoke, record.tool, call, config, late)
-                result = await guarded_run(invoke, foreground=foreground)
-                if is_external(session, record) and isinstance(result, Success):
-                    return Started()
-                return bounded(session, record, result)
-
-            return run
+            return partial(
+                attempt, session, record, partial(self._invoke, watch, call, config), foreground=foreground, watch=watch
+            )
 
         return for_call
 
-    async def _invoke(self, tool: str, call: ToolCall, config: RunnableConfig, late: Callable[[Any], None]) -> Any:
+    async def _invoke(self, watch: Watch, call: ToolCall, config: RunnableConfig) -> Any:
         """Call a tool: through ToolNode where something of the graph has to be injected, directly where not.
 
-        A thread cannot be stopped: what it answers after it was given up goes to ``late``.
+        Sync entry calls the sync side of a tool that has one, in a thread.
         """
-        direct = self._direct.get(tool)
-        if tool not in self._sync:
-            if direct is None:
-                return await self._node.ainvoke([call], config)
-            try:
-                return await direct.ainvoke(call, config)
-            except ValidationError as error:
-                return refused_input(direct, call, error)
-        invoke = partial(self._node.invoke, [call], config) if direct is None else partial(_run, direct, call, config)
-        context = contextvars.copy_context()
-        work = _Work(partial(context.run, invoke), late)
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work.run)
-        except asyncio.CancelledError:
-            work.give_up()
-            raise
+        direct = self._direct.get(call["name"])
+        _WATCH.set(watch)
+        if call["name"] not in (self._sync_only if sync_entry() is None else self._sync):
+            return await off_portal(partial(self._await, watch, direct, call, config))
+        if direct is None:
+            invoke: Callable[[], Any] = partial(self._node.invoke, [call], config)
+        else:
+            invoke = partial(_run, watch, direct, call, config)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, in_context(invoke))
 
-    def _call(self, session: Session, record: CallRecord) -> ToolCall:
-        arguments = attempt_arguments(session, record) | injected_arguments(session, record)
-        return ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
+    async def _await(self, watch: Watch, direct: BaseTool | None, call: ToolCall, config: RunnableConfig) -> Any:
+        if direct is None:
+            return await self._node.ainvoke([call], config)
+        try:
+            return await watch.tool(direct).ainvoke(call, config)
+        except ValidationError as error:
+            return refused_input(watch, call, error)
+
+
+def _through_watch(request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+    return handler(_watched(request))
+
+
+async def _athrough_watch(request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
+    return await handler(_watched(request))
+
+
+def _watched(request: ToolCallRequest) -> ToolCallRequest:
+    return WatchedRequest(
+        tool_call=request.tool_call,
+        tool=request.tool,
+        state=request.state,
+        runtime=request.runtime,
+        watch=_WATCH.get(),
+    )
+
+
+def watch_of(session: Session, record: CallRecord, injected: Mapping[str, str]) -> Watch:
+    """Watch the current attempt of a call.
+
+    Args:
+        session: The thread.
+        record: The call.
+        injected: The arguments that the runtime fills in.
+    """
+    engine = session.engine
+    return Watch(
+        spec=session.board.spec(record.tool),
+        symptom_of=symptom_of,
+        recovers=partial(_recovers, engine.config),
+        injected=injected,
+        specs=engine.specs,
+    )
+
+
+def _recovers(config: GuardConfig, symptom: Symptom) -> bool:
+    if refused(symptom):
+        return config.refresh or config.retry
+    return config.retry and is_transient(symptom)
+
+
+def call_of(session: Session, record: CallRecord, injected: Mapping[str, str]) -> ToolCall:
+    """The current attempt as LangChain takes it, with what the runtime fills in."""
+    arguments = {**attempt_arguments(session, record), **injected}
+    return ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
+
+
+async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
+    """Call a tool by the caller's side, without a runner; a sync one on the loop's own threads.
+
+    Args:
+        watch: Of the attempt.
+        tool: Takes nothing from the graph.
+        call: The call.
+        config: Of the node or hook that runs it.
+    """
+    entered = watch.tool(contained(tool))
+    try:
+        if sync_entry() is not None and has_sync_side(tool):
+            return await asyncio.to_thread(in_context(partial(entered.invoke, call, config)))
+        return await off_portal(partial(entered.ainvoke, call, config))
+    except ValidationError as error:
+        return refused_input(watch, call, error)
 
 
 def injected_arguments(session: Session, record: CallRecord) -> dict[str, str]:
@@ -117,43 +189,9 @@ def injected_arguments(session: Session, record: CallRecord) -> dict[str, str]:
     return injected
 
 
-class _Work:
-    """Work in a thread, which cannot be stopped: what it answers after it was given up is told all the same."""
-
-    def __init__(self, work: Callable[[], Any], late: Callable[[Any], None]) -> None:
-        self._work = work
-        self._late = late
-        self._lock = threading.Lock()
-        self._given_up = False
-        self._answers: list[Any] = []
-
-    def run(self) -> Any:
-        answer = self._work()
-        with self._lock:
-            self._answers.append(answer)
-            given_up = self._given_up
-        if given_up:
-            self._late(answer)
-        return answer
-
-    def give_up(self) -> None:
-        with self._lock:
-            self._given_up = True
-            answers = list(self._answers)
-        for answer in answers:  # it came while its waiter was being cancelled
-            self._late(answer)
-
-
-def _take_late(session: Session, key: str, attempt: int, raw: Any) -> None:
+def _take_late(session: Session, tool: str, key: str, attempt: int, raw: Any) -> None:
     """Take the answer of an attempt that was given up; it settles the doubt about its effect."""
-    result = result_of(raw)
-    session.completed(Completion(key=key, attempt=attempt, result=result))
-    if session.engine.journal is not None:
-        session.engine.journal.end_soon(key, attempt, result)
-
-
-def _nobody_hears(_: Any) -> None:
-    """Takes what a thread answers after it was given up."""
+    heard_late(session, tool, Completion(key=key, attempt=attempt, result=result_of(raw)))
 
 
 def is_external(session: Session, record: CallRecord) -> bool:
@@ -173,49 +211,78 @@ def _token(session: Session, record: CallRecord) -> str:
     return token
 
 
-def _run(tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
+def _run(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
     try:
-        return tool.invoke(call, config)
+        return watch.tool(tool).invoke(call, config)
     except ValidationError as error:
-        return refused_input(tool, call, error)
+        return refused_input(watch, call, error)
 
 
-def refused_input(tool: BaseTool, call: ToolCall, error: ValidationError) -> ToolMessage:
+def refused_input(watch: Watch, call: ToolCall, error: ValidationError) -> ToolMessage:
     """What ToolNode tells the model about input that the tool's schema refuses; the tool has not begun.
 
     Raises:
         ValidationError: It comes from the tool's own code, which had begun.
     """
-    schema = tool.args_schema
-    if not (isinstance(schema, type) and error.title == schema.__name__):
+    if watch.begun:
         raise error
-    refused = ToolInvocationError(call["name"], error, call["args"], filtered_errors=error.errors())
-    return ToolMessage(content=refused.message, tool_call_id=str(call["id"]), name=call["name"], status="error")
+    refusal = ToolInvocationError(call["name"], error, call["args"], filtered_errors=error.errors())
+    return ToolMessage(content=refusal.message, tool_call_id=str(call["id"]), name=call["name"], status="error")
 
 
-def runs_sync(tool: BaseTool) -> bool:
-    """Whether a tool has no async code of its own, so that it needs a thread."""
-    if isinstance(tool, StructuredTool):
-        return tool.coroutine is None
-    return type(tool)._arun is BaseTool._arun  # noqa: SLF001 - whether it is overridden is told nowhere else
+async def attempt(
+    session: Session, record: CallRecord, invoke: Callable[[], Awaitable[Any]], *, foreground: bool, watch: Watch
+) -> Result:
+    """Make one attempt of a call.
+
+    Args:
+        session: The thread.
+        record: The call.
+        invoke: Calls the tool.
+        foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
+        watch: Knows what happens at the tool.
+    """
+    tool, number = record.tool, record.attempts
+    try:
+        result = await guarded_run(invoke, foreground=foreground, watch=watch)
+    except asyncio.CancelledError:
+        if not is_external(session, record):  # that work was started is no result of it
+            watch.give_up(partial(_take_late, session, tool, record.key, number))
+        raise
+    if is_external(session, record) and isinstance(result, Success):
+        return Started()
+    return bounded(session, record, result)
 
 
-async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool) -> Result:
+async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool, watch: Watch) -> Result:
     """Run a tool once; whatever it raises becomes a value, but for cancellation.
 
     Args:
         invoke: Calls the tool.
         foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
+        watch: Knows what happens at the tool.
     """
     try:
-        return result_of(await invoke())
+        result = result_of(await invoke())
+    except RefusedEntryError as error:
+        result = Failure(symptom=Symptom(error="not_run", message=str(error), transient=False))
     except GraphBubbleUp as error:
         if foreground:
             return Escape(error=error)
         text = "The tool asked a person in the background. Declare it with interrupts=True to run it in the foreground."
         return Failure(symptom=Symptom(error="undeclared_interrupt", message=text, transient=False))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything, and none of it may end another task
-        return Failure(symptom=symptom_of(error))
+        if _failed_injection(error):
+            watch.early = error
+        result = Failure(symptom=symptom_of(error))
+    finally:
+        watch.close()
+    return watch.judged(result)
+
+
+def _failed_injection(error: Exception) -> bool:
+    """Whether LangGraph could not fill in state, store or runtime; the tool was not called."""
+    return any(frame.f_code is _INJECTION for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def result_of(raw: Any) -> Result:
@@ -262,8 +329,27 @@ def cut(result: Success, label: str, limits: Limits) -> Success:
     digest = hashlib.sha256(data).hexdigest()
     note = f"[{label}: truncated; {len(data)} bytes, sha256 {digest}; only the beginning was kept]"
     room = max(0, limits.max_output_bytes - len(note) - 1)
-    kept = data[:room].decode("utf-8", "ignore")
-    return Success(content=f"{kept}\n{note}", update=result.update)
+    content: Any = f"{data[:room].decode('utf-8', 'ignore')}\n{note}"
+    if isinstance(result.content, list):
+        kept = limited(result.content, room, label)
+        texts_only = all(isinstance(block, str) for block in kept)
+        content = [*kept, note if texts_only else {"type": "text", "text": note}]
+    return replace(result, content=content, raw=_retold(result.raw, content))
+
+
+def _retold(raw: Any, content: Any) -> Any:
+    """A tool's answer with other content: artifact, status and state updates are as they were."""
+    parts = list(raw) if isinstance(raw, list) else []
+    for place, item in enumerate(parts):
+        if isinstance(item, ToolMessage):
+            parts[place] = item.model_copy(update={"content": content})
+            return parts
+        if isinstance(item, Command) and isinstance(item.update, dict):
+            told = _retold(list(item.update.get("messages", [])), content)
+            update = {**item.update, "messages": told} if told else item.update
+            parts[place] = Command(update=update, goto=item.goto, graph=item.graph)
+            return parts
+    return raw
 
 
 def _parts(raw: Any) -> list[Any]:
@@ -283,36 +369,27 @@ def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
     return Failure(symptom=symptom)
 
 
-def symptom_of(error: Exception) -> Symptom:
+def symptom_of(error: BaseException) -> Symptom:
     """What can be seen of an exception; never more than that."""
-    mro = tuple(f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__)
+    if isinstance(error, ToolExitError) and error.__cause__ is not None:
+        error = error.__cause__
+    seen = read(error)
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, ToolFault):
         return Symptom(
             error=type(error).__name__,
             message=text,
-            mro=mro,
-            status=error.status,
-            retry_after=error.retry_after,
+            mro=seen.mro,
+            status=error.status if error.status is not None or seen.implied else seen.status,
+            retry_after=error.retry_after if error.retry_after is not None else seen.retry_after,
             transient=error.transient,
             started=error.started,
         )
-    response = getattr(error, "response", None)
-    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     return Symptom(
         error="timeout" if isinstance(error, TimeoutError) else type(error).__name__,
         message=text,
-        mro=mro,
-        status=status if isinstance(status, int) else None,
-        retry_after=_retry_after(response),
+        mro=seen.mro,
+        status=seen.status,
+        retry_after=seen.retry_after,
+        implied=seen.implied,
     )
-
-
-def _retry_after(response: Any) -> float | None:
-    headers: Any = getattr(response, "headers", None)
-    value = headers.get("retry-after") if hasattr(headers, "get") else None
-    try:
-        seconds = float(value) if value is not None else math.nan
-    except (TypeError, ValueError):
-        return None  # a date: the back-off decides
-    return seconds if math.isfinite(seconds) else None

@@ -35,8 +35,7 @@ def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any
     _hide(schema, hidden)
     if isinstance(tool.args_schema, type) and issubclass(tool.args_schema, BaseModel):
         schema["properties"] = {name: _lenient(value) for name, value in schema.get("properties", {}).items()}
-        if tool.args_schema.model_config.get("extra") != "allow":
-            schema.setdefault("additionalProperties", False)
+        schema.setdefault("additionalProperties", tool.args_schema.model_config.get("extra") == "allow")
     return schema
 
 

@@ -12,6 +12,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 # Before Python 3.12, Pydantic makes schemas of no other TypedDict, and servers ask for the schemas of the state.
 from typing_extensions import TypedDict
 
+from asyncguard.errors import CallerError
+
 _ID = attrgetter("id")
 SNAPSHOT_EVERY = 2000
 """Writes between full copies of a channel, two of which are a step of an agent.
@@ -76,7 +78,23 @@ def _history(state: Any) -> History:
 def _as_messages(write: Any) -> list[BaseMessage]:
     if isinstance(write, list) and all(isinstance(message, BaseMessage) for message in write):
         return write
-    return convert_to_messages(write if isinstance(write, list) else [write])
+    return read_messages(write)
+
+
+def read_messages(given: Any) -> list[BaseMessage]:
+    """The messages of an input or update.
+
+    Raises:
+        CallerError: LangChain cannot read them as messages.
+    """
+    try:
+        return convert_to_messages(given if isinstance(given, list) else [given])
+    except Exception as error:  # LangChain and pydantic raise all kinds
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise CallerError(
+            '"messages" takes messages or what LangChain reads as such, for instance [("user", "Hello")]; '
+            f"this it cannot read: {reason:.200}"
+        ) from error
 
 
 def _put(history: History, message: AnyMessage) -> None:

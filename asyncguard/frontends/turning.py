@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.tools import BaseTool
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState
@@ -95,6 +96,20 @@ def end_run(session: Session, reason: str) -> dict[str, Any]:
             session.note(ev.TaskEnded, task=task.task.id, state=TaskState.CLOSED)
     session.note(ev.RunEnded, reason=reason, turns=session.ledger.turns)
     return report(session, reason)
+
+
+def ends_directly(session: Session, tools: Sequence[BaseTool | None]) -> bool:
+    """Whether ``create_agent`` ends a run with the results of its last message, and all of them are written.
+
+    Args:
+        session: The thread.
+        tools: Those that the message calls, ``None`` for unknown ones.
+    """
+    known = [tool for tool in tools if tool is not None]
+    if not known or not all(tool.return_direct for tool in known):
+        return False
+    last = session.ledger.last_message
+    return not any(record.call.message_id == last for record in session.ledger.unanswered())
 
 
 def report(session: Session, reason: str) -> dict[str, Any]:

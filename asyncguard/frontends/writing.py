@@ -8,8 +8,6 @@ Tool output is data: it stands between delimiters that carry a nonce of the thre
 everything a tool or a user says, so that neither can forge a delimiter.
 """
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,16 +29,15 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import deliverable, held_back
 from asyncguard.engine.session import Session
+from asyncguard.errors import CallerError
+from asyncguard.frontends.forgery import MARK, without
+from asyncguard.frontends.output_limit import limited
+from asyncguard.frontends.state import read_messages
 
 SOURCE = "asyncguard"
 """``lc_source`` of every message that the runtime adds."""
-REMOVED = "[removed]"
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]")
-"""Characters that a reader does not see and a comparison does."""
-_FORGED = re.compile(r"\[\s*asyncguard\s*:", re.IGNORECASE)
-"""What a reader would take for the mark, however it is spelled."""
-MARK = "[asyncguard:"
-"""How the runtime's word about a result begins; taken out of everything that a tool says."""
+_OURS = frozenset({"lc_source", "lc_data"})
+"""Where a message says that the runtime wrote it; a tool's message may not."""
 
 
 @dataclass(kw_only=True)
@@ -128,7 +125,7 @@ class Writer:
         raw = self._session.raw.get(record.key)
         message, update = _split(raw, record.call.call_id)
         if update is not None:
-            delivery.updates.append(update)
+            delivery.updates.append(self._shown_update(record, update))
         # A marked content is recovery's, not the tool's.
         if message is None or record.mark or record.state not in (CallState.DONE, CallState.RESOLVED):
             told = self._tool_message(record, self.outcome_text(record), failed=not record.succeeded)
@@ -137,10 +134,12 @@ class Writer:
                 # failure of the tool: it is the runtime's word, and the doubt stays.
                 told.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "in_doubt"}}
             return told
-        content = self._clean(self._cut(record, message.content))
-        if content == message.content and message.name == record.call.tool:
-            return message
-        return message.model_copy(update={"content": content, "name": record.call.tool})
+        content = self._shown(record, message.content)
+        answer: ToolMessage = _as_a_tools(message)
+        own = {"name": record.call.tool, "tool_call_id": record.call.call_id}  # a tool may write any others
+        if content is message.content and all(getattr(message, name) == value for name, value in own.items()):
+            return answer
+        return answer.model_copy(update={"content": content, **own})
 
     def _placeholder(self, record: CallRecord) -> ToolMessage:
         label = record.call.label if self._config.ledger else record.call.tool
@@ -168,24 +167,27 @@ class Writer:
         match record.state:
             case CallState.DONE | CallState.RESOLVED:
                 held = record.content if record.content is not None else "(the result is no longer held)"
-                return self._marked_content(record, self._clean(self._cut(record, held)))
+                return self._marked_content(record, self._shown(record, held))
             case CallState.FAILED if record.error == "tool_error":
-                return self._clean(self._cut(record, record.content))
+                return self._shown(record, record.content)
             case CallState.FAILED:
-                return f"{label} failed: {self._clean(text_of(record.content))}"
+                return f"{label} failed: {self._shown(record, text_of(record.content))}"
             case CallState.IN_DOUBT:
                 advice = "Do not repeat it; check its effect first or ask the user."
-                return f"It is not known whether {label} took effect. {advice}\n{self._clean(text_of(record.content))}"
+                said = self._shown(record, text_of(record.content))
+                return f"It is not known whether {label} took effect. {advice}\n{said}"
             case CallState.REJECTED:
-                return f"{label} was not run. {self._clean(record.reason)}"
+                return f"{label} was not run. {self._shown(record, record.reason)}"
             case _:
-                return f"{label} was not run: {self._clean(record.reason)}. Call it again if it is still wanted."
+                return (
+                    f"{label} was not run: {self._shown(record, record.reason)}. Call it again if it is still wanted."
+                )
 
     def _marked_content(self, record: CallRecord, content: Any) -> Any:
         """The content and what recovery says about it, which stands behind it and never looks like a part of it."""
         if not record.mark:
             return content
-        note = f"{MARK} {self._clean(record.mark)}]"
+        note = f"{MARK} {self._shown(record, record.mark)}]"
         return f"{content}\n{note}" if isinstance(content, str) else [*content, {"type": "text", "text": note}]
 
     def _tool_message(self, record: CallRecord, content: Any, *, failed: bool) -> ToolMessage:
@@ -196,13 +198,31 @@ class Writer:
             status="error" if failed else "success",
         )
 
+    def _shown_update(self, record: CallRecord, command: Any) -> Any:
+        """A tool's command with the messages in it as the model may see them: they are the tool's words, too."""
+        if not isinstance(command.update, dict) or "messages" not in command.update:
+            return command
+        try:
+            messages = [self._shown_message(record, said) for said in read_messages(command.update["messages"])]
+        except CallerError:
+            # The tool's effect has happened, and other tasks go on: its mistake does not end the run.
+            text = f"{record.call.label} wanted to add messages that cannot be read; they were left out."
+            messages = [note_for_model(text, "unreadable")]
+        return Command(update={**command.update, "messages": messages}, goto=command.goto, graph=command.graph)
+
+    def _shown_message(self, record: CallRecord, message: Any) -> Any:
+        if not isinstance(message, BaseMessage):
+            return message
+        told, content = _as_a_tools(message), self._shown(record, message.content)
+        return told if content is message.content else told.model_copy(update={"content": content})
+
     # -- late results ----------------------------------------------------------------------------------------------
 
     def _news(self, records: Sequence[CallRecord], delivery: Delivery) -> list[AnyMessage]:
         for record in records:
             _, update = _split(self._session.raw.get(record.key), record.call.call_id)
             if update is not None:
-                delivery.updates.append(update)
+                delivery.updates.append(self._shown_update(record, update))
         if self._config.news_style is NewsStyle.PAIR:
             return self._pairs(records)
         blocks: list[Any] = []
@@ -243,16 +263,14 @@ class Writer:
     def _clean(self, content: Any) -> Any:
         return without(self._nonce, content)
 
-    def _cut(self, record: CallRecord, content: Any) -> Any:
-        limit = self._config.limits.max_output_bytes
-        cuts = self._config.capacity and not self._config.shadow
-        if not cuts or not isinstance(content, str) or len(content) <= limit // 4:
-            return content
-        data = content.encode("utf-8", "replace")
-        if len(data) <= limit:
-            return content
-        kept = data[:limit].decode("utf-8", "ignore")
-        return f"{kept}\n[{record.call.label}: {len(data) - limit} of {len(data)} bytes were cut off here]"
+    def _shown(self, record: CallRecord, content: Any) -> Any:
+        """The content as the model may see it: within the limit, and without what only the runtime may say.
+
+        Cut first: a beginning of a text holds no mark that the text does not hold, and removal makes it shorter.
+        """
+        if self._config.capacity and not self._config.shadow:
+            content = limited(content, self._config.limits.max_output_bytes, record.call.label)
+        return self._clean(content)
 
 
 def text_of(content: Any) -> str:
@@ -264,35 +282,10 @@ def text_of(content: Any) -> str:
     return str(content)
 
 
-def without(nonce: str, content: Any) -> Any:
-    """The content with the nonce taken out, and with what would pass for the runtime's mark.
-
-    A text that only reads like one of them, with characters that nobody sees or with wide ones, is made plain before.
-    """
-    if isinstance(content, str):
-        return _taken_out(nonce, content if content.isascii() else _as_read(nonce, content))
-    if isinstance(content, list):
-        return [without(nonce, block) for block in content]
-    if isinstance(content, dict):
-        return {without(nonce, key): without(nonce, value) for key, value in content.items()}
-    return content
-
-
-def _taken_out(nonce: str, text: str) -> str:
-    if nonce.lower() in text.lower():
-        text = re.sub(re.escape(nonce), REMOVED, text, flags=re.IGNORECASE)
-    return _FORGED.sub(REMOVED, text)
-
-
-def _as_read(nonce: str, text: str) -> str:
-    plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
-    return plain if nonce.lower() in plain.lower() or _FORGED.search(plain) else text
-
-
 def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> HumanMessage:
     """A message of the runtime to the model which is no result: a reason, a reminder, a view."""
-    text = _FORGED.sub(REMOVED, text)  # a reason may quote a tool
-    return add_notification_metadata(HumanMessage(content=text, id=message_id), source=SOURCE, data={"kind": kind})
+    said = without("", text)  # a reason may quote a tool
+    return add_notification_metadata(HumanMessage(content=said, id=message_id), source=SOURCE, data={"kind": kind})
 
 
 def is_ours(message: BaseMessage) -> bool:
@@ -317,6 +310,14 @@ def _joined(blocks: list[Any]) -> Any:
     if all(isinstance(block, str) for block in blocks):
         return "\n\n".join(blocks)
     return [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
+
+
+def _as_a_tools(message: Any) -> Any:
+    """A tool's message without the word that the runtime wrote it; the same object where it does not say so."""
+    if _OURS.isdisjoint(message.additional_kwargs):
+        return message
+    kept = {name: value for name, value in message.additional_kwargs.items() if name not in _OURS}
+    return message.model_copy(update={"additional_kwargs": kept})
 
 
 def _split(raw: Any, call_id: str) -> tuple[ToolMessage | None, Any]:

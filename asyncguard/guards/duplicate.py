@@ -1,9 +1,10 @@
 """Duplicate: what is running already, or may have happened already, is not started again.
 
-Only the same tool with equal arguments in the same task counts. Of two equal calls the earlier one stays.
+Only the same tool with equal arguments in the same task counts. Of two equal calls the earlier one stays. Where it may
+have happened the model cannot have it made again, and the user can: after a new message of the user a person is asked.
 """
 
-from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
+from asyncguard.core.admission import ADMIT, Admit, Proposal, Reject, Verdict
 from asyncguard.core.calls import CallState
 from asyncguard.core.scoreboard import Scoreboard
 
@@ -15,6 +16,14 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         if record.key == call.key:
             continue
         label = record.call.label
+        if record.state is CallState.IN_DOUBT and record.said < board.ledger.said:
+            if proposal.approved:
+                continue
+            return Admit(
+                guard="duplicate",
+                approval=f"{label} did the same and its outcome is unknown: it may have happened. Find out first; "
+                "approve only if it did not happen, or may happen twice.",
+            )
         if record.state is CallState.IN_DOUBT:
             return Reject(
                 guard="duplicate",

@@ -173,6 +173,12 @@ _PROPOSED = (
         meaning=f"First {FINGERPRINT_LENGTH} hex digits of the SHA-256 of tool and canonical arguments.",
         read=lambda d: _call(d).fingerprint[:FINGERPRINT_LENGTH],
     ),
+    Field(
+        name="declared",
+        unit=Unit.NAMES,
+        meaning="Tools whose declaration the thread keeps from now on.",
+        read=lambda d: list(getattr(d.event, "declared", None) or ()),
+    ),
     _ARGUMENT_BYTES,
     Field(
         name="footprint_known",
@@ -201,7 +207,7 @@ def _resources(names: frozenset[str] | None) -> list[str] | None:
 
 
 _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
-    ev.RunStarted: (_EPOCH,),
+    ev.RunStarted: (_EPOCH, _own("said", Unit.FLAG, "Whether the user said something with it.")),
     ev.TaskOpened: (
         TASK,
         Field(name="goal_bytes", unit=Unit.BYTES, meaning="Size of the goal.", read=lambda d: _goal_bytes(d.event)),

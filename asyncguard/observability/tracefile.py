@@ -19,6 +19,7 @@ from typing import Any, Self
 from asyncguard.errors import AsyncguardError, CallerError
 from asyncguard.observability.details import Details
 from asyncguard.observability.fields import fields
+from asyncguard.validation import check_arguments
 
 FORMAT = 1
 """Version of the file format; raised when an older reader would misread a file."""
@@ -45,8 +46,9 @@ class TraceFile:
             wall: Wall clock, in seconds since 1970.
 
         Raises:
-            CallerError: The file cannot be opened.
+            CallerError: The file cannot be opened, or an argument is of another type.
         """
+        check_arguments(TraceFile.__init__, {"path": path, "payloads": payloads, "wall": wall}, called="TraceFile")
         self.path = Path(path)
         self._payloads = payloads
         self._wall = wall

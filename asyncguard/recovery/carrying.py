@@ -7,14 +7,14 @@ from typing import Any
 
 from asyncguard.recovery.filling import fill, says_unit
 from asyncguard.recovery.matching import Leaf, Path, leaves, match_leaves
-from asyncguard.recovery.measuring import Unmeasured, units_between
+from asyncguard.recovery.measuring import Unmeasured, is_silent, units_between
 from asyncguard.recovery.mending import mend
 from asyncguard.recovery.names import shown
 from asyncguard.recovery.naming import unit_beside, unit_holders
 from asyncguard.recovery.scalars import Where, converted, is_pinned
 from asyncguard.recovery.shapes import expanded, kinds, main_form, properties, shape_of, unit_text, value_aliases
 from asyncguard.recovery.spelling import as_json_number, number_in
-from asyncguard.recovery.texts import doubtful_field
+from asyncguard.recovery.texts import tells_failure
 
 _MAX_LIST = 10_000
 _NOTHING: Any = object()
@@ -29,13 +29,17 @@ class Carried:
     """The value."""
     changes: tuple[str, ...]
     """What was done, in words, without values."""
+    assumptions: tuple[str, ...] = ()
+    """Units that only the target names, and that were taken to be the value's."""
 
 
 class _Stuck(Exception):
     """The value cannot be carried over without a guess."""
 
 
-def carry(value: Any, source: Mapping[str, Any], target: Mapping[str, Any], *, filling: bool) -> Carried | None:
+def carry(
+    value: Any, source: Mapping[str, Any], target: Mapping[str, Any], *, filling: bool, same_tool: bool = True
+) -> Carried | None:
     """Bring a value from one contract to another.
 
     Args:
@@ -43,25 +47,31 @@ def carry(value: Any, source: Mapping[str, Any], target: Mapping[str, Any], *, f
         source: JSON Schema.
         target: JSON Schema.
         filling: For the arguments of a call: every value has to find a place, defaults of either contract are written
-            out where they count, and elimination by type is used with more care. Otherwise, for an answer, what the
-            target does not declare is left out, and nothing is filled in.
+            out where they count. Otherwise, for an answer, what the target does not declare is left out, and nothing is
+            filled in.
+        same_tool: Whether both contracts are of one tool, so that a unit that only one of them names counts for a field
+            that is the same to the letter. Of two tools, the unit of the target is assumed where the source is silent,
+            and told; a unit that the target does not name is never dropped.
 
     Returns:
         ``None`` if that takes a guess. The outcome is not yet proved to fit the target.
     """
-    changes: dict[str, None] = {}
+    carrier = _Carrier(filling=filling, same_tool=same_tool, changes={}, assumptions={})
     try:
-        carried = _Carrier(filling=filling, changes=changes).whole(value, expanded(source), expanded(target))
+        carried = carrier.whole(value, expanded(source), expanded(target))
     except _Stuck:
         return None
-    return Carried(value=carried, changes=tuple(changes))
+    return Carried(value=carried, changes=tuple(carrier.changes), assumptions=tuple(carrier.assumptions))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Carrier:
     filling: bool
+    same_tool: bool
     changes: dict[str, None]
     """Kept in order; a set of texts."""
+    assumptions: dict[str, None]
+    """The same."""
 
     def whole(self, value: Any, source: Mapping[str, Any], target: Mapping[str, Any]) -> Any:
         here, there = main_form(source), main_form(target)
@@ -89,7 +99,7 @@ class _Carrier:
 
     def _fields(self, value: Any, source: Mapping[str, Any], target: Mapping[str, Any]) -> Any:
         sources, targets = leaves(source, {} if self.filling else target), leaves(target, {})
-        pairs = match_leaves(sources, targets, careful=self.filling)
+        pairs = match_leaves(sources, targets)
         if pairs is None:
             raise _Stuck
         by_path = {leaf.path: leaf for leaf in targets}
@@ -118,7 +128,7 @@ class _Carrier:
 
     def _unmatched(self, item: Any, leaf: Leaf, target: Mapping[str, Any]) -> dict[Path, Any]:
         """A field that the other contract does not have: kept where that is open, else left out."""
-        if self.filling or (doubtful_field(leaf.name, item) and not leaf.holds_unit):
+        if self.filling or tells_failure(leaf.name, item):
             raise _Stuck
         if len(leaf.path) == 1 and target.get("additionalProperties") is not False and not leaf.holds_unit:
             return {leaf.path: item}
@@ -148,8 +158,11 @@ class _Carrier:
         """The number in the other unit, or ``_NOTHING`` if units do not change."""
         if isinstance(value, bool | list | Mapping) or value is None:
             return _NOTHING
+        if not self.same_tool and named is None and is_silent(leaf, other):
+            self.assumptions[f"took the number {other.shown} to be in {unit_text(other.schema)}, as declared"] = None
+            return _NOTHING
         try:
-            units = units_between(leaf, other, named)
+            units = units_between(leaf, other, named, same_tool=self.same_tool)
         except Unmeasured as error:
             raise _Stuck from error
         if units is None:
@@ -206,7 +219,7 @@ class _Carrier:
         for key in value:
             if key in known:
                 continue
-            if self.filling or doubtful_field(key, value[key]) or key in properties(target):
+            if self.filling or tells_failure(key, value[key]) or key in properties(target):
                 raise _Stuck
             self._say(f"left out the undeclared field {shown(key)}")
 

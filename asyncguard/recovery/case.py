@@ -7,26 +7,27 @@ events of a run comes to the same cases.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 from asyncguard.core.events import Aim, RecoveryAction
+from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Anomaly, AnomalyKind, Contract, Diagnosis, Symptom
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.toolspec import Fallback, Source, ToolSpec
 from asyncguard.errors import DeclarationError
-from asyncguard.recovery.comparing import Candidate
 from asyncguard.recovery.diagnosis import Observation, UserRule, diagnose, may_have_started, refused
 from asyncguard.recovery.inspection import Answer, inspect, read_answer
 from asyncguard.recovery.normalising import Normalised, normalise
+from asyncguard.recovery.panel import DOUBTFUL, Panel, may_be_asked, only
 from asyncguard.recovery.rebinding import Rebound, rebind, same_contract
-from asyncguard.recovery.settling import Said, Settlement, settle
-from asyncguard.recovery.shapes import check_schema
+from asyncguard.recovery.settling import Settlement
+from asyncguard.recovery.shapes import check_schema, main_form, properties
+from asyncguard.recovery.symptoms import declined
+from asyncguard.recovery.translation import translate, units_told
 
 UserDiagnosis = UserRule
 """A user's own rule: asked before the table; ``None`` leaves the case to the table."""
-
-_DOUBTFUL = frozenset({AnomalyKind.BOUNDS, AnomalyKind.INVARIANT, AnomalyKind.DISAGREEMENT, AnomalyKind.UNIT})
-"""Anomalies of an answer whose form is right: it may be true all the same."""
 
 
 class Probed(StrEnum):
@@ -35,6 +36,8 @@ class Probed(StrEnum):
     UNASKED = "unasked"
     HAPPENED = "happened"
     NOT_HAPPENED = "not_happened"
+    TOO_EARLY = "too_early"
+    """It said no while the attempt may still run, so that it may happen yet."""
     UNKNOWN = "unknown"
 
 
@@ -80,9 +83,15 @@ class Case:
     probed: Probed
     """Whether the effect is known to have happened."""
     probe_result: Any
-    """What the effect answered, as far as the probe knows."""
+    """What the effect answered, as far as the probe knows, in the form that its tool declares."""
+    probe_changes: tuple[str, ...] = ()
+    """What was done to bring it into that form, in words, without values."""
     settlement: Settlement | None
     """What the sources that were asked come to, if they were."""
+    effectful: frozenset[str] = frozenset()
+    """The declared siblings that have an effect."""
+    keyed_begun: bool = False
+    """Whether an attempt of a keyed tool may have had its effect, and no later one said that it failed."""
 
     @property
     def failed(self) -> bool:
@@ -97,7 +106,7 @@ class Case:
     @property
     def well_formed(self) -> bool:
         """Whether a strange answer has the declared form, so that only its content is doubted."""
-        return not self.failed and (self.normalised is not None or _only(self.seen.anomalies, _DOUBTFUL))
+        return not self.failed and (self.normalised is not None or only(self.seen.anomalies, DOUBTFUL))
 
     @property
     def unreadable(self) -> bool:
@@ -116,14 +125,28 @@ class Case:
         """Whether the call can be made again: nothing happened, or repeating does no harm."""
         if self.attempted.effect.repeatable or self.probed is Probed.NOT_HAPPENED:
             return True
-        if self.refused and self.attempted.atomic:
-            return True
-        return self.seen.symptom is not None and not may_have_started(self.seen.symptom)
+        return self.untouched
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the tool says that its latest attempt began nothing, or the service behind its one request does."""
+        return self.seen.symptom is not None and _began_nothing(self.seen.symptom, self.attempted)
 
     @property
     def answered(self) -> bool:
         """Whether the tool itself said that it failed, so that its outcome is known."""
         return self.seen.symptom is not None and self.seen.symptom.answered
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the failed call may have had an effect that a new call would have a second time."""
+        return self.keyed_begun or not (self.safe or self.answered)
+
+    @property
+    def probes(self) -> int:
+        """How often the probe was asked about the latest attempt."""
+        found = self.record.findings
+        return sum(each.aim is Aim.PROBE and each.tries == self.record.tries for each in found)
 
     def done(self, action: RecoveryAction) -> int:
         """How often recovery did this for the call."""
@@ -158,7 +181,23 @@ class Case:
     @property
     def next_sibling(self) -> Fallback | None:
         """The first declared sibling that was not tried: they are tried in order, each once."""
-        return next(iter(siblings_left(self.called, self.record)), None)
+        return next((each for each in siblings_left(self.called, self.record) if self.may_replace(each.tool)), None)
+
+    def may_replace(self, tool: str) -> bool:
+        """Whether another tool may be used in place of the attempted one.
+
+        That an effect may be repeated is said of the tool that honours it. Two tools that both have it, have it twice.
+        """
+        return tool not in self.effectful or not self.touched
+
+    @property
+    def touched(self) -> bool:
+        """Whether an attempt of a repeatable tool may have had its effect; of others :attr:`safe` says so."""
+        spec = self.attempted
+        if not spec.effect.repeatable or spec.effect is EffectClass.PURE:
+            return False
+        mine = (each for each in self.record.findings if each.aim is Aim.ANSWER and each.tool == spec.name)
+        return not self.untouched or any(_touched(each, spec) for each in mine)
 
 
 def siblings_left(called: ToolSpec, record: CallRecord) -> list[Fallback]:
@@ -179,9 +218,27 @@ class Casebook:
     diagnose: UserDiagnosis | None = None
     """The user's own rule."""
 
+    @property
+    def panel(self) -> Panel:
+        """The tools that answer the same questions."""
+        return Panel(specs=self.specs)
+
     def inspect(self, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
         """What is wrong with an answer to the call, by the declarations alone."""
-        return inspect(self._expected(record), record.effective_arguments, read_answer(content))
+        reading = self.panel.reading(record, record.answering, read_answer(content))
+        if reading.problems:
+            return reading.problems
+        found = inspect(self._expected(record), record.effective_arguments, reading.answer)
+        if not reading.changes:
+            return found
+        message = f"{record.answering} answered in another form than {record.call.tool} declares."
+        return (Anomaly(kind=AnomalyKind.UNIT, pointer="", message=message), *found)
+
+    def foreign_units(self, record: CallRecord) -> str:
+        """The units of an answer of another tool, where the tool that was called declares nothing of its answers."""
+        if record.answering == record.call.tool or self._spec(record.call.tool).result_schema is not None:
+            return ""
+        return units_told(self._spec(record.answering).result_schema)
 
     def build(self, record: CallRecord, seen: Seen, known: Any) -> Case:
         """Put together what is known of a call.
@@ -191,12 +248,18 @@ class Casebook:
             seen: What came of the latest attempt.
             known: The live contract of the attempted tool as somebody read it before, as it came, or ``None``.
         """
-        called, expected = self._called(record), self._expected(record)
+        disputed = any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in seen.anomalies)
+        called, expected = self._called(record, disputed=disputed), self._expected(record)
         contract = read_contract(known, hidden_arguments(expected))
         answer = None if seen.symptom is not None else read_answer(seen.content)
         normalised = None if answer is None else self._normalised(record, answer, contract)
-        probed, result = self._probe(record)
-        settlement = self._settlement(record, called, seen, normalised, answer)
+        probed, result, probe_changes = self._probe(record, seen)
+        value = None if normalised is None else normalised.value
+        settlement = None
+        if any(found.aim in (Aim.SOURCE, Aim.VERIFIER) for found in record.findings):
+            settlement = self.panel.settlement(
+                record, called, own=self.panel.own(record, seen.anomalies, value, answer)
+            )
         against = settlement.against(record.answering) if settlement is not None else ()
         return Case(
             seen=seen,
@@ -209,29 +272,56 @@ class Casebook:
             rebound=self._rebound(record, expected, contract) if seen.symptom is not None else None,
             probed=probed,
             probe_result=result,
+            probe_changes=probe_changes,
             settlement=settlement,
+            effectful=frozenset(
+                each.tool for each in called.fallbacks if self._spec(each.tool).effect is not EffectClass.PURE
+            ),
+            keyed_begun=self._keyed_begun(record),
         )
+
+    def _keyed_begun(self, record: CallRecord) -> bool:
+        begun = False
+        for each in record.findings:
+            spec = self._spec(each.tool)
+            if each.aim is Aim.ANSWER and spec.effect is EffectClass.KEYED:
+                answered = each.error is not None and symptom_of_finding(each).answered
+                begun = not answered and (begun or _touched(each, spec))
+        return begun
 
     def _spec(self, tool: str) -> ToolSpec:
         """A tool's declaration; nothing is known of a tool that the agent does not have."""
         return self.specs.get(tool) or ToolSpec(name=tool)
 
-    def _called(self, record: CallRecord) -> ToolSpec:
-        """The declaration of the tool that was called, without helpers that the call's task may not use."""
+    def _called(self, record: CallRecord, *, disputed: bool) -> ToolSpec:
+        """The declaration of the tool that was called, without helpers that the call cannot use.
+
+        Sources that only other declarations name are asked where answers disagree, and never for the answer itself.
+        """
         called = self._spec(record.call.tool)
-        if all(self._allowed(record, name) for name in (*called.asks, *(item.tool for item in called.fallbacks))):
-            return called
+        if disputed:
+            own = {source.tool for source in called.sources}
+            asked = self.panel.question(called.name)
+            usable = (s for s in asked.sources if s.tool in own or may_be_asked(self._spec(s.tool)))
+            called = replace(asked, sources=tuple(usable))
         verifier = called.verifier
+        helpers = (*called.sources, *called.fallbacks, *(() if verifier is None else (verifier,)))
+        if all(self._usable(record, item) for item in helpers):
+            return called
         return replace(
             called,
-            fallbacks=tuple(item for item in called.fallbacks if self._allowed(record, item.tool)),
-            sources=tuple(item for item in called.sources if self._allowed(record, item.tool)),
-            verifier=verifier if verifier is not None and self._allowed(record, verifier.tool) else None,
+            fallbacks=tuple(item for item in called.fallbacks if self._usable(record, item)),
+            sources=tuple(item for item in called.sources if self._usable(record, item)),
+            verifier=verifier if verifier is not None and self._usable(record, verifier) else None,
         )
 
-    def _allowed(self, record: CallRecord, tool: str) -> bool:
-        tasks = self._spec(tool).tasks
-        return tasks is None or record.call.task in tasks
+    def _usable(self, record: CallRecord, helper: Fallback) -> bool:
+        """Whether the call's task may use a helper, and what the call gives is what the helper takes and needs."""
+        spec = self._spec(helper.tool)
+        if spec.tasks is not None and record.call.task not in spec.tasks:
+            return False
+        given = helper.translate(record.effective_arguments)
+        return all(map(spec.takes, given)) and all(name in given for name in spec.required_arguments)
 
     def _expected(self, record: CallRecord) -> ToolSpec:
         """The tool that was tried, answering in the form that the called one declares."""
@@ -268,7 +358,13 @@ class Casebook:
         schema = self._expected(record).result_schema
         if schema is None:
             return None
-        found = normalise(answer, schema, None if contract is None else contract.returns)
+        reading = self.panel.reading(record, record.answering, answer, contract)
+        if reading.problems:
+            return None
+        if reading.changes:
+            found: Normalised | None = Normalised(value=reading.answer.value, changes=reading.changes)
+        else:
+            found = normalise(answer, schema, None if contract is None else contract.returns)
         if found is None or not found.changes:
             return None
         spec, arguments = self._expected(record), record.effective_arguments
@@ -284,48 +380,39 @@ class Casebook:
         # What was tried and refused is not tried again.
         return None if found is None or not found.changes or found.arguments == record.bound else found
 
-    def _probe(self, record: CallRecord) -> tuple[Probed, Any]:
-        # What was said before the latest attempt says nothing about that one.
-        said = (item for item in reversed(record.findings) if item.aim is Aim.PROBE and item.tries == record.tries)
-        found = next(said, None)
+    def _probe(self, record: CallRecord, seen: Seen) -> tuple[Probed, Any, tuple[str, ...]]:
+        # What was said before the latest attempt ended says nothing about that one.
+        later = takewhile(lambda item: item.aim is not Aim.ANSWER, reversed(record.findings))
+        found = next((item for item in later if item.aim is Aim.PROBE and item.tries == record.tries), None)
         if found is None:
-            return Probed.UNASKED, None
+            return Probed.UNASKED, None, ()
         value = read_answer(found.content).value if found.error is None else None
         happened = value.get("happened") if isinstance(value, Mapping) else None
         if not isinstance(happened, bool) or not isinstance(value, Mapping):
-            return Probed.UNKNOWN, None
-        return (Probed.HAPPENED, value.get("result")) if happened else (Probed.NOT_HAPPENED, None)
-
-    def _settlement(
-        self, record: CallRecord, called: ToolSpec, seen: Seen, normalised: Normalised | None, answer: Answer | None
-    ) -> Settlement | None:
-        others = [said for found in record.findings if (said := self._said(called, record, found)) is not None]
-        if not others:
-            return None
-        value = normalised.value if normalised is not None else None if answer is None else answer.value
-        readable = normalised is not None or (answer is not None and _only(seen.anomalies, _DOUBTFUL))
-        if not readable:
-            return settle(others, called)
-        own = Candidate(source=record.answering, value=value, trusted=False, date=None)
-        holds = normalised is not None or _only(seen.anomalies, frozenset({AnomalyKind.DISAGREEMENT}))
-        return settle([Said(candidate=own, holds=holds), *others], called)
-
-    def _said(self, called: ToolSpec, record: CallRecord, found: Finding) -> Said | None:
-        """What another source said, if it is in the declared form."""
-        if found.aim not in (Aim.SOURCE, Aim.VERIFIER) or found.error is not None:
-            return None
-        spec = replace(self._spec(found.tool), result_schema=called.result_schema, invariants=())
-        answer = read_answer(found.content)
-        anomalies = inspect(spec, record.effective_arguments, answer)
-        if not _only(anomalies, _DOUBTFUL):
-            return None
-        trusted = any(source.tool == found.tool and source.trusted for source in called.sources)
-        candidate = Candidate(source=found.tool, value=answer.value, trusted=trusted, date=None)
-        return Said(candidate=candidate, holds=not anomalies)
+            return Probed.UNKNOWN, None, ()
+        if not happened:
+            running = seen.symptom is not None and seen.symptom.running
+            return Probed.TOO_EARLY if running else Probed.NOT_HAPPENED, None, ()
+        if value.get("result") is None:
+            return Probed.HAPPENED, None, ()
+        probe = self._spec(found.tool)
+        said_by = replace(probe, result_schema=properties(main_form(probe.result_schema)).get("result"))
+        answer = Answer(parsed=True, value=value["result"], text=None)
+        reading = translate(answer, said_by, self._spec(record.call.tool).result_schema)
+        return Probed.HAPPENED, None if reading.problems else reading.answer.value, reading.changes
 
 
-def _only(anomalies: tuple[Anomaly, ...], kinds: frozenset[AnomalyKind]) -> bool:
-    return all(anomaly.kind in kinds for anomaly in anomalies)
+def _began_nothing(symptom: Symptom, spec: ToolSpec) -> bool:
+    return not may_have_started(symptom) or (spec.atomic and declined(symptom))
+
+
+def _touched(found: Finding, spec: ToolSpec) -> bool:
+    return found.error is None or not _began_nothing(symptom_of_finding(found), spec)
+
+
+def symptom_of_finding(found: Finding) -> Symptom:
+    """Return the symptom of a failed attempt from what the state tells of it."""
+    return Symptom(**{**found.content, "mro": tuple(found.content["mro"])})
 
 
 def read_contract(content: Any, hidden: frozenset[str] = frozenset()) -> Contract | None:

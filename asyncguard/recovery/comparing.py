@@ -4,16 +4,19 @@ The rules, in this order: all agree; more than half do; those that are trusted a
 latest date. Where none of them holds it is a tie, and a tie chooses nobody. The order in which the candidates are
 given never counts.
 
-Two answers agree if the selected parts are equal: numbers by their exact decimal value (``1`` and ``1.0``, but not the
-text ``"1"``), texts without outer white space, lists in their order, objects in any. A candidate that lacks a selected
-part takes no part in the comparison; it is named and never chosen.
+Two answers agree if the selected parts are equal: whole numbers exactly, a fraction within a billionth of the larger
+number (0.1 + 0.2 and 0.3, but not the text ``"0.3"``), texts without outer white space, lists in their order, objects
+in any. What agrees with the same answer agrees. A candidate that lacks a selected part takes no part in the comparison;
+it is named and never chosen.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 from asyncguard.core.calls import canonical_json
@@ -82,6 +85,10 @@ class _Entry:
 
 
 _Side = list[_Entry]
+_TOLERANCE = Fraction(1, 10**9)
+"""Part of the larger number by which fractions may differ: more than arithmetic leaves, less than anything measured."""
+_EXACT = 2**53
+"""Up to here a float holds every whole number."""
 
 
 def compare(candidates: Sequence[Candidate], pointers: Sequence[str], dated: str | None) -> Verdict:
@@ -183,15 +190,41 @@ def _reason(how: Comparison, agreeing: Sequence[str], differing: Sequence[str], 
 
 
 def _sides(entries: Sequence[_Entry]) -> list[_Side]:
-    # By equality and not by hash: a NaN equals nothing, itself included, and has to stand alone.
+    # Everything that one answer agrees with is one side: within a tolerance, the order would count otherwise.
     sides: list[_Side] = []
     for entry in entries:
-        side = next((side for side in sides if side[0].said == entry.said), None)
-        if side is None:
-            sides.append([entry])
-        else:
-            side.append(entry)
+        joined, apart = [entry], []
+        for side in sides:
+            if any(_agree(entry.said, other.said) for other in side):
+                joined += side
+            else:
+                apart.append(side)
+        sides = [*apart, joined]
     return sides
+
+
+def _agree(one: Any, other: Any) -> bool:
+    match one, other:
+        case ("number", left), ("number", right):
+            return _close(left, right)
+        case ("object", left), ("object", right):
+            return left.keys() == right.keys() and all(_agree(each, right[name]) for name, each in left.items())
+        case ("list", left), ("list", right):
+            return len(left) == len(right) and all(map(_agree, left, right))
+        case list(), list():
+            return all(map(_agree, one, other))
+        case _:
+            return bool(one == other)  # a NaN equals nothing, itself included, and stands alone
+
+
+def _close(one: int | float, other: int | float) -> bool:
+    exact = isinstance(one, int) and isinstance(other, int)
+    if one == other or exact or not (math.isfinite(one) and math.isfinite(other)):
+        return one == other
+    if any(isinstance(each, int) and abs(each) > _EXACT for each in (one, other)):
+        return False  # more digits than a float holds: they are what tells it from others
+    left, right = Fraction(Decimal(repr(one))), Fraction(Decimal(repr(other)))
+    return abs(left - right) <= _TOLERANCE * max(abs(left), abs(right))
 
 
 def _part(value: Any, pointer: str) -> tuple[str, Any] | None:
@@ -208,11 +241,8 @@ def _canonical(value: Any) -> tuple[str, Any]:
     match value:
         case bool() | None:
             return "constant", value
-        case int():
-            return "number", Decimal(value)
-        case float():
-            # By its shortest decimal form, as JSON writes it: 0.1 is one tenth.
-            return "number", Decimal(repr(value))
+        case int() | float():
+            return "number", value
         case str():
             return "text", value.strip()
         case Mapping():

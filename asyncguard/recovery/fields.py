@@ -1,20 +1,15 @@
-"""Which part of an answer is which declared field: by name, alias, writing, place, or because nothing else is left."""
+"""Which part of an answer is which declared field: by name, alias or writing, in place or in a declared wrapper."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asyncguard.recovery.names import alike, apart, folded, shown
-from asyncguard.recovery.naming import suffix_unit, unit_beside, unit_holders, unit_owner
-from asyncguard.recovery.scalars import Mended, Where, is_pinned
-from asyncguard.recovery.shapes import field_aliases, kinds, main_form, properties, unit_text
-from asyncguard.recovery.texts import doubtful_field
-from asyncguard.recovery.units import Unit, kindred, unit_named
+from asyncguard.recovery.names import folded, shown
+from asyncguard.recovery.naming import measured, suffix_unit, unit_at_end, unit_beside, unit_holders, unit_owner
+from asyncguard.recovery.shapes import field_aliases, kinds, main_form, properties, unit_text, wrappers
+from asyncguard.recovery.texts import changes_others
+from asyncguard.recovery.units import Unit, comparable, equal, kindred, unit_named
 
-_REMARKS = frozenset(
-    {"note", "notes", "comment", "comments", "message", "explanation", "remark", "hint", "info", "meta", "metadata"}
-)
-"""Fields that speak about an answer and are never a part of it under another name."""
 _NUMERIC = frozenset({"number", "integer"})
 
 
@@ -46,12 +41,7 @@ class Rest:
     """Fields that were left out."""
 
 
-def find_fields(
-    value: Mapping[str, Any],
-    schema: Mapping[str, Any],
-    where: Where,
-    mend: Callable[[Any, Mapping[str, Any], Where], Mended | None],
-) -> dict[str, Found]:
+def find_fields(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Found]:
     """Where each declared field is; fields that are nowhere are left out.
 
     Raises:
@@ -72,17 +62,9 @@ def find_fields(
     rest = {key: item for key, item in value.items() if key not in declared}
     for search in (_renamed, _moved, _flattened):
         for name in declared:
-            if name not in found and (place := search(name, declared, rest)) is not None:
+            if name not in found and (place := search(name, schema, rest)) is not None:
                 found[name] = place
                 rest = {key: item for key, item in rest.items() if (key,) not in place.paths}
-    missing = [name for name in schema.get("required", ()) if name in declared and name not in found]
-    if len(missing) == 1 and (found or len(declared) == 1):
-        opened = {path[0] for place in found.values() for path in place.paths}
-        place = _only_one(missing[0], schema, {key: item for key, item in rest.items() if key not in opened})
-        if place is not None:
-            inner = main_form(declared[missing[0]])
-            if mend(place.value, inner, where.below(missing[0], place.named)) is not None:
-                found[missing[0]] = place
     return found
 
 
@@ -107,7 +89,7 @@ def left_over(
             changes.append(f"left out {shown(key)}: the unit is the declared one")
         elif closed or key in opened:
             remaining = _without(item, taken, (key,))
-            if _contradicts({key: remaining}, schema, found) or doubtful_field(key, remaining, units):
+            if _contradicts({key: remaining}, schema, found) or changes_others(key, remaining, units):
                 return None
             if key not in opened:
                 changes.append(f"left out the undeclared field {shown(key)}")
@@ -138,29 +120,13 @@ def _contradicts(item: Mapping[str, Any], schema: Mapping[str, Any], found: Mapp
     return False
 
 
-def _only_one(name: str, schema: Mapping[str, Any], unused: Mapping[str, Any]) -> Found | None:
-    """The only undeclared field for the only missing one.
-
-    Where undeclared fields are allowed, one that is there says nothing: then its name or its value has to fit, too.
-    """
-    keys = [key for key, item in unused.items() if key not in _REMARKS and unit_owner(key) is None and item is not None]
-    if len(keys) != 1 or apart(keys[0], name) or folded(keys[0]) in _REMARKS:
-        return None
-    declared = properties(schema)
-    telling = alike(keys[0], name) or is_pinned(main_form(declared[name]))
-    if schema.get("additionalProperties") is not False and not telling:
-        return None
-    change = f"renamed the field {shown(keys[0])} to {shown(name)}"
-    named = _named_by(keys[0], name, declared)
-    return Found(paths=((keys[0],),), value=unused[keys[0]], named=named, changes=(change,))
-
-
 def _counts(schema: Any) -> bool:
     return not kinds(main_form(schema)).isdisjoint(_NUMERIC)
 
 
-def _renamed(name: str, declared: Mapping[str, Any], rest: Mapping[str, Any]) -> Found | None:
+def _renamed(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> Found | None:
     """By a declared alias, or by the same name written differently."""
+    declared = properties(schema)
     keys = [key for key in rest if _same_field(name, key, declared[name])]
     if len(keys) > 1:
         raise Undecided
@@ -171,33 +137,49 @@ def _renamed(name: str, declared: Mapping[str, Any], rest: Mapping[str, Any]) ->
 
 
 def _same_field(name: str, key: str, schema: Any) -> bool:
-    return key == name or key in field_aliases(schema) or folded(key) == folded(name)
+    if key == name or key in field_aliases(schema) or folded(key) == folded(name):
+        return True
+    return _same_but_measured(name, key, schema)
+
+
+def _same_but_measured(name: str, key: str, schema: Any) -> bool:
+    """Whether a key is the field's name with a unit at its end that converts into the declared one."""
+    found, own = measured(key), measured(name)
+    if found is None or not _counts(schema):
+        return False
+    text = unit_text(schema)
+    unit = unit_named(text) if text else own[1] if own is not None else None
+    stems = {folded(name), *(() if own is None else (own[0],))}
+    return found[0] in stems and unit is not None and comparable(found[1], unit)
 
 
 def _named_by(key: str, name: str, declared: Mapping[str, Any]) -> str | None:
     """The unit that a field's new name carries, where its old one does not."""
-    unit = suffix_unit(key)
-    if unit is None or not _counts(declared[name]):
-        return None
     text = unit_text(declared[name])
     old = unit_named(text) if text else suffix_unit(name)
+    ends_in = unit_at_end(key)
+    if ends_in is None or not _counts(declared[name]) or (old is not None and not kindred(ends_in, old)):
+        return None
     if old is None:
-        if key in field_aliases(declared[name]):
+        if key in field_aliases(declared[name]) or folded(key) == folded(name):
             return None
         raise Undecided  # the old name said nothing about units: the number may have been converted
-    return unit.name if kindred(unit, old) else None
+    if equal(ends_in, old):
+        return None
+    if (unit := suffix_unit(key)) is None:
+        raise Undecided  # it may name another unit, or something else
+    return unit.name
 
 
-def _moved(name: str, declared: Mapping[str, Any], rest: Mapping[str, Any]) -> Found | None:
-    """Out of an object inside, where there is one such field only."""
-    places = []
-    for path, holder in _objects(rest):
+def _moved(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> Found | None:
+    """Out of a declared wrapper, where there is one such field only."""
+    declared, places = properties(schema), []
+    for path, holder in _objects(rest, wrappers(schema)):
         for key, item in holder.items():
             if _same_field(name, key, declared[name]):
-                named = unit_beside(key, unit_text(declared[name]), unit_holders(holder), alone=True)
-                places.append(
-                    Found(paths=((*path, key),), value=item, named=named if _counts(declared[name]) else None)
-                )
+                beside = unit_beside(key, unit_text(declared[name]), unit_holders(holder), alone=True)
+                named = (beside or _named_by(key, name, declared)) if _counts(declared[name]) else None
+                places.append(Found(paths=((*path, key),), value=item, named=named))
     if len(places) > 1:
         raise Undecided
     if not places:
@@ -208,23 +190,21 @@ def _moved(name: str, declared: Mapping[str, Any], rest: Mapping[str, Any]) -> F
 
 
 def _objects(
-    rest: Mapping[str, Any], path: tuple[str, ...] = ()
+    rest: Mapping[str, Any], inside: Collection[str], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
     for key, item in rest.items():
-        if isinstance(item, Mapping) and len(path) < 3:
+        if key in inside and isinstance(item, Mapping) and len(path) < 3:
             yield (*path, key), item
-            yield from _objects(item, (*path, key))
+            yield from _objects(item, inside, (*path, key))
 
 
-def _flattened(name: str, declared: Mapping[str, Any], rest: Mapping[str, Any]) -> Found | None:
-    """A declared object out of fields that carry its name in theirs, or its fields' own names."""
-    inner = properties(main_form(declared[name]))
+def _flattened(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> Found | None:
+    """A declared object out of fields that carry its name in theirs."""
+    inner = properties(main_form(properties(schema)[name]))
     parts: dict[str, Any] = {}
     keys: list[str] = []
     for part in inner:
         ours = [key for key in rest if folded(key) == folded(f"{name}_{part}")]
-        if not ours and not any(_same_field(part, other, {}) for other in declared):
-            ours = [key for key in rest if folded(key) == folded(part)]
         if len(ours) > 1:
             raise Undecided
         if ours:

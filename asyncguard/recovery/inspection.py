@@ -42,7 +42,8 @@ _KINDS: Mapping[str, AnomalyKind] = {
     "propertyNames": AnomalyKind.UNEXPECTED,
 }
 """Keyword of JSON Schema to what its violation is; the rest is a wrong value."""
-_PLAIN_LIMITS = frozenset(keyword for keyword, kind in _KINDS.items() if kind is AnomalyKind.BOUNDS)
+LIMITS = frozenset(keyword for keyword, kind in _KINDS.items() if kind is AnomalyKind.BOUNDS)
+"""Keywords that limit a value and say nothing about its form."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -176,9 +177,22 @@ def _violations(shape: Shape, answer: Answer) -> list[Anomaly]:
     except Exception as error:  # noqa: BLE001 - keywords calculate with the tool's values
         return [_anomaly(AnomalyKind.VALUE, (), f"cannot be checked ({type(error).__name__})")]
     found = [anomaly for error in errors for anomaly in _sorted_out(error)]
+    if found and _is_error(shape, value):
+        found.append(_anomaly(AnomalyKind.UNREADABLE, (), "is an error, and holds nothing that is declared"))
     if not found and not all_finite(value):
         found.append(_anomaly(AnomalyKind.BOUNDS, (), "holds a number that is not finite"))
     return found
+
+
+def _is_error(shape: Shape, value: Any) -> bool:
+    """Whether an answer is an error object of JSON-RPC, JSON:API, OAuth or RFC 9457 in place of what is declared."""
+    if not isinstance(value, Mapping) or not properties(shape.schema).keys().isdisjoint(value):
+        return False
+    if value.get("error") or value.get("errors"):
+        return True
+    status = value.get("status")
+    numbered = isinstance(status, int) and 400 <= status <= 599
+    return numbered and ("title" in value or "detail" in value)
 
 
 def _position(error: ValidationError) -> list[tuple[bool, Any]]:
@@ -207,7 +221,7 @@ def _sorted_out(error: ValidationError) -> Iterator[Anomaly]:
         case _ if error.schema is False:
             yield _anomaly(AnomalyKind.UNEXPECTED, path, "is declared never to be there")
         case _:
-            limit = f" {wanted}" if keyword in _PLAIN_LIMITS or keyword in ("format", "pattern") else ""
+            limit = f" {wanted}" if keyword in LIMITS or keyword in ("format", "pattern") else ""
             yield _anomaly(_KINDS.get(keyword, AnomalyKind.VALUE), path, f"breaks the declared {keyword}{limit}")
 
 

@@ -1,26 +1,21 @@
 """Which field of one contract is which field of another.
 
-A wrong match moves money to the wrong account, so that evidence has to point in one direction only: the same name, a
-declared alias, the same name written or nested differently, the same description, words that no other pair shares. What
-is left over is matched by its type only where it is the only one of its kind on both sides; two fields of one type
-whose names both changed stay unmatched.
+A wrong match moves money to the wrong account, so that only what both contracts say counts: the same name, a declared
+alias, the same name written or nested differently or with its unit at the end, the same description word for word. What
+is left over stays unmatched: that two names mean the same, or that nothing else is left, would be a guess.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asyncguard.recovery.names import alike, apart, description_words, folded, opposite, shown, stems, words
-from asyncguard.recovery.naming import unit_owner
-from asyncguard.recovery.scalars import is_pinned
+from asyncguard.recovery.names import folded, shown
+from asyncguard.recovery.naming import measured, unit_owner
 from asyncguard.recovery.shapes import field_aliases, kinds, main_form, properties, unit_text
-from asyncguard.recovery.units import unit_named
+from asyncguard.recovery.units import Unit, comparable, unit_named
 
 Path = tuple[str, ...]
 _MAX_DEPTH = 5
-_OVERLAP = 0.5
-"""Share of common words from which two descriptions speak of the same thing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +26,6 @@ class Leaf:
     """Names from the root on."""
     schema: Mapping[str, Any]
     """Its schema, of a value that is there."""
-    position: int
-    """Place among the leaves of the contract."""
 
     @property
     def name(self) -> str:
@@ -64,20 +57,6 @@ class Leaf:
         """For a message."""
         return f"of {shown('.'.join(self.path))}" if self.path else "of the whole"
 
-    @property
-    def vocabulary(self) -> frozenset[str]:
-        """Words of name and description, without units: what many fields share tells none of them."""
-        spelled = stems(words(self.name)) | description_words(self.description)
-        return frozenset(word for word in spelled if unit_named(word) is None)
-
-    @property
-    def signature(self) -> str:
-        """What its values look like."""
-        told = {key: self.schema[key] for key in ("format", "pattern", "enum", "const") if key in self.schema}
-        unit = unit_named(unit_text(self.schema) or "")
-        dimension = unit.dimension if unit is not None else unit_text(self.schema)
-        return json.dumps([sorted(kinds(self.schema)), told, dimension], sort_keys=True, default=str)
-
 
 Link = Callable[[Leaf, Leaf], bool]
 
@@ -87,8 +66,7 @@ def leaves(schema: Mapping[str, Any], other: Mapping[str, Any]) -> list[Leaf]:
 
     An object is a leaf where ``other`` has a plain value under the same name: it wraps that value.
     """
-    found = list(_leaves(schema, other, ()))
-    return [Leaf(path=path, schema=form, position=position) for position, (path, form) in enumerate(found)]
+    return [Leaf(path=path, schema=form) for path, form in _leaves(schema, other, ())]
 
 
 def _leaves(schema: Any, other: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -102,13 +80,12 @@ def _leaves(schema: Any, other: Any, path: Path) -> Iterator[tuple[Path, Mapping
         yield from _leaves(item, properties(across).get(name, {}), (*path, name))
 
 
-def match_leaves(source: list[Leaf], target: list[Leaf], *, careful: bool) -> dict[Path, Path] | None:
+def match_leaves(source: list[Leaf], target: list[Leaf]) -> dict[Path, Path] | None:
     """Path in the source to path in the target, for all that can be told.
 
     Args:
         source: Leaves of the contract that values come from.
         target: Leaves of the contract that they go to.
-        careful: Whether a type that only one field has is not enough (arguments of calls).
 
     Returns:
         ``None`` if the contracts contradict each other: fields that changed places under their old names.
@@ -117,10 +94,8 @@ def match_leaves(source: list[Leaf], target: list[Leaf], *, careful: bool) -> di
         return None
     names = {leaf.path for leaf in target}
     found = {leaf.path: leaf.path for leaf in source if leaf.path in names}
-    for link in (_by_alias, _by_writing, _by_last_name, _by_wrapping, _by_description, _by_name_word, _by_vocabulary):
+    for link in (_by_alias, _by_writing, _by_measure, _by_last_name, _by_wrapping, _by_description):
         _match(link, source, target, found)
-    eliminate = _by_elimination(careful, source, target, found)
-    _match(eliminate, source, target, found)
     return found
 
 
@@ -155,6 +130,20 @@ def _by_writing(one: Leaf, other: Leaf) -> bool:
     return folded("_".join(one.path)) == folded("_".join(other.path))
 
 
+def _by_measure(one: Leaf, other: Leaf) -> bool:
+    """The same name with a unit at its end (``weight_kg``), where both count the same."""
+    if one.path[:-1] != other.path[:-1]:
+        return False
+    (stem, unit), (other_stem, other_unit) = _measured(one), _measured(other)
+    return stem == other_stem and unit is not None and other_unit is not None and comparable(unit, other_unit)
+
+
+def _measured(leaf: Leaf) -> tuple[str, Unit | None]:
+    text = unit_text(leaf.schema)
+    stem, unit = measured(leaf.name, text) or (folded(leaf.name), None)
+    return stem, unit if text is None else unit_named(text)
+
+
 def _by_last_name(one: Leaf, other: Leaf) -> bool:
     return len(one.path) != len(other.path) and folded(one.name) == folded(other.name)
 
@@ -173,41 +162,3 @@ def _like(leaf: Leaf) -> frozenset[str]:
 
 def _by_description(one: Leaf, other: Leaf) -> bool:
     return bool(one.description) and folded(one.description) == folded(other.description)
-
-
-def _by_name_word(one: Leaf, other: Leaf) -> bool:
-    if not one.name or not other.name or not alike(one.name, other.name) or apart(one.name, other.name):
-        return False
-    # A word that units are named by does not tell a field.
-    common = stems(words(one.name)) & stems(words(other.name))
-    return not common or any(unit_named(word) is None for word in common)
-
-
-def _by_vocabulary(one: Leaf, other: Leaf) -> bool:
-    if not one.description or not other.description or opposite(one.name, other.name):
-        return False
-    both = one.vocabulary | other.vocabulary
-    return bool(both) and len(one.vocabulary & other.vocabulary) >= _OVERLAP * len(both)
-
-
-def _by_elimination(careful: bool, source: list[Leaf], target: list[Leaf], found: Mapping[Path, Path]) -> Link:
-    """The only ones of their type that are left on both sides."""
-    taken = set(found.values())
-    gone = [leaf for leaf in source if leaf.path not in found]
-    new = [leaf for leaf in target if leaf.path not in taken]
-
-    def link(one: Leaf, other: Leaf) -> bool:
-        if one.signature != other.signature or apart(one.name, other.name):
-            return False
-        if _count(gone, one) != 1 or _count(new, other) != 1:
-            return False
-        if one.description and other.description:
-            # Two descriptions without much in common speak against it; for an answer, the old place speaks for it.
-            return not careful and one.position == other.position
-        return not careful or is_pinned(one.schema) or one.position == other.position
-
-    return link
-
-
-def _count(among: Iterable[Leaf], leaf: Leaf) -> int:
-    return sum(other.signature == leaf.signature for other in among)

@@ -2,7 +2,7 @@
 
 from asyncguard.recovery.matching import Leaf
 from asyncguard.recovery.names import folded
-from asyncguard.recovery.naming import differ, suffix_unit
+from asyncguard.recovery.naming import differ, same_name, suffix_unit
 from asyncguard.recovery.shapes import kinds, unit_text
 from asyncguard.recovery.units import Unit, comparable, equal, kindred, unit_named, units_in
 
@@ -13,7 +13,7 @@ class Unmeasured(Exception):
     """What a number counts cannot be told on one side, and it may not be the same."""
 
 
-def units_between(source: Leaf, target: Leaf, named: str | None) -> tuple[Unit, Unit] | None:
+def units_between(source: Leaf, target: Leaf, named: str | None, *, same_tool: bool = True) -> tuple[Unit, Unit] | None:
     """The unit of a field here and there, ``None`` if a number means the same in both.
 
     A unit is declared by the annotation ``unit``; without one, the end of the field's name or its description may name
@@ -23,6 +23,7 @@ def units_between(source: Leaf, target: Leaf, named: str | None) -> tuple[Unit, 
         source: The field that the number comes from.
         target: The field that it goes to.
         named: Unit that stands beside the number itself; it has to be the declared one.
+        same_tool: Whether both are fields of one tool; of two tools, the same name does not make the same unit.
 
     Raises:
         Unmeasured: Only one side names its unit, both name units that do not convert, or the number says otherwise.
@@ -45,15 +46,25 @@ def units_between(source: Leaf, target: Leaf, named: str | None) -> tuple[Unit, 
             raise Unmeasured
         return one, other
     silent = here is None and there is None and one is None and other is None
-    if silent or named is not None or _same_words(source, target):
+    if silent or named is not None or (same_tool and _same_words(source, target)):
         return None
     raise Unmeasured
+
+
+def is_silent(source: Leaf, target: Leaf) -> bool:
+    """Whether the target declares what a number counts, and nothing about the source says it."""
+    if unit_text(source.schema) is not None or (there := unit_text(target.schema)) is None:
+        return False
+    try:
+        return not kinds(target.schema).isdisjoint(_NUMERIC) and _told(source, there) is None
+    except Unmeasured:
+        return False
 
 
 def _declared(here: str, there: str) -> tuple[Unit, Unit] | None:
     one, other = unit_named(here), unit_named(there)
     if one is None or other is None:
-        if folded(here) != folded(there):
+        if not same_name(here, there):
             raise Unmeasured
         return None
     if equal(one, other):

@@ -1,122 +1,30 @@
-"""Names of fields: which are the same name written differently, which are alike, and which are opposites."""
+"""Names of fields, compared by how they are written and by nothing else."""
 
 import re
 from collections.abc import Iterable
 
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+_JOINER = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 _MAX_SHOWN = 40
-_SHORTEST_ABBREVIATION = 3
-
-_OPPOSITES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
-    (frozenset(one.split()), frozenset(other.split()))
-    for one, other in (
-        (
-            "origin from source start departure depart sender shipper payer debit debtor pickup",
-            "destination dest to target end arrival arrive recipient receiver consignee payee credit creditor "
-            "dropoff beneficiary",
-        ),
-        ("first begin", "last finish"),
-        ("min minimum lowest lower least low", "max maximum highest upper most high"),
-        ("net", "gross"),
-        ("old before previous prior", "new after next"),
-        ("buy bid purchase", "sell ask sale"),
-        ("in inbound import incoming", "out outbound export outgoing"),
-        ("open opening opened", "close closing closed"),
-        ("planned scheduled expected estimated forecast", "actual real measured observed"),
-        ("width", "height length depth"),
-        ("latitude lat", "longitude lon lng"),
-        ("income revenue", "cost expense"),
-        ("paid", "due owed outstanding"),
-        ("used consumed", "available free remaining left"),
-        ("principal", "interest"),
-    )
-)
-"""Words that stand for different sides of a thing: a field of one side is never one of the other under a new name."""
-
-_QUALIFIER_TEXT = (
-    "max maximum min minimum limit fee tax discount tip deposit balance threshold cap previous old new estimated "
-    "planned average mean median net gross sub reserve penalty bonus surcharge"
-)
-_QUALIFIERS = frozenset(_QUALIFIER_TEXT.split())
-"""Words that make another thing of what they stand with (``amount``, ``max_amount``)."""
-
-_STOP_TEXT = (
-    "a an the of in for to from is are as by per on at with and or this that which its it be been was were will has "
-    "have how what where when who one each any all must may can should given optional required"
-)
-STOP_WORDS = frozenset(_STOP_TEXT.split())
-"""Words of descriptions that tell fields apart by accident only."""
-_TURNING_TEXT = "not no except unlike instead rather without never before after formerly previously"
-_TURNING = frozenset(_TURNING_TEXT.split())
-"""Words after which a description speaks of something that the field is not, or not any more."""
 
 
 def words(name: str) -> tuple[str, ...]:
     """The words of a field name in lower case, whatever joins them (``netWeight``, ``net_weight``, ``net-weight``)."""
-    return tuple(word.lower() for word in _WORD.findall(name)) or (name.casefold(),)
+    spelled = re.split(r"[\W_]+", _BOUNDARY.sub(" ", name))
+    return tuple(word.casefold() for word in spelled if word) or (name.casefold(),)
 
 
 def folded(name: str) -> str:
-    """A field name without the way it is written."""
-    return "".join(words(name))
+    """A name without the way it is written: case, and what joins its words, do not count; signs and letters do.
 
-
-def stems(spelled: Iterable[str]) -> frozenset[str]:
-    """Words without the plural."""
-    return frozenset(
-        word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word for word in spelled
-    )
-
-
-def description_words(text: str) -> frozenset[str]:
-    """What a description says about a field; nothing if it also speaks of what the field is not."""
-    spelled = words(text)
-    if not _TURNING.isdisjoint(spelled):
-        return frozenset()
-    return stems(spelled) - STOP_WORDS
-
-
-def opposite(first: str, second: str) -> bool:
-    """Whether two names stand for different sides of a thing."""
-    one, other = frozenset(words(first)), frozenset(words(second))
-    return any(
-        (left & one and right & other and not left & other) or (right & one and left & other and not right & other)
-        for left, right in _OPPOSITES
-    )
-
-
-def apart(first: str, second: str) -> bool:
-    """Whether two names cannot be old and new name of one field, short of a declaration that says so."""
-    return opposite(first, second) or not _QUALIFIERS.isdisjoint(set(words(first)) ^ set(words(second)))
-
-
-def alike(first: str, second: str) -> bool:
-    """Whether two names have half of their words in common, or are one word and its abbreviation (``qty``).
-
-    Words of one side of a journey or a payment count as one word: ``from_account`` is ``source_account``.
+    Two numbers stay apart (``1_2`` is not ``12``), and what stands before or after the name (``A-``, ``_id``) stays.
     """
-    one, other = _sided(first), _sided(second)
-    if 2 * len(one & other) >= len(one | other):
-        return True
-    if len(one) != 1 or len(other) != 1:
-        return False
-    short, long = sorted((*one, *other), key=len)
-    return _abbreviates(short, long)
+    return _JOINER.sub(_joined, name).casefold()
 
 
-def _sided(name: str) -> frozenset[str]:
-    spelled = stems(words(name))
-    for side, word in zip(_OPPOSITES[0], ("<from>", "<to>"), strict=True):
-        if spelled & side:
-            spelled = (spelled - side) | {word}
-    return spelled
-
-
-def _abbreviates(short: str, long: str) -> bool:
-    if len(short) < _SHORTEST_ABBREVIATION or len(short) >= len(long) or short[0] != long[0]:
-        return False
-    letters = iter(long)
-    return all(letter in letters for letter in short)
+def _joined(joiner: re.Match[str]) -> str:
+    before, after = joiner.string[joiner.start() - 1], joiner.string[joiner.end()]
+    return "_" if before.isdigit() and after.isdigit() else ""
 
 
 def shown(name: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from asyncguard.recovery.names import folded, words
 from asyncguard.recovery.shapes import Same, main_form, properties, unit_text
-from asyncguard.recovery.units import Unit, equal, kindred, unit_named
+from asyncguard.recovery.units import Unit, alike, equal, kindred, unit_named
 
 _GENERIC = frozenset(
     {"unit", "units", "uom", "currency", "ccy", "currencycode", "unitofmeasure", "measurementunit", "unitcode"}
@@ -22,6 +22,9 @@ _QUANTITY = re.compile(
     r"\s*(?P<before>[^\d\s+.,-]{0,12})\s*[-+\u2212]?\d[\d.,'\u00a0\u202f]*(?:[eE][-+]?\d+)?\s*(?P<after>\D{0,24})"
 )
 _MAX_DEPTH = 8
+_UNCLEAR = frozenset({"min", "in", "second", "minute", "hour", "day", "week", "minor", "share", "each"})
+_UNCLEAR |= {"item", "items", "piece", "pieces", "bar", "bars"}
+"""Names of units that mean something else at the end of a field's name, too."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,14 +165,54 @@ def differ(declared: str, named: str) -> bool:
     """Whether two texts name different units; texts that name no known unit are compared as names."""
     one, other = unit_named(declared), unit_named(named)
     if one is None or other is None:
-        return folded(declared) != folded(named)
+        return not same_name(declared, named)
     return not equal(one, other)
 
 
-def suffix_unit(name: str) -> Unit | None:
-    """The unit at the end of a field name (``weight_kg``, ``amount_cents``)."""
-    spelled = words(name)
-    if len(spelled) < 2:
+def same_name(declared: str, named: str) -> bool:
+    """Whether two texts are one name of a unit that is not known, whatever joins its words.
+
+    Where one is known, the other is a spelling that fits two units, or another unit.
+    """
+    unknown = unit_named(declared) is None and unit_named(named) is None
+    return unknown and folded(declared) == folded(named) and alike(declared, named)
+
+
+def measured(name: str, declared: str | None = None) -> tuple[str, Unit] | None:
+    """The name before a unit at the end of a field's name (``weight_kg``, ``price_in_cents``), folded, and the unit.
+
+    Args:
+        name: The field's name.
+        declared: The unit that is declared for this very field: then its end may be any spelling of it.
+
+    Returns:
+        ``None`` if it ends in no unit, or in what may be read otherwise: a letter (minutes, metres or months), a word
+        that is no plural (``start_hour``, ``price_second``).
+    """
+    stem, text = _parted(name)
+    unit = unit_named(text)
+    unclear = len(text) < 2 or text.casefold() in _UNCLEAR
+    if not stem or unit is None or (unclear and (declared is None or differ(declared, text))):
         return None
-    last = re.split(r"[_\-. ]", name)[-1]
-    return unit_named(last) or unit_named(spelled[-1])
+    return "".join(stem[:-1] if stem[-1] == "in" and len(stem) > 1 else stem), unit
+
+
+def unit_at_end(name: str) -> Unit | None:
+    """The unit that the last word of a name may stand for, also where it may stand for something else."""
+    stem, text = _parted(name)
+    return unit_named(text) if stem else None
+
+
+def _parted(name: str) -> tuple[tuple[str, ...], str]:
+    """The words of a name before its last one, and that one: as it is written, where its case is not the name's."""
+    spelled, last = words(name), re.split(r"[_\-. ]", name)[-1]
+    last = last.casefold() if name.isupper() else last
+    if unit_named(last) is None and len(words(last)) > 1:
+        return spelled[:-1], spelled[-1]
+    return spelled[: -len(words(last))], last
+
+
+def suffix_unit(name: str) -> Unit | None:
+    """The unit at the end of a field's name, where it can be read in one way only."""
+    found = measured(name)
+    return None if found is None else found[1]

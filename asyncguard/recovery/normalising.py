@@ -1,7 +1,7 @@
 """Drifted answers brought back into the declared form, where that takes no guess.
 
-Without a live contract an answer is mended against the declaration alone: names by alias, writing or elimination,
-values out of wrappers and texts, units that the answer itself names. With one, the answer is first read as the live
+Without a live contract an answer is mended against the declaration alone: names by alias and writing, values out of
+declared wrappers and texts, units that the answer itself names. With one, the answer is first read as the live
 contract describes it, and then carried over to the declared one, units included.
 """
 

@@ -8,7 +8,7 @@ verifier, the probe) are pure calls and are made once each; when they have answe
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tenacity import RetryCallState, Retrying, stop_after_attempt, wait_exponential
@@ -32,7 +32,7 @@ CIRCUIT_OPEN = "circuit_open"
 CANCELLED = "cancelled"
 """The failure of an attempt that was cancelled."""
 USER_SPOKE = "user_spoke"
-"""The failure of a further attempt that the user's new message stopped before it began."""
+"""The failure of an attempt that a word of the user stopped before it began."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,6 +116,8 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
         return False  # to come back earlier than asked would be refused, too
     limits = config.limits
     left = spent.run < limits.max_run_retries and spent.task < limits.max_task_retries
+    if symptom.error == CIRCUIT_OPEN:
+        return left  # no attempt was made; how often it may come back is bounded with all of its recoveries
     return left and not stop_after_attempt(limits.max_attempts)(_state(case.record))
 
 
@@ -125,6 +127,11 @@ def _happened(case: Case, _: GuardConfig, __: Spent) -> bool:
 
 def _in_doubt_with_probe(case: Case, _: GuardConfig, __: Spent) -> bool:
     return not case.safe and not case.answered and case.probe_unasked
+
+
+def _may_happen_yet(case: Case, config: GuardConfig, _: Spent) -> bool:
+    early = case.probed is Probed.TOO_EARLY and case.attempted.probe is not None
+    return early and not case.safe and case.probes < config.limits.max_attempts
 
 
 def _can_rebind(case: Case, _: GuardConfig, __: Spent) -> bool:
@@ -211,6 +218,12 @@ def _ask_probe(case: Case, _: GuardConfig) -> Attempt:
     return Attempt(aim=Aim.PROBE, tool=case.attempted.probe, arguments=case.record.effective_arguments)
 
 
+def _ask_probe_later(case: Case, config: GuardConfig) -> Attempt:
+    timing = config.timing
+    wait = min(timing.retry_max, timing.retry_initial * 2.0 ** (case.probes - 1))
+    return replace(_ask_probe(case, config), delay=wait)
+
+
 def _ask_verifier(case: Case, _: GuardConfig) -> Attempt:
     return _ask(case, Aim.VERIFIER, case.verifier_unasked)
 
@@ -236,6 +249,8 @@ def _accept_settled(case: Case, _: GuardConfig) -> End:
     mark = mark_of_settlement(case.settlement)
     if case.normalised is not None and case.record.answering in case.settlement.agreeing:
         mark = f"{mark_of_changes(case.normalised.changes)}; {mark}"
+    elif case.settlement.changes:
+        mark = f"{mark_of_changes(case.settlement.changes)}; {mark}"
     return End(outcome=Outcome.DONE, content=_as_text(case.settlement.value), mark=mark)
 
 
@@ -243,6 +258,8 @@ def _accept_probe(case: Case, _: GuardConfig) -> End:
     probe = case.attempted.probe
     mark = f"the call gave no usable answer, and {probe} says that its effect happened"
     if case.probe_result is not None:
+        if case.probe_changes:
+            mark = f"{mark_of_changes(case.probe_changes)}; {mark}"
         return End(outcome=Outcome.DONE, content=_as_text(case.probe_result), mark=mark)
     if case.failed:
         return End(outcome=Outcome.DONE, content="It took effect; its result is not known.", mark=mark)
@@ -267,11 +284,11 @@ def _end(case: Case, config: GuardConfig) -> End:
     """What a call ends as if nothing more is done for it."""
     symptom = case.seen.symptom
     if symptom is not None:
-        doubtful = not case.safe and not symptom.answered
-        outcome = Outcome.IN_DOUBT if doubtful else Outcome.FAILED
+        outcome = Outcome.IN_DOUBT if case.unknown else Outcome.FAILED
         return End(outcome=outcome, content=symptom.message, error=symptom.error)
-    if case.attempted.effect.repeatable and config.ask:
-        return End(outcome=Outcome.FAILED, content=case.seen.content, error=case.diagnosis.hazard.value)
+    if case.attempted.effect.renewable and config.ask:
+        outcome = Outcome.IN_DOUBT if case.unknown else Outcome.FAILED
+        return End(outcome=outcome, content=case.seen.content, error=case.diagnosis.hazard.value)
     # An effect has happened, however strange its answer; and an answer that nobody explains is passed on, marked.
     return End(outcome=Outcome.DONE, content=case.seen.content, mark=mark_of_doubt(case.seen.anomalies), doubtful=True)
 
@@ -280,7 +297,7 @@ def _why_given_up(case: Case) -> str:
     symptom = case.seen.symptom
     if symptom is None:
         return "passed on as it came, marked"
-    if not case.safe and not symptom.answered:
+    if case.unknown:
         return "effect may have begun"
     return "attempts exhausted" if is_transient(symptom) else "not transient"
 
@@ -302,6 +319,7 @@ FAILED: tuple[Row, ...] = (
     Row(action=_A.VERIFY, reason="the probe says that it happened", applies=_happened, then=_accept_probe),
     Row(action=_A.GIVE_UP, reason="the user stopped it", applies=_user_spoke, then=_end),
     Row(action=_A.VERIFY, reason="the effect may have begun", applies=_in_doubt_with_probe, then=_ask_probe),
+    Row(action=_A.VERIFY, reason="the attempt may still run", applies=_may_happen_yet, then=_ask_probe_later),
     Row(action=_A.REBIND, reason="the live contract differs", applies=_can_rebind, then=_rebound),
     Row(action=_A.REFRESH, reason="the tool refused the call", applies=_contract_would_tell, then=_read_contract),
     Row(action=_A.FALLBACK, reason="the tool rests", applies=_circuit_is_open, then=_sibling),

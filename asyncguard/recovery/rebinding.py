@@ -11,7 +11,7 @@ from asyncguard.recovery.shapes import expanded, shape_of
 
 _IGNORED = frozenset(
     {"title", "description", "examples", "$comment", "$schema", "$id", "$defs", "definitions"}
-    | {"aliases", "deprecated", "readOnly", "writeOnly"}
+    | {"aliases", "wrappers", "deprecated", "readOnly", "writeOnly"}
 )
 """Keywords that are no part of what a contract demands."""
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from asyncguard.recovery.names import folded, shown, words
-from asyncguard.recovery.naming import suffix_unit, unit_owner
-from asyncguard.recovery.shapes import shape_of, unit_text, value_aliases
+from asyncguard.recovery.names import folded, shown
+from asyncguard.recovery.naming import same_name, suffix_unit, unit_owner
+from asyncguard.recovery.shapes import field_aliases, shape_of, unit_text, value_aliases, wrappers
 from asyncguard.recovery.spelling import (
     NUMBER,
     as_json_number,
@@ -19,14 +19,12 @@ from asyncguard.recovery.spelling import (
     recased,
     truth_in,
 )
-from asyncguard.recovery.texts import cores, doubtful, doubtful_field, hedged
+from asyncguard.recovery.texts import cores
 from asyncguard.recovery.units import Unit, convert, equal, unit_named
 
 _QUANTITY = re.compile(
     rf"(?P<before>[^\d\s+.,-][^\d+.,-]{{0,14}}?)?\s*(?P<number>{NUMBER})\s*(?P<after>[^\d\s].{{0,23}})?"
 )
-_IN_PROSE = re.compile(rf"(?<![\w.,/:-])(?P<number>{NUMBER})(?P<after>\s?[^\W\d][\w/²³]*|\s?[%€£₹₩°]\w?)?(?![\d/:-])")
-_TOKEN = re.compile(r"[^\s,;:()\[\]\"']+")
 _PINNING = frozenset({"enum", "const", "pattern", "format"})
 _DAY_PARTS = {"year", "month", "day"}
 
@@ -115,8 +113,8 @@ def _read(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended
     if not shape.kinds.isdisjoint({"number", "integer"}):
         yield from _numbers(text, schema, where)
     if "boolean" in shape.kinds:
-        for core, rest in cores(text):
-            if (truth := truth_in(core)) is not None and not doubtful(rest):
+        for core in cores(text, _names(schema, where)):
+            if (truth := truth_in(core)) is not None:
                 yield _changed(truth, f"read a text {where.text} as a truth value")
     if "string" in shape.kinds and is_pinned(schema) and not shape.fits(text):
         yield from _texts(text, schema, where)
@@ -133,11 +131,9 @@ def _counted(value: int | float, schema: Mapping[str, Any], where: Where, named:
     declared = declared_unit(schema, where)
     if declared is None:
         return _changed(value, f"left out the unit {where.text}, for which none is declared")
-    if folded(declared) == folded(named) and declared.casefold() == named.casefold():
-        return Mended(value=value)
     source, target = unit_named(named), unit_named(declared)
     if source is None or target is None:
-        return None
+        return Mended(value=value) if declared.casefold() == named.casefold() and same_name(declared, named) else None
     if equal(source, target):
         return Mended(value=value)
     return converted(value, source, target, schema, where)
@@ -154,15 +150,9 @@ def converted(value: int | float, source: Unit, target: Unit, schema: Mapping[st
 
 
 def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
-    found = list(_structured_numbers(text, schema, where)) or list(_prose_numbers(text, schema, where))
-    yield from found
-
-
-def _structured_numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
-    units = _units(schema, where)
-    for core, rest in cores(text):
+    for core in cores(text, _names(schema, where)):
         match = _QUANTITY.fullmatch(core)
-        if match is None or doubtful(rest, units) or _competes(rest, match["number"], schema):
+        if match is None:
             continue
         named = [part.strip() for part in (match["before"], match["after"]) if part and part.strip()]
         if len(named) > 1 or not all(_may_name(part, schema, where) for part in named):
@@ -172,22 +162,9 @@ def _structured_numbers(text: str, schema: Mapping[str, Any], where: Where) -> I
             yield mended
 
 
-def _prose_numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
-    """The only number of a sentence that says nothing about it but that it is there."""
-    matches = list(_IN_PROSE.finditer(text))
-    if len(matches) != 1 or len(words(text)) < 3 or hedged(text) or len(re.findall(r"\d+", text)) > 2:
-        return
-    match = matches[0]
-    after = (match["after"] or "").strip()
-    before = text[: match.start("number")].split()[-1:] or [""]
-    named = next(
-        (part for part in (after, before[0]) if part and unit_named(part) and part.lower() != "in"), where.named
-    )
-    around = text[: match.start()] + " " + text[match.end() :]
-    if not doubtful(around, _units(schema, where)):
-        mended = _number(match["number"], schema, where, named)
-        if mended is not None:
-            yield mended
+def _names(schema: Mapping[str, Any], where: Where) -> frozenset[str]:
+    """Under which names a value is known, for a label before it."""
+    return field_aliases(schema) | frozenset(where.path[-1:])
 
 
 def _number(spelled: str, schema: Mapping[str, Any], where: Where, named: str | None) -> Mended | None:
@@ -203,23 +180,9 @@ def _number(spelled: str, schema: Mapping[str, Any], where: Where, named: str | 
     return _changed(counted.value, f"read the number {where.text} from a text", *counted.changes)
 
 
-def _units(schema: Mapping[str, Any], where: Where) -> frozenset[Unit]:
-    unit = unit_named(declared_unit(schema, where) or "")
-    return frozenset() if unit is None else frozenset({unit})
-
-
 def _may_name(text: str, schema: Mapping[str, Any], where: Where) -> bool:
     declared = declared_unit(schema, where)
     return unit_named(text) is not None or (declared is not None and folded(declared) == folded(text))
-
-
-def _competes(rest: str, chosen: str, schema: Mapping[str, Any]) -> bool:
-    """Whether the words around hold another number that would do."""
-    for match in re.finditer(NUMBER, rest):
-        other = number_in(match.group())
-        if other is None or (other != number_in(chosen) and shape_of(schema).fits(as_json_number(other))):
-            return True
-    return False
 
 
 def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
@@ -227,28 +190,16 @@ def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mende
     choices = schema.get("enum") or [schema[name] for name in ("const",) if name in schema]
     aliases = value_aliases(schema)
     change = f"rewrote the text {where.text} as declared"
-    for core, rest in cores(text):
-        if doubtful(rest):
-            continue
+    for core in cores(text, _names(schema, where)):
         spelled: list[Any] = [core, *choice_in(core, choices, aliases), date_in(core), date_time_in(core)]
         spelled += recased(core)
         for found in spelled:
-            if found is not None and shape.fits(found) and not _other_text(rest, found, schema):
+            if found is not None and shape.fits(found):
                 yield _changed(found, change)
-    if not choices and not hedged(text):
-        for token in dict.fromkeys(_TOKEN.findall(text)):
-            if shape.fits(token.rstrip(".")):
-                yield _changed(token.rstrip("."), change)
-
-
-def _other_text(rest: str, chosen: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether the words around hold another text that would do."""
-    shape = shape_of(schema)
-    return any(token != chosen and shape.fits(token) for token in _TOKEN.findall(rest))
 
 
 def mend_wrapped(value: Mapping[str, Any], schema: Mapping[str, Any], where: Where) -> Mended | None:
-    """The one value in a wrapper (``{"amount": 3, "currency": "EUR"}``), the parts of a day, or ``None``."""
+    """The one value in a declared wrapper (``{"amount": 3, "currency": "EUR"}``), the parts of a day, or ``None``."""
     if set(value) == _DAY_PARTS and "string" in shape_of(schema).kinds:
         parts = [value["year"], value["month"], value["day"]]
         day = date_in("-".join(map(str, parts))) if all(type(part) is int for part in parts) else None
@@ -257,15 +208,12 @@ def mend_wrapped(value: Mapping[str, Any], schema: Mapping[str, Any], where: Whe
     if len(holders) > 1:
         return None
     named = next(iter(holders.values()), where.named)
-    found: dict[str, Mended] = {}
-    for key, item in value.items():
-        if key in holders or isinstance(item, Mapping | list):
-            continue
-        if (mended := mend_scalar(item, schema, replace(where, named=named))) is not None:
-            found[key] = mended
-    if len(found) != 1:
-        return None
-    key, mended = next(iter(found.items()))
-    if any(doubtful_field(name, item) for name, item in value.items() if name != key and name not in holders):
+    inside = {key: item for key, item in value.items() if key not in holders}
+    if len(inside) != 1:
+        return None  # what else is there may change what the value means
+    key, item = next(iter(inside.items()))
+    known = key in wrappers(schema) or folded(key) in map(folded, _names(schema, where))
+    mended = mend_scalar(item, schema, replace(where, named=named)) if known else None
+    if mended is None:
         return None
     return _changed(mended.value, f"took the value out of a wrapper {where.text}", *mended.changes)

@@ -24,6 +24,8 @@ class Settlement:
     """All that were compared, the call's own answer first."""
     agreeing: tuple[str, ...]
     """Sources that say what the accepted answer says; empty if there is none."""
+    changes: tuple[str, ...] = ()
+    """How the accepted answer was brought into the declared form, without values."""
 
     def against(self, source: str) -> tuple[str, ...]:
         """The sources that say something else than this one, sorted; none if it was not compared."""
@@ -41,6 +43,8 @@ class Said:
     """The answer."""
     holds: bool
     """Whether it keeps within the declared bounds and invariants."""
+    changes: tuple[str, ...] = ()
+    """How it was brought into the declared form, in words, without values."""
 
 
 def settle(answers: Sequence[Said], called: ToolSpec) -> Settlement:
@@ -60,16 +64,17 @@ def settle(answers: Sequence[Said], called: ToolSpec) -> Settlement:
         if len(holding) < len(everybody):
             broken = ", ".join(sorted(said.candidate.source for said in answers if not said.holds))
             among = compare(holding, called.compared, called.dated)
-            return _of(among, f"{broken} breaks what is declared of the answer; {among.reason}", everybody)
-    return _of(verdict, verdict.reason, everybody)
+            return _of(among, f"{broken} breaks what is declared of the answer; {among.reason}", answers)
+    return _of(verdict, verdict.reason, answers)
 
 
-def _of(verdict: Verdict, reason: str, candidates: tuple[Candidate, ...]) -> Settlement:
+def _of(verdict: Verdict, reason: str, answers: Sequence[Said]) -> Settlement:
     return Settlement(
         decided=verdict.how is not Comparison.TIE,
         firm=verdict.how in (Comparison.AGREE, Comparison.MAJORITY) and len(verdict.agreeing) > 1,
         value=verdict.value,
         reason=reason,
-        candidates=candidates,
+        candidates=tuple(said.candidate for said in answers),
         agreeing=verdict.agreeing,
+        changes=next((said.changes for said in answers if said.candidate.source == verdict.chosen), ()),
     )

@@ -119,6 +119,12 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
             re.compile(pattern)
         except re.error as error:
             raise DeclarationError(f"The schema of {whose} holds a pattern that cannot be read: {error}.") from error
+    for names in _values_of(own, "wrappers"):
+        if isinstance(names, str) or not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+            raise DeclarationError(
+                f"The schema of {whose} holds wrappers that are no list of names; write them as in "
+                '"wrappers": ["data", "result"].'
+            )
     for target in _all_of(own, "$ref"):
         if _pointed(own, target) is None:
             raise DeclarationError(f"The schema of {whose} refers to {target!r}, which is not in it; inline it.")
@@ -161,17 +167,21 @@ def _pointed(root: Mapping[str, Any], target: str) -> Any:
 
 def _all_of(node: Any, keyword: str) -> Iterator[str]:
     """Texts of one keyword, from schema positions only; a property may have the keyword's name."""
+    return (value for value in _values_of(node, keyword) if isinstance(value, str))
+
+
+def _values_of(node: Any, keyword: str) -> Iterator[Any]:
     if isinstance(node, list):
         for item in node:
-            yield from _all_of(item, keyword)
+            yield from _values_of(item, keyword)
     elif isinstance(node, Mapping):
         for name, value in node.items():
-            if name == keyword and isinstance(value, str):
+            if name == keyword and (keyword == "wrappers" or isinstance(value, str)):
                 yield value
             elif name in ("properties", "patternProperties", "$defs", "definitions") and isinstance(value, Mapping):
-                yield from _all_of(list(value.values()), keyword)
-            elif name not in ("enum", "const", "default", "examples", "aliases"):
-                yield from _all_of(value, keyword)
+                yield from _values_of(list(value.values()), keyword)
+            elif name not in ("enum", "const", "default", "examples", "aliases", "wrappers"):
+                yield from _values_of(value, keyword)
 
 
 def _mentions(node: Any, keyword: str) -> bool:
@@ -251,6 +261,12 @@ def field_aliases(schema: Any) -> frozenset[str]:
     return (
         frozenset(item for item in found if isinstance(item, str)) if isinstance(found, list | tuple) else frozenset()
     )
+
+
+def wrappers(schema: Any) -> frozenset[str]:
+    """Names of fields in which a value may come wrapped."""
+    found = main_form(schema).get("wrappers")
+    return frozenset(found) if isinstance(found, list | tuple) else frozenset()
 
 
 def value_aliases(schema: Any) -> Mapping[str, Any]:

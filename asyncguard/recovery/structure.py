@@ -1,4 +1,4 @@
-"""Objects and lists brought into their declared form: renamed, moved, wrapped and split fields, envelopes, rows.
+"""Objects and lists brought into their declared form: renamed, wrapped and split fields, declared envelopes, rows.
 
 Everything here asks for the one way in which the parts of an answer fit the declaration. Two ways are none.
 """
@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asyncguard.recovery.fields import Found, Undecided, find_fields, left_over
-from asyncguard.recovery.names import folded, shown
+from asyncguard.recovery.names import shown
+from asyncguard.recovery.naming import unit_owner
 from asyncguard.recovery.scalars import Mended, Where, is_pinned, mend_wrapped
-from asyncguard.recovery.shapes import kinds, main_form, properties
-from asyncguard.recovery.texts import document_in, doubtful, doubtful_field, pairs_in
+from asyncguard.recovery.shapes import kinds, main_form, properties, wrappers
+from asyncguard.recovery.texts import document_in, pairs_in, tells_failure
 from asyncguard.recovery.units import Unit, unit_named
 
 Mend = Callable[[Any, Mapping[str, Any], Where], Mended | None]
 """Brings a part into its declared form."""
 
 _MAX_LIST = 10_000
-_NAMES = frozenset({"name", "key", "field", "label", "attribute"})
-_VALUES = frozenset({"value", "val", "data", "content"})
+_NAMES = frozenset({"name", "key"})
 
 
 def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
@@ -78,7 +78,7 @@ def unwrapped(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -
 
 def _fields(value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
     try:
-        found = find_fields(value, schema, where, mend)
+        found = find_fields(value, schema)
     except Undecided:
         return None
     if not found and value:
@@ -116,42 +116,30 @@ def _units(schema: Mapping[str, Any]) -> frozenset[Unit]:
 def _envelope(
     value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, mend: Mend, *, lists: bool
 ) -> Mended | None:
-    """The only part of an object that is what was declared; the other parts must not cast doubt on it."""
-    inside: dict[str, Mended] = {}
-    for key, item in value.items():
-        structured = isinstance(item, list if lists else Mapping | list) or (
-            isinstance(item, str) and _is_document(item)
-        )
-        if structured and (mended := mend(item, schema, where.inside())) is not None:
-            inside[key] = mended
-    if len(inside) != 1:
+    """The only declared wrapper in an object; what stands beside it must not speak of its content."""
+    known = [key for key in value if key in wrappers(schema)]
+    if len(known) != 1:
         return None
-    key, mended = next(iter(inside.items()))
-    units = _units(main_form(schema.get("items")) if lists else schema)
-    if any(doubtful_field(name, item, units) for name, item in value.items() if name != key):
+    key = known[0]
+    beside = {name: item for name, item in value.items() if name != key}
+    if any(tells_failure(name, item) or unit_owner(name) is not None for name, item in beside.items()):
         return None
-    if lists and _says_more(value, mended.value):
+    mended = mend(value[key], schema, where.inside())
+    if mended is None or (lists and not _is_whole(mended.value, beside)):
         return None
-    return _after(f"took the answer out of the field {shown(key)} {where.text}", mended)
+    left_out = (f"left out the field {shown(name)} beside it" for name in beside)
+    found = _after(f"took the answer out of the field {shown(key)} {where.text}", mended)
+    return None if found is None else Mended(value=found.value, changes=(*found.changes, *left_out))
 
 
-def _is_document(text: str) -> bool:
-    return text.lstrip().startswith(("{", "["))
-
-
-def _says_more(value: Mapping[str, Any], items: list[Any]) -> bool:
-    """Whether a count beside a list says that it is not all."""
-    counts = {"count", "total", "totalcount", "size", "length", "totalitems", "totalresults"}
-    return any(folded(key) in counts and type(item) is int and item != len(items) for key, item in value.items())
+def _is_whole(items: list[Any], beside: Mapping[str, Any]) -> bool:
+    """Whether nothing beside a list can say that there is more of it: it is empty, or counts the items."""
+    return all(item in (None, "", False) or (type(item) is int and item == len(items)) for item in beside.values())
 
 
 def _from_text(text: str, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
-    form = main_form(schema.get("items")) if "array" in kinds(schema) else schema
     if (document := document_in(text)) is not None:
-        value, prose = document
-        if doubtful(prose, _units(form)):
-            return None
-        return _after(f"read the JSON in a text {where.text}", mend(value, schema, where.inside()))
+        return _after(f"read the JSON in a text {where.text}", mend(document, schema, where.inside()))
     if "object" in kinds(schema) and (pairs := pairs_in(text)) is not None:
         return _after(f"read the fields in a text {where.text}", mend(pairs, schema, where.inside()))
     return None
@@ -172,10 +160,9 @@ def _pair(item: Any) -> tuple[str, Any] | None:
     match item:
         case [str() as name, value]:
             return name, value
-        case Mapping() if len(item) == 2:
-            names = [key for key in item if key in _NAMES and isinstance(item[key], str)]
-            values = [key for key in item if key in _VALUES]
-            return (item[names[0]], item[values[0]]) if len(names) == 1 and len(values) == 1 else None
+        case {"value": value} if len(item) == 2:
+            names = [text for key, text in item.items() if key in _NAMES and isinstance(text, str)]
+            return (names[0], value) if names else None
         case _:
             return None
 
@@ -223,7 +210,7 @@ def _split(text: str, items: Mapping[str, Any], where: Where, mend: Mend) -> Men
     """The items of a text with separators, where each part tells whether it is one."""
     if not (is_pinned(items) or kinds(items) <= {"number", "integer"}):
         return None
-    for separator in (";", "|", ", ", ","):
+    for separator in (";", "|", ", ", *((",",) if is_pinned(items) else ())):  # 1,5 may be one number
         parts = [part.strip() for part in text.split(separator)]
         if len(parts) > 1 and all(parts):
             return _after(f"split a text {where.text}", _each(parts, items, where, mend))

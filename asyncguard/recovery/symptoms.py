@@ -24,11 +24,41 @@ TRANSIENT_CLASSES = frozenset(
         "httpx.ConnectError",
         "requests.exceptions.ConnectionError",
         "requests.exceptions.Timeout",
+        "requests.exceptions.ChunkedEncodingError",
+        "http.client.IncompleteRead",
+        "http.client.BadStatusLine",
+        "asyncio.exceptions.IncompleteReadError",
         "aiohttp.client_exceptions.ClientConnectionError",
+        "aiohttp.client_exceptions.ClientPayloadError",
+        "httpcore.NetworkError",
+        "httpcore.RemoteProtocolError",
+        "httpcore.TimeoutException",
         "urllib3.exceptions.HTTPError",
+        "botocore.exceptions.ConnectionError",
+        "botocore.exceptions.HTTPClientError",
+        "httpx.DecodingError",
+        "requests.exceptions.JSONDecodeError",
+        "aiohttp.client_exceptions.ContentTypeError",
+        "grpc.StatusCode.UNAVAILABLE",
+        "grpc.StatusCode.DEADLINE_EXCEEDED",
+        "grpc.StatusCode.RESOURCE_EXHAUSTED",
+        "grpc.StatusCode.ABORTED",
     }
 )
-"""Exception classes, with their modules, which say that the way to the tool failed and not the tool."""
+"""Exception classes, with their modules, which say that the way to the tool failed and not the tool. gRPC has one class
+for all and says it by its status."""
+
+THROTTLED_CODES = frozenset(
+    {
+        *("Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException"),
+        *("TooManyRequestsException", "ProvisionedThroughputExceededException", "EC2ThrottledException", "SlowDown"),
+        *("RequestLimitExceeded", "BandwidthLimitExceeded", "LimitExceededException"),
+    }
+)
+"""Codes by which AWS says 429, whatever status it says beside them (botocore's own list)."""
+
+UNDER_WAY_CODES = frozenset({"TransactionInProgressException", "PriorRequestNotComplete"})
+"""Codes by which AWS says 409: an earlier request, which may be an equal one, is still at work."""
 
 BARE_OS_ERROR = "builtins.OSError"
 """Raised as itself, it is what is left of input and output going wrong; what will stay wrong has a class of its own
@@ -67,6 +97,16 @@ REFUSAL_TEXTS: Mapping[str, re.Pattern[str]] = {
 }
 """Class (or :attr:`Symptom.error`) to what the text of a failure of that class says when the call was refused."""
 
+DECLINED_STATUSES = frozenset(
+    {400, 401, 402, 403, 404, 405, 407, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 423, 424, 425, 426, 428}
+    | {429, 431, 451}
+)
+"""HTTP statuses by which a service says that it did not carry the request out (RFC 9110, 4918, 6585, 8470).
+
+Of the registered 4xx these say something else: 406 may be answered when the work is done and its answer fits no wanted
+form, 408 is also written by gateways that stopped waiting, and 409 may mean that an equal request is done or under way.
+"""
+
 PERMISSION_STATUSES = frozenset({401, 402, 403, 407, 451})
 """HTTP statuses which say that this caller may not; neither repetition nor other arguments help."""
 
@@ -100,7 +140,13 @@ def is_transient(symptom: Symptom) -> bool:
         return True
     if symptom.status is not None:
         return symptom.status in TRANSIENT_STATUSES
-    return not TRANSIENT_CLASSES.isdisjoint(symptom.mro) or symptom.mro[:1] == (BARE_OS_ERROR,)
+    return not TRANSIENT_CLASSES.isdisjoint(symptom.mro) or _bare(symptom.mro)
+
+
+def _bare(mro: tuple[str, ...]) -> bool:
+    """Whether an error of the chain is an ``OSError`` and nothing more; each one's classes end with ``object``."""
+    starts = (0, *(place + 1 for place, name in enumerate(mro) if name == "builtins.object"))
+    return any(mro[start : start + 1] == (BARE_OS_ERROR,) for start in starts)
 
 
 def may_have_started(symptom: Symptom) -> bool:
@@ -109,6 +155,11 @@ def may_have_started(symptom: Symptom) -> bool:
     Only the tool can say that it had not. That a connection was refused says nothing: it may be the tool's second.
     """
     return symptom.started
+
+
+def declined(symptom: Symptom) -> bool:
+    """Whether the service said that it did not carry out the request; an exception of the tool's own says nothing."""
+    return symptom.status in DECLINED_STATUSES and not symptom.implied
 
 
 def refused(symptom: Symptom) -> bool:

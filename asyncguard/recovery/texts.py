@@ -1,91 +1,42 @@
-"""Texts around a value: JSON inside prose, labels before it, explanations after it, and words that make it doubtful."""
+"""Texts that hold a value and nothing beside it: JSON in a fence or in a text, labels and values, a labelled value."""
 
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from asyncguard.recovery.inspection import read_answer
-from asyncguard.recovery.names import words
+from asyncguard.recovery.names import folded
+from asyncguard.recovery.naming import unit_owner
 from asyncguard.recovery.units import Unit, equal, kindred, units_in
 
 _LABEL = re.compile(r"(?P<label>[^\W\d][\w .()/%€£°-]{0,38}?)\s*(?:[:=]|->|=>)\s*(?P<core>\S.*)", re.DOTALL)
-_EXPLAINED = re.compile(
-    r"(?P<core>\S.*?)\s*"
-    r"(?P<rest>\([^()]*\)|\[[^\[\]]*\]|(?:\s[-\u2013\u2014|#]\s|[;,]\s|\.\s).*)",
-    re.DOTALL,
-)
+_FENCE = re.compile(r"```[A-Za-z]*\s*\n(?P<inside>(?:(?!```).)*)```", re.DOTALL)
 _PAIR = re.compile(r"[-*\u2022]?\s*(?P<name>[^\W\d][\w .()/-]{0,38}?)\s*[:=]\s*(?P<value>\S.*)")
-_NO_JSON = re.compile(r"\[\s*(?!true\b|false\b|null\b)[A-Za-z.]")
 _MAX_TEXT = 100_000
-_MAX_STARTS = 50
-
-_DOUBT_TEXT = (
-    "stale outdated partial partially truncated incomplete error errors failed failure invalid wrong incorrect "
-    "corrected correction unreliable estimate estimated thousand thousands million millions multiplied scaled scale "
-    "instead actually approx approximately roughly about"
-)
-DOUBTS = frozenset(_DOUBT_TEXT.split())
-"""Words beside a value after which it does not simply mean what it says."""
-_HEDGE_TEXT = (
-    "not no never minus less more fewer than over under below above between least most around nearly almost circa ca "
-    "up until from to was were or and versus vs"
-)
-_HEDGES = frozenset(_HEDGE_TEXT.split())
-"""Words in a sentence after which its only number is not simply the answer."""
-_SIGNS = re.compile(r"[~<>\u00b1\u2248\u2264\u2265]")
+_FAILURES = frozenset({"error", "errors"})
+"""Fields in which JSON-RPC, GraphQL and JSON:API say that something failed, beside what they answer all the same."""
 
 
-def document_in(text: str) -> tuple[Any, str] | None:
-    """The one JSON document in a text, and the words around it.
+def document_in(text: str) -> Any:
+    """The JSON document that a text is: once more encoded, in a fence, or as Python prints it.
 
     Returns:
-        ``None`` if there is none, more than one, or one that breaks off: what is inside a broken document is not it.
+        ``None`` if it is none, breaks off, or has words around it: those may say anything about it, in any language.
     """
     text = text.strip()
     if len(text) > _MAX_TEXT:
         return None
+    if (fenced := _FENCE.fullmatch(text)) is not None:
+        text = fenced["inside"].strip()
     whole = read_answer(text)
     if whole.parsed:
-        return (whole.value, "") if isinstance(whole.value, dict | list | str) else None
-    found: list[Any] = []
-    prose: list[str] = []
-    position = 0
-    for _ in range(_MAX_STARTS):
-        start = _next_start(text, position)
-        if start is None:
-            prose.append(text[position:])
-            return (found[0], " ".join(prose)) if len(found) == 1 else _python_literal(text)
-        try:
-            value, end = json.JSONDecoder(parse_constant=_refuse).raw_decode(text, start)
-        except (ValueError, RecursionError):
-            return _python_literal(text)
-        if not read_answer(text[start:end]).parsed:
-            return None  # a field that is there twice
-        found.append(value)
-        prose.append(text[position:start])
-        position = end
-    return None
+        return whole.value if isinstance(whole.value, dict | list | str) else None
+    return _python_literal(text)
 
 
-def _next_start(text: str, position: int) -> int | None:
-    starts = [at for at in (text.find("{", position), text.find("[", position)) if at >= 0]
-    while starts:
-        start = min(starts)
-        if not _NO_JSON.match(text, start):
-            return start
-        # A remark in brackets.
-        after = start + 1
-        starts = [at for at in (text.find("{", after), text.find("[", after)) if at >= 0]
-    return None
-
-
-def _refuse(_: str) -> Any:
-    raise ValueError
-
-
-def _python_literal(text: str) -> tuple[Any, str] | None:
+def _python_literal(text: str) -> Any:
     """What a Python program printed: single quotes, ``True``, ``None``."""
     if not text.startswith(("{", "[")):
         return None
@@ -94,7 +45,7 @@ def _python_literal(text: str) -> tuple[Any, str] | None:
         if any(isinstance(node, ast.Dict) and _repeats(node) for node in ast.walk(tree)):
             return None
         value = ast.literal_eval(tree)
-        return json.loads(json.dumps(value, allow_nan=False)), ""
+        return json.loads(json.dumps(value, allow_nan=False))
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
 
@@ -116,56 +67,27 @@ def pairs_in(text: str) -> dict[str, str] | None:
     return {single["name"].strip(): single["value"].strip()} if single else None
 
 
-def cores(text: str) -> list[tuple[str, str]]:
-    """What may be the value in a text, each with the words around it: whole, without label, without explanation."""
+def cores(text: str, names: Collection[str]) -> list[str]:
+    """What may be the value in a text: the whole, and what follows a label that is one of the field's names."""
     text = text.strip()
-    found = [(text, "")]
-    for core, rest in tuple(found):
-        if (labelled := _LABEL.fullmatch(core)) is not None:
-            found.append((labelled["core"].strip(), f"{labelled['label']} {rest}"))
-    for core, rest in tuple(found):
-        if (explained := _EXPLAINED.fullmatch(core)) is not None:
-            found.append((explained["core"].strip(), f"{rest} {explained['rest']}"))
-    return found
+    labelled = _LABEL.fullmatch(text)
+    known = {folded(name) for name in names}
+    return [text, *([labelled["core"].strip()] if labelled is not None and folded(labelled["label"]) in known else [])]
 
 
-def doubtful(prose: str, units: frozenset[Unit] = frozenset()) -> bool:
-    """Whether the words around a value may change what it means.
+def tells_failure(name: str, value: Any) -> bool:
+    """Whether a field says that the answer around it failed, wholly or in part."""
+    return name.casefold() in _FAILURES and value not in (None, False, "", 0) and value != [] and value != {}
 
-    Args:
-        prose: The words.
-        units: Declared units of the values: words that name another one of the kind make them doubtful.
-    """
-    if not DOUBTS.isdisjoint(words(prose)) or _SIGNS.search(prose):
+
+def changes_others(name: str, value: Any, units: frozenset[Unit]) -> bool:
+    """Whether an undeclared field names a failure, or another unit than the declared ones."""
+    if tells_failure(name, value):
         return True
-    return any(kindred(one, other) and not equal(one, other) for one in units_in(prose) for other in units)
-
-
-def hedged(sentence: str) -> bool:
-    """Whether a sentence says something about a number other than that it is the value."""
-    spelled = words(sentence)
-    return not (_HEDGES | DOUBTS).isdisjoint(spelled) or _SIGNS.search(sentence) is not None
-
-
-def truthy(value: Any) -> bool:
-    """Whether a field says something at all."""
-    return value not in (None, False, "", 0) and value != [] and value != {}
-
-
-def doubtful_field(name: str, value: Any, units: frozenset[Unit] = frozenset()) -> bool:
-    """Whether an undeclared field may change what the declared ones mean."""
-    if not (_CHANGING | DOUBTS).isdisjoint(words(name)) and truthy(value):
-        return True
-    if isinstance(value, str):
-        return doubtful(value, units)
     if isinstance(value, Mapping):
-        return any(doubtful_field(key, item, units) for key, item in value.items())
-    return False
-
-
-_CHANGING_TEXT = (
-    "factor multiplier exponent divisor unit units currency uom precision warning warnings next cursor more missing "
-    "expired superseded replaced"
-)
-_CHANGING = frozenset(_CHANGING_TEXT.split())
-"""Words in the name of a field that says how others are to be read, or that they are not all."""
+        return any(changes_others(key, item, units) for key, item in value.items())
+    if not isinstance(value, str):
+        return False
+    if unit_owner(name) is not None:
+        return bool(value)
+    return any(kindred(one, other) and not equal(one, other) for one in units_in(value) for other in units)

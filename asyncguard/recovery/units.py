@@ -2,7 +2,7 @@
 
 A text that is not in the table is no unit that could be converted; nothing here knows an exchange rate, and a symbol
 that means different things in different places (gallon, dollar, pound, calorie) is left out. Case counts in symbols
-(mW and MW), and stops counting only where the other spelling means nothing else.
+(mW and MW, Gb and GB), and stops counting only where the other spelling means nothing else.
 """
 
 import re
@@ -195,16 +195,39 @@ def _money() -> Iterator[tuple[str, Unit]]:
 _UNITS: Mapping[str, Unit] = MappingProxyType({**dict(_measured()), **dict(_money())})
 
 
-def _without_case() -> dict[str, Unit]:
-    spelled: dict[str, set[Unit]] = {}
+def _without_case() -> dict[str, tuple[Unit, tuple[str, ...]]]:
+    spelled: dict[str, dict[str, Unit]] = {}
     for name, unit in _UNITS.items():
-        spelled.setdefault(name.casefold(), set()).add(unit)
-    return {name: units.pop() for name, units in spelled.items() if len(units) == 1}
+        spelled.setdefault(name.casefold(), {})[name] = unit
+    return {
+        folded: (next(iter(names.values())), tuple(names))
+        for folded, names in spelled.items()
+        if len(set(names.values())) == 1
+    }
 
 
-_FOLDED: Mapping[str, Unit] = MappingProxyType(_without_case())
+_FOLDED: Mapping[str, tuple[Unit, tuple[str, ...]]] = MappingProxyType(_without_case())
+_LONGEST_SYMBOL = 4
+_WORDS_WITH_M = frozenset({"min", "mins", "mi", "mile", "mcg"})
 _WORD = re.compile(r"[A-Za-z€£₹₩%‰°µμ][A-Za-z€£₹₩%‰°µμ²³0-9]*(?:/[A-Za-z]+[²³0-9]*)?")
 _SHORTEST_WORD = 3
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two names that differ in case alone are one: milli is not mega (mV, MV), and a bit no byte (Gb, GB).
+
+    All in one case (``mhz``, ``KB``), a symbol says nothing about its prefix.
+    """
+    if one == other or len(one) > _LONGEST_SYMBOL or one.casefold() in _WORDS_WITH_M:
+        return True
+    if one[1:] == other[1:] and one[:1] in "mM":
+        return False
+    return one[:-1] != other[:-1] or one[-1:] not in "bB" or one.islower() or other.islower()
+
+
+def _in_other_case(text: str) -> Unit | None:
+    unit, names = _FOLDED.get(text.casefold(), (None, ()))
+    return unit if all(alike(text, name) for name in names) else None
 
 
 def unit_named(text: str) -> Unit | None:
@@ -213,7 +236,7 @@ def unit_named(text: str) -> Unit | None:
     A quotient such as ``km/h`` or ``EUR per kWh`` is a unit if its parts are.
     """
     text = text.strip().rstrip(".")
-    if found := _UNITS.get(text) or _FOLDED.get(text.casefold()):
+    if found := _UNITS.get(text) or _in_other_case(text):
         return found
     parts = _WORDS_PER.split(text)
     if len(parts) != 2:

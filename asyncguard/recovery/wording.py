@@ -9,7 +9,9 @@ from asyncguard.recovery.case import Case
 from asyncguard.recovery.settling import Settlement
 
 _WORTH_TELLING = 0.5
-"""A diagnosis that is less sure than this only repeats what the failure says itself."""
+"""A diagnosis of a strange answer that is less sure than this only repeats what is told of the answer."""
+_ABOUT_ARGUMENTS = frozenset({"absent", "unknown"})
+"""Rules of failures that other arguments may avoid."""
 
 
 def mark_of_changes(changes: Sequence[str]) -> str:
@@ -22,6 +24,15 @@ def mark_of_settlement(settlement: Settlement) -> str:
     return f"the answer was checked against others: {settlement.reason}"
 
 
+def mark_of_units(units: str) -> str:
+    """For an answer in place of a tool that declares nothing of its own, so that its units were never compared."""
+    return (
+        f"another tool answered in place of this one, which declares no units; what it declares: {units}"
+        if units
+        else ""
+    )
+
+
 def mark_of_doubt(anomalies: Sequence[Anomaly]) -> str:
     """For an answer that is passed on although something is wrong with it."""
     return f"the answer is doubtful ({'; '.join(_wrong(anomalies))}); do not rely on it unchecked"
@@ -30,9 +41,12 @@ def mark_of_doubt(anomalies: Sequence[Anomaly]) -> str:
 def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
     """For a call that ends without a usable result: what was seen, what it is taken to mean, what can be done."""
     told = list(_told(case))
-    if case.diagnosis.confidence >= _WORTH_TELLING:
+    if case.failed or case.diagnosis.confidence >= _WORTH_TELLING:
         told.append(f"Diagnosis: {case.diagnosis.hazard.value} fault ({'; '.join(case.diagnosis.evidence)}).")
-    if options := list(_options(case, outcome)):
+    options = list(_options(case, outcome))
+    if not options and outcome is Outcome.FAILED and case.diagnosis.rule in _ABOUT_ARGUMENTS:
+        options = ["call it with other arguments"]
+    if options or case.failed:
         told.append(f"Options: {' | '.join([*options, 'ask the user'])}.")
     return "\n".join(told)
 
@@ -62,7 +76,7 @@ def _options(case: Case, outcome: Outcome) -> Iterator[str]:
         yield "call it again with the arguments that its live contract names"
     others = [each.tool for each in (*case.called.fallbacks, *case.called.sources)]
     tried = {found.tool for found in case.record.findings}
-    for tool in dict.fromkeys(name for name in others if name not in tried):
+    for tool in dict.fromkeys(name for name in others if name not in tried and case.may_replace(name)):
         yield f"use {tool}"
     if case.called.verifier is not None and case.called.verifier.tool not in tried:
         yield f"derive it with {case.called.verifier.tool}"

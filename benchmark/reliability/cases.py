@@ -36,6 +36,8 @@ class Durability(StrEnum):
     SYNC = "sync"
     ASYNC = "async"
     EXIT = "exit"
+    DEFAULT = "default"
+    """Nothing is said of it, as in the README."""
 
 
 class Broken(StrEnum):
@@ -48,6 +50,28 @@ class Broken(StrEnum):
     """Every attempt is told that it is the first."""
     FINGERPRINT = "fingerprint"
     """A key stands for whatever call comes with it."""
+    FORGOTTEN = "forgotten"
+    """The agent does not know what its tools declare."""
+    UNASKED = "unasked"
+    """No person is asked about a call that one has to approve."""
+
+
+class Beside(StrEnum):
+    """The middleware beside the guard in ``create_agent``."""
+
+    NONE = "none"
+    LIMIT = "limit"
+    """``ModelCallLimitMiddleware``."""
+    RETRY = "retry"
+    """``ToolRetryMiddleware`` for all tools."""
+    RETRY_SOME = "retry-some"
+    """``ToolRetryMiddleware`` for the tools whose effects may be repeated."""
+    WRAPPER = "wrapper"
+    """A wrapper of the user's own around each tool call."""
+    PEOPLE = "people"
+    """``HumanInTheLoopMiddleware``, which asks about payments."""
+    SUMMARY = "summary"
+    """``SummarizationMiddleware``, which replaces old messages by a summary."""
 
 
 class Point(StrEnum):
@@ -87,6 +111,14 @@ class Point(StrEnum):
     """A worker dies as it takes over the calls of a dead one, with the lock of the reaper."""
     C16 = "C16"
     """While a timeout cancels the tool, after its effect."""
+    A0 = "A0"
+    """A call waits for a person; the question is stored nowhere."""
+    A1 = "A1"
+    """The question was shown."""
+    A2 = "A2"
+    """The answer was given, and is stored nowhere."""
+    A3 = "A3"
+    """The answer is stored, the call has not begun."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +148,14 @@ class Case:
     """How many processes are killed before one may end."""
     stops: bool = False
     """Whether processes are stopped instead, and go on after another one took over."""
+    shown: bool = False
+    """Whether agent, tools and stores are those of the README's examples, and nothing else."""
+    beside: Beside = Beside.NONE
+    """What is beside the guard."""
+    asks: bool = False
+    """Whether calls wait for people and for the outside world."""
+    goes_on: bool = False
+    """Whether the client comes back to a thread whose process was killed with its next message."""
     workers: int = 0
     """Worker processes; 0 runs the tools where the agent runs."""
     restarts: bool = False
@@ -130,7 +170,8 @@ class Case:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Case":
         """The case that :meth:`to_json` wrote."""
-        kinds: dict[str, Any] = {"build": Build, "database": Database, "durability": Durability, "broken": Broken}
+        kinds: dict[str, Any] = {"build": Build, "database": Database, "durability": Durability}
+        kinds |= {"broken": Broken, "beside": Beside}
         made = {name: kinds[name](value) if name in kinds else value for name, value in data.items()}
         made["effect"] = Effect(data["effect"]) if data.get("effect") else None
         made["point"] = Point(data["point"]) if data.get("point") else None

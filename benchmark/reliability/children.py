@@ -12,7 +12,7 @@ from reliability.evidence import Process
 
 RAISED = 70
 """Exit code of a process whose run raised."""
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds that a process may take to its end."""
 ASKED = signal.SIGUSR1
 """On this a process prints where it waits."""

@@ -31,8 +31,8 @@ _SOAK = 100_000
 _WIDTH = 130
 _DOCUMENT = Path(__file__).resolve().parents[2] / "RELIABILITY.md"
 _EXAMPLES = """examples:
-  run.py                                    everything (20 minutes on two cores)
-  run.py --quick                            every part, a sixth of the cases, few random kills (a minute)
+  run.py                                    everything (30 minutes on two cores)
+  run.py --quick                            every part, a sixth of the cases, few random kills (two minutes)
   run.py points-sqlite broken               two parts
   run.py random-sqlite --kills 5000 --fresh more random kills, from the beginning
   run.py --case points-sqlite-C7-keyed      one case, its evidence kept
@@ -125,7 +125,7 @@ def _tell(played: Sequence[Played], folder: Path, console: Console) -> None:
     for item in played:
         if as_expected(item):
             continue
-        console.print(f"[red]{item.case}[/red] (evidence: {folder / EVIDENCE / item.case})")
+        console.print(f"[red]{item.case}[/red] (again: --case {item.case}; evidence: {folder / EVIDENCE / item.case})")
         for violation in item.violations[:5]:
             console.print(f"  {violation['promise']} {violation['text']}", markup=False)
         if not item.violations:
@@ -134,7 +134,7 @@ def _tell(played: Sequence[Played], folder: Path, console: Console) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     summary, _, details = (__doc__ or "").partition("\n\n")
-    listed = "\n".join(f"  {part.name:<18} {part.title}" for part in PARTS.values())
+    listed = "\n".join(f"  {part.name:<25} {part.title}" for part in PARTS.values())
     parser = argparse.ArgumentParser(
         prog="run.py",
         description=f"{summary}\n\n{details}",
@@ -142,7 +142,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("parts", nargs="*", type=_part, metavar="PART", help="which parts; all by default")
-    parser.add_argument("--kills", type=int, metavar="N", help=f"random kills wanted, all parts together ({_KILLS})")
+    wanted = f"random kills wanted, and as many of the README's agents ({_KILLS})"
+    parser.add_argument("--kills", type=int, metavar="N", help=wanted)
     parser.add_argument("--quick", action="store_true", help="a sixth of the cases, and few random kills")
     parser.add_argument("--lanes", type=int, default=2, metavar="N", help="cases played at once (2)")
     parser.add_argument(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from reliability.cases import Case, Point
 from reliability.children import RAISED, Child, Children
+from reliability.clients import serve_shown
 from reliability.ends import marked, to_its_end
 from reliability.places import Place
 from reliability.workers import work
@@ -45,7 +46,13 @@ class Crew:
 
     def _hire(self, point: Point | None = None) -> Child:
         case, place = self._case, self._place
-        child = self._children.fork(lambda life: work(case, place, life, point), "worker")
+
+        def serve(life: int) -> None:
+            if case.shown:
+                serve_shown(case, place, life)
+            work(case, place, life, point)
+
+        child = self._children.fork(serve, "worker")
         if point is None:
             self._workers.append(child)
         return child

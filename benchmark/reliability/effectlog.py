@@ -21,6 +21,8 @@ class What(StrEnum):
 
     OPEN = "open"
     """A process opened a session with the outside world."""
+    RUNS = "runs"
+    """A client is about to have its agent run: random kills are counted from here, however slow the start was."""
     BEGUN = "begun"
     """A tool was entered; its effect may follow."""
     DECLINED = "declined"
@@ -37,6 +39,16 @@ class What(StrEnum):
     """A probe looked for an effect; without one it closed what older sessions may still send."""
     CANCELLED = "cancelled"
     """A tool was cancelled after its effect."""
+    FAILED = "failed"
+    """A tool raised after it was entered; the note says whether its effect had happened."""
+    TOKEN = "token"
+    """Work outside was started; the note is the token with which its result is to be delivered."""
+    DELIVERED = "delivered"
+    """The outside world delivered a result."""
+    ASKED = "asked"
+    """A person was shown the question whether a call may begin."""
+    ANSWERED = "answered"
+    """The person decided; the note is ``yes`` or ``no``."""
     SEEN = "seen"
     """The client of the agent was shown a result."""
     REFUSED = "refused"
@@ -144,6 +156,11 @@ class EffectLog:
             yield Page(descriptor, self.path, self.life)
         finally:
             os.close(descriptor)
+
+    def lines(self) -> list[Line]:
+        """All lines, while other processes write."""
+        with self.locked() as page:
+            return page.lines
 
     def add(self, what: What, **fields: str) -> Line:
         """Write one line; it is on disk when this returns."""

@@ -15,6 +15,12 @@ def marked(place: Place, child: Child, point: Point | None) -> bool:
     return any(line.what is What.KILL and line.pid == child.pid and line.note == point for line in lines)
 
 
+def runs(place: Place, child: Child) -> bool:
+    """Whether a process has come as far as to have its agent run."""
+    written = place.effects.read_text(encoding="utf-8") if place.effects.exists() else ""
+    return f'"pid": {child.pid}, "what": "{What.RUNS}"' in written
+
+
 def to_its_end(children: Children, child: Child) -> list[str]:
     """Wait for a process that should end by itself; what was otherwise."""
     if not child.ends():

@@ -82,6 +82,8 @@ class Evidence:
     """Item of a dependent call to the item on whose result it depends."""
     lines: tuple[Line, ...]
     """The effect log."""
+    approved: frozenset[str] = frozenset()
+    """Tools no call of which may begin before a person has said yes."""
     processes: tuple[Process, ...]
     """All processes."""
     state: Mapping[str, Any] | None
@@ -152,6 +154,7 @@ def read_evidence(folder: Path, journal: tuple[JournalCall, ...] | None) -> Evid
         case=case,
         classes=case["classes"],
         operands=case["operands"],
+        approved=frozenset(case["approved"]),
         lines=read_log(folder / "effects.jsonl"),
         processes=tuple(Process(**life) for life in lives),
         state=state,

@@ -2,17 +2,22 @@
 
 import random
 import signal
+import time
 from collections.abc import Callable
 
 from reliability.cases import Case, Point
 from reliability.children import PATIENCE, RAISED, Child, Children
+from reliability.clients import live_shown, post
 from reliability.crews import Crew
 from reliability.effectlog import What, read_log
-from reliability.ends import EARLIEST, LATEST, marked, to_its_end
+from reliability.ends import EARLIEST, LATEST, marked, runs, to_its_end
 from reliability.lives import live
 from reliability.places import Place
 from reliability.server import Server
 
+_STARTING, _WORKING = 0.1, 0.5
+"""Share of the README's agents that die while they start, and the longest time in seconds for which others work."""
+_LOOK = 0.01
 _LIVES = 12
 """Processes that may fail in a row for reasons that are no fault, such as a database that is away."""
 
@@ -26,7 +31,9 @@ def meet(case: Case, place: Place, children: Children, server: Server | None) ->
         children: Gets the processes.
         server: For cases that restart it: a server of the case's own.
     """
-    play: Callable[[], Child] = lambda: children.fork(lambda life: live(case, place, life))  # noqa: E731
+    lives = live_shown if case.shown else live
+    play: Callable[[], Child] = lambda: children.fork(lambda life: lives(case, place, life))  # noqa: E731
+    outside = children.fork(lambda life: post(case, place, life), "post") if case.asks else None
     try:
         if case.workers:
             return Crew(case, place, children, play).meet()
@@ -36,8 +43,10 @@ def meet(case: Case, place: Place, children: Children, server: Server | None) ->
             return _frozen(case, children, play)
         if server is not None:
             return _without_database(case, children, play, server)
-        return _at_instants(case, children, play)
+        return _at_instants(case, place, children, play)
     finally:
+        if outside is not None:
+            outside.end()
         children.end_all()
 
 
@@ -65,14 +74,27 @@ def deaths(case: Case) -> int:
     return 2 if case.point is Point.C14 else 1
 
 
-def _at_instants(case: Case, children: Children, play: Callable[[], Child]) -> list[str]:
-    drawn = random.Random(f"instants {case.seed}")
+def _at_instants(case: Case, place: Place, children: Children, play: Callable[[], Child]) -> list[str]:
+    drawn = random.Random(f"instants {case.name if case.shown else case.seed}")
     for _ in range(case.kills):
         child = play()
-        if child.wait(drawn.uniform(EARLIEST, LATEST)):
+        ended = _dies_at_work(place, child, drawn) if case.shown else child.wait(drawn.uniform(EARLIEST, LATEST))
+        if ended:
             return to_its_end(children, child)
         child.kill()
     return to_its_end(children, play())
+
+
+def _dies_at_work(place: Place, child: Child, drawn: random.Random) -> bool:
+    """Wait for the instant at which a process is to die, mostly while its agent runs; whether it ended before."""
+    if drawn.random() < _STARTING:
+        return child.wait(drawn.uniform(EARLIEST, LATEST))
+    after = drawn.uniform(0.0, _WORKING)
+    deadline = time.monotonic() + PATIENCE
+    while not runs(place, child) and time.monotonic() < deadline:
+        if child.wait(_LOOK):
+            return True
+    return child.wait(after)
 
 
 def _frozen(case: Case, children: Children, play: Callable[[], Child]) -> list[str]:

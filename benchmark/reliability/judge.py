@@ -3,7 +3,7 @@
 P1 no acknowledged result is lost. P2 no effect happens twice that must not; one that may happen at most once is not
 even begun twice. P3 every call ends in exactly one state. P4 a call is in doubt only if its process died or gave it up
 between intent and result, and never if its class lets somebody find out. P5 nothing is begun that depends on a call
-without a result. P6 no result is recorded for another call.
+without a result, or that a person did not approve. P6 no result is recorded for another call.
 """
 
 import hashlib
@@ -18,6 +18,10 @@ from reliability.effectlog import What
 from reliability.evidence import Evidence, JournalAttempt, JournalCall, ThreadCall
 
 RECEIPT = re.compile(r"R\d+/\w+/\w+")
+_NOT_RUN = ("squashed", "rejected", "cancelled")
+"""States of calls of which the model is told that they were not run."""
+_FAILURES = (What.DECLINED, What.FAILED, What.VOIDED, What.CANCELLED)
+"""What the outside world does to a call so that it may fail."""
 _NEWS = re.compile(
     r'<result-\w+(?: call="([^"]*)")? tool="[^"]*"(?: task="([^"]*)")? status="[^"]*">\n(.*?)\n</result-', re.S
 )
@@ -67,9 +71,18 @@ def no_result_is_lost(evidence: Evidence) -> Iterator[str]:
             for receipt in _receipts(_content(attempt)):
                 if receipt not in told:
                     yield f"the journal has {receipt} for {call.label} of task {call.task}, and the thread does not"
+    yield from _post_that_is_lost(evidence, told)
     for known in evidence.calls.values():
         if known.end == "done" and not any(_item(receipt) == known.item for receipt in told):
             yield f"{known.label} of task {known.task} is done, and its result stands nowhere"
+
+
+def _post_that_is_lost(evidence: Evidence, told: set[str]) -> Iterator[str]:
+    for line in evidence.of(What.DELIVERED):
+        if line.note:
+            yield f"{line.receipt} was delivered, and {line.note}"
+        elif line.receipt not in told:
+            yield f"{line.receipt} was delivered, and the thread does not have it"
 
 
 # -- P2 ------------------------------------------------------------------------------------------------------------
@@ -116,11 +129,20 @@ def _answers(evidence: Evidence) -> Iterator[str]:
         for call in message.get("tool_calls") or []
     ]
     known = {call.call_id for call in evidence.calls.values()}
+    begun = {line.item for line in evidence.of(What.BEGUN)}
+    never = {
+        str(call["id"])
+        for message in _messages(evidence)
+        if message["type"] == "ai" and evidence.case.get("goes_on")
+        for call in message.get("tool_calls") or []
+        if call["args"].get("item") not in begun
+    }
+    """Calls that nobody had decided about when the user's next message came: the model is told, the ledger is not."""
     answered = Counter(str(message["tool_call_id"]) for message in _messages(evidence) if message["type"] == "tool")
     for call_id, name in made:
         if answered[call_id] != 1:
             yield f"{name} ({call_id}) has {answered[call_id]} answers"
-        if call_id not in known:
+        if call_id not in known | never:
             yield f"{name} ({call_id}) is in a message and not in the ledger"
 
 
@@ -144,14 +166,15 @@ def _journal_agrees(evidence: Evidence) -> Iterator[str]:
 def doubt_has_a_reason(evidence: Evidence) -> Iterator[str]:
     """A call in doubt was begun by a process that died, or was given up while it ran; its class allows no other way."""
     rows = {row.key: row for row in evidence.journal or ()}
+    for call in needless_doubts(evidence):
+        effect = _class(evidence, call.tool)
+        yield f"{call.label} of task {call.task} is in doubt, and {effect} calls need not be"
+    yield from _needlessly_dropped(evidence)
     for call in evidence.calls.values():
         if not call.tool or not any(state == "in_doubt" for _, state in call.ends):
             continue
         where = f"{call.label} of task {call.task}"
-        effect = _class(evidence, call.tool)
-        if effect != "at_most_once" and call.end == "in_doubt":
-            yield f"{where} is in doubt, and {effect} calls need not be"
-        if evidence.of(What.CANCELLED, item=call.item):
+        if evidence.of(What.CANCELLED, What.FAILED, item=call.item):
             continue
         attempts = rows[call.key].attempts if call.key in rows else ()
         if not attempts:
@@ -160,6 +183,46 @@ def doubt_has_a_reason(evidence: Evidence) -> Iterator[str]:
             yield f"{where} is in doubt, and the journal has its result"
         elif latest.pid not in evidence.died:
             yield f"{where} is in doubt, and process {latest.pid}, which began it, did not die"
+
+
+def needless_doubts(evidence: Evidence) -> list[ThreadCall]:
+    """Calls that were ever in doubt though they may be made again, or a probe knows: of tools not at most once."""
+    return [
+        call
+        for call in evidence.calls.values()
+        if call.tool
+        and _class(evidence, call.tool) != "at_most_once"
+        and any(state == "in_doubt" for _, state in call.ends)
+        # A call that failed outside, and that the user's next message kept from being made again, may have happened.
+        and not (evidence.case.get("goes_on") and evidence.of(*_FAILURES, item=call.item))
+    ]
+
+
+def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
+    """What was begun is never told as not run, and as failed only after a failure; nothing is refused for no reason."""
+    begun = {line.item for line in evidence.of(What.BEGUN)}
+    for call in () if evidence.of(What.FORKED) else evidence.calls.values():
+        where = f"{call.label} of task {call.task}"
+        if call.end in _NOT_RUN and call.item in begun:
+            yield f"{where} was begun, and told as not run"
+        elif call.end == "rejected" and not (call.item in evidence.operands or _answered(evidence, call, "no")):
+            yield f"{where} was refused, and there was no reason"
+        failed = evidence.of(*_FAILURES, item=call.item) or _stopped_in_time(evidence, call)
+        if call.end == "failed" and call.item in begun and not failed:
+            yield f"{where} was begun and told as failed, and nothing had failed outside"
+        if call.end in _NOT_RUN and _answered(evidence, call, "yes") and evidence.case.get("build") == "build_agent":
+            yield f"{where} was approved, and told as not run"
+
+
+def _stopped_in_time(evidence: Evidence, call: ThreadCall) -> bool:
+    """Whether the user spoke before a call that had no effect was made again, as its probe could tell."""
+    if not (call.tool and evidence.case.get("goes_on")) or _class(evidence, call.tool) != "probed":
+        return False
+    return not evidence.of(What.EFFECT, item=call.item)
+
+
+def _answered(evidence: Evidence, call: ThreadCall, note: str) -> bool:
+    return any(line.note == note for line in evidence.of(What.ANSWERED, item=call.item))
 
 
 # -- P5 ------------------------------------------------------------------------------------------------------------
@@ -180,6 +243,16 @@ def nothing_runs_ahead(evidence: Evidence) -> Iterator[str]:
             yield f"{line.tool} for {line.item} was begun with {line.after}, which nobody had answered by then"
     yield from _written_with_operands(evidence)
     yield from _starts_in_order(evidence)
+    yield from _unapproved(evidence)
+
+
+def _unapproved(evidence: Evidence) -> Iterator[str]:
+    """A call that has to be approved, or that a person was asked about, begins after the yes; after a no never."""
+    for line in evidence.of(What.BEGUN):
+        asked = any(told.n < line.n for told in evidence.of(What.ASKED, item=line.item))
+        answers = [told.note for told in evidence.of(What.ANSWERED, item=line.item) if told.n < line.n]
+        if (asked or line.tool in evidence.approved) and answers[-1:] != ["yes"]:
+            yield f"{line.tool} for {line.item} was begun, and a person said {answers[-1] if answers else 'nothing'}"
 
 
 def _written_with_operands(evidence: Evidence) -> Iterator[str]:

@@ -9,19 +9,21 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reliability.cases import Build, Case, Database
+from reliability.cases import Beside, Build, Case, Database
 from reliability.children import Children
+from reliability.desk import APPROVED, CLASSES
 from reliability.evidence import read_evidence
 from reliability.fates import meet, refusal
-from reliability.judge import Violation, effects, in_doubt, judge
+from reliability.judge import Violation, effects, in_doubt, judge, needless_doubts
 from reliability.places import Place
 from reliability.rows import read_rows
 from reliability.server import Server, own_database
-from reliability.story import story_of
+from reliability.story import Story, story_of
 from reliability.tools import classes_to_json, shape_of
 
 
@@ -41,6 +43,8 @@ class Played:
     """How many of them happened once more than they should."""
     doubts: int = 0
     """Calls that ended in doubt."""
+    needless: int = 0
+    """Calls in doubt whose tools may be called again, or asked."""
     refused: str = ""
     """What the runtime said if it refused to work in this way."""
     seconds: float = 0.0
@@ -73,7 +77,7 @@ class Lane:
         folder.mkdir(parents=True)
         story = story_of(case)
         operands = story.operands() | (story.other().operands() if case.forks else {})
-        told = {**case.to_json(), "classes": classes_to_json(shape_of(case, story)), "operands": operands}
+        told = {**case.to_json(), "classes": _classes(case, story), "operands": operands, "approved": _asking(case)}
         (folder / "case.json").write_text(json.dumps(told), encoding="utf-8")
         began = time.monotonic()
         server = self._server() if case.restarts else None
@@ -106,12 +110,25 @@ class Lane:
         return self._own
 
 
+def _classes(case: Case, story: Story) -> Mapping[str, str]:
+    if case.shown:
+        return {name: effect.value for name, effect in CLASSES.items()}
+    return classes_to_json(shape_of(case, story))
+
+
+def _asking(case: Case) -> list[str]:
+    """Tools no call of which may begin before a person has said yes."""
+    if case.beside is Beside.PEOPLE:
+        return ["pay"]
+    return list(APPROVED) if case.asks else []
+
+
 def _judged(case: Case, place: Place, failures: list[str]) -> Played:
     rows = None
     dumped = place.state
     if case.build is not Build.PLAIN and dumped.exists():
         session = json.loads(dumped.read_text(encoding="utf-8"))["session"]
-        rows = read_rows(place.journal(case.database), session)
+        rows = read_rows(place.journal(case), session)
     evidence = read_evidence(place.folder, rows)
     refused = refusal(place)
     found = [Violation(promise="run", text=text) for text in failures]
@@ -124,6 +141,7 @@ def _judged(case: Case, place: Place, failures: list[str]) -> Played:
         effects=len(times),
         doubled=sum(count - 1 for count in times.values()),
         doubts=in_doubt(evidence),
+        needless=len(needless_doubts(evidence)),
         refused=refused,
     )
 

@@ -52,7 +52,7 @@ def live(case: Case, place: Place, life: int) -> None:
 
 
 async def _live(case: Case, place: Place, life: int) -> None:
-    asyncio.get_running_loop().add_signal_handler(ASKED, _say_where)
+    asyncio.get_running_loop().add_signal_handler(ASKED, say_where)
     if case.stops:
         # A frozen process is taken for gone after a second instead of fifteen; nothing else is different.
         threads.LEASE = _LEASE
@@ -78,10 +78,10 @@ async def _live(case: Case, place: Place, life: int) -> None:
         graph = agent_of(parts, store, journal, _executor(case, place, journal, trigger))
         config: Any = {"configurable": {"thread_id": case.name}}
         await _run(graph, config, parts, log)
-        _dump(await graph.aget_state(config), place.state)
+        dump(await graph.aget_state(config), place.state)
 
 
-def _say_where() -> None:
+def say_where() -> None:
     """Print where each task waits: asked of a process that does not end."""
     for task in asyncio.all_tasks():
         inner: Any = task.get_coro()
@@ -110,7 +110,7 @@ async def _journal(case: Case, place: Place) -> AsyncIterator[Journal | None]:
     if case.build is Build.PLAIN:
         yield None
         return
-    journal = await asyncio.to_thread(open_journal, place.journal(case.database))
+    journal = await asyncio.to_thread(open_journal, place.journal(case))
     try:
         yield journal
     finally:
@@ -142,7 +142,7 @@ async def _stream(graph: Any, config: Any, parts: Parts, log: EffectLog) -> None
         # Nothing is asked of `state.next`: it is empty, too, where a step is written and not yet made a checkpoint.
         given = input_of(parts) if state.created_at is None else None
     async for update in graph.astream(given, config, durability=parts.case.durability.value, stream_mode="updates"):
-        for receipt in sorted(set(RECEIPT.findall(_shown(update)))):
+        for receipt in sorted(set(RECEIPT.findall(shown_in(update)))):
             log.add(What.SEEN, receipt=receipt)
 
 
@@ -152,7 +152,7 @@ async def _earlier(graph: Any, config: Any) -> Any:
     return found[-1]
 
 
-def _shown(update: Any) -> str:
+def shown_in(update: Any) -> str:
     """The text of the messages in an update of the stream."""
     found: list[str] = []
     for written in update.values():
@@ -162,7 +162,7 @@ def _shown(update: Any) -> str:
     return "\n".join(found)
 
 
-def _dump(state: Any, path: Path) -> None:
+def dump(state: Any, path: Path) -> None:
     """Write the final state as plain JSON, for the judge."""
     values = state.values
     told = {

@@ -1,17 +1,19 @@
 """What is tried, part by part: the sections of the report and their cases."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from reliability.cases import Broken, Build, Case, Database, Durability, Effect, Point
+from reliability.cases import Beside, Broken, Build, Case, Database, Durability, Effect, Point
 
 PLAIN_POINTS = (Point.C0, Point.C1, Point.C2, Point.C6, Point.C7, Point.C10, Point.C11)
 """Points that every agent with a checkpointer has."""
+ASKED_POINTS = (Point.A0, Point.A1, Point.A2, Point.A3)
+"""Points of a call that waits for a person."""
 WORKER_POINTS = (Point.C4, Point.C15)
 """Points that only workers have."""
-EMBEDDED_POINTS = tuple(point for point in Point if point not in WORKER_POINTS)
+EMBEDDED_POINTS = tuple(point for point in Point if point not in (*WORKER_POINTS, *ASKED_POINTS))
 """Points of an agent that runs its tools itself."""
 
 
@@ -24,6 +26,8 @@ class Expected:
     """A violation in each case: something is switched off in it."""
     REFUSED = "refused"
     """A refusal before anything begins."""
+    SAFE = "safe"
+    """No violation, or a refusal before anything begins."""
     SHOWN = "shown"
     """Whatever comes of it: it is shown beside the others."""
 
@@ -91,6 +95,7 @@ def _forked(_: int) -> Iterable[Case]:
 
 
 _KILLS_A_CASE = 8
+_KILLS_OF_CREW = 6
 """Random kills that one thread has to survive."""
 
 
@@ -110,8 +115,81 @@ def _few(part: str, share: float, kills: int, **options: Any) -> Callable[[int],
     return cases
 
 
+def _shown(part: str, share: float, builds: Sequence[Build], **options: Any) -> Callable[[int], Iterable[Case]]:
+    """Agents of the README under random kills; durability is what they have by themselves, or as it advises."""
+
+    def cases(kills: int) -> Iterable[Case]:
+        for seed in range(max(len(builds), round(kills * share / _KILLS_A_CASE))):
+            build = builds[seed % len(builds)]
+            said = Durability.SYNC if build is Build.MIDDLEWARE and seed % 3 == 2 else Durability.DEFAULT
+            chosen = {"build": build, "durability": said, "seed": seed // len(builds), **options}
+            yield _named(part, str(seed), shown=True, kills=_KILLS_A_CASE, **chosen)
+
+    return cases
+
+
+def _shown_beside(kills: int) -> Iterable[Case]:
+    kinds = [kind for kind in Beside if kind not in (Beside.NONE, Beside.RETRY)]
+    for number in range(max(len(kinds), round(kills * 0.2 / _KILLS_A_CASE))):
+        yield _beside_case("shown-beside", kinds[number % len(kinds)], number // len(kinds))
+
+
+def _shown_retry(kills: int) -> Iterable[Case]:
+    for seed in range(max(2, round(kills * 0.05 / _KILLS_A_CASE))):
+        yield _beside_case("shown-retry", Beside.RETRY, seed)
+
+
+def _beside_case(part: str, kind: Beside, seed: int) -> Case:
+    options: dict[str, Any] = {"build": Build.MIDDLEWARE, "durability": Durability.DEFAULT, "kills": _KILLS_A_CASE}
+    return _named(part, f"{kind}-{seed}", shown=True, beside=kind, seed=seed, **options)
+
+
+def _shown_answers(_: int) -> Iterable[Case]:
+    """Every point around an approval, each class, both front ends; conversations and tasks, sync and async by turns."""
+    points = (*ASKED_POINTS, Point.C6, Point.C7, Point.C10, Point.C11)
+    for number, (point, effect, build) in enumerate(product(points, Effect, (Build.GRAPH, Build.MIDDLEWARE))):
+        options: dict[str, Any] = {"build": build, "durability": Durability.DEFAULT, "seed": number * 5 // 2}
+        yield _named(
+            "shown-answers", f"{point}-{effect}-{build}", shown=True, asks=True, point=point, effect=effect, **options
+        )
+
+
+def _shown_points(_: int) -> Iterable[Case]:
+    """The points that any agent with a checkpointer has, each class, both front ends."""
+    for number, (point, effect, build) in enumerate(product(PLAIN_POINTS, Effect, (Build.GRAPH, Build.MIDDLEWARE))):
+        # Where steps are stored when the next one runs, nobody dies between two nodes.
+        between = build is Build.MIDDLEWARE and point in (Point.C1, Point.C2, Point.C10, Point.C11)
+        said = Durability.SYNC if between else Durability.DEFAULT
+        options: dict[str, Any] = {"build": build, "durability": said, "seed": number * 5 // 2}
+        yield _named("shown-points", f"{point}-{effect}-{build}", shown=True, point=point, effect=effect, **options)
+
+
+def _shown_workers(part: str, share: float, **options: Any) -> Callable[[int], Iterable[Case]]:
+    def cases(kills: int) -> Iterable[Case]:
+        for seed in range(max(1, round(kills * share / _KILLS_OF_CREW))):
+            build = (Build.GRAPH, Build.MIDDLEWARE)[seed % 2]
+            chosen = {"build": build, "durability": Durability.DEFAULT, "seed": seed // 2, "workers": 2, **options}
+            yield _named(part, str(seed), shown=True, kills=_KILLS_OF_CREW, **chosen)
+
+    return cases
+
+
+def _shown_broken(_: int) -> Iterable[Case]:
+    options: dict[str, Any] = {"shown": True, "durability": Durability.DEFAULT}
+    for build in (Build.GRAPH, Build.MIDDLEWARE):
+        for broken, point in product((Broken.INTENT, Broken.DEDUP), (Point.C6, Point.C7)):
+            chosen = {"broken": broken, "point": point, "effect": Effect.AT_MOST_ONCE, "build": build}
+            yield _named("shown-broken", f"{broken}-{point}-{build}", **chosen, **options)
+        for effect in (Effect.KEYED, Effect.PROBED, Effect.IDEMPOTENT):
+            chosen = {"broken": Broken.FORGOTTEN, "point": Point.C7, "effect": effect, "build": build}
+            yield _named("shown-broken", f"forgotten-{effect}-{build}", **chosen, **options)
+        chosen = {"broken": Broken.UNASKED, "point": Point.C7, "effect": Effect.AT_MOST_ONCE, "build": build}
+        yield _named("shown-broken", f"unasked-{build}", asks=True, **chosen, **options)
+
+
 _S, _P = Database.SQLITE, Database.POSTGRES
 _MIDDLE = Build.MIDDLEWARE
+_GRAPH, _BOTH = Build.GRAPH, (Build.GRAPH, Build.MIDDLEWARE)
 
 PARTS: Mapping[str, Part] = {
     part.name: part
@@ -167,6 +245,63 @@ PARTS: Mapping[str, Part] = {
             name="restarts",
             title="PostgreSQL stopped hard and restarted",
             cases=_few("restarts", 0.05, 3, restarts=True, database=_P),
+        ),
+        Part(name="shown-graph", title="README's build_agent, SQLite", cases=_shown("shown-graph", 0.2, [_GRAPH])),
+        Part(
+            name="shown-graph-postgres",
+            title="README's build_agent, PostgreSQL",
+            cases=_shown("shown-graph-postgres", 0.1, [_GRAPH], database=_P),
+        ),
+        Part(
+            name="shown-middleware",
+            title="README's middleware, SQLite",
+            cases=_shown("shown-middleware", 0.25, [_MIDDLE]),
+        ),
+        Part(
+            name="shown-middleware-postgres",
+            title="README's middleware, PostgreSQL",
+            cases=_shown("shown-middleware-postgres", 0.1, [_MIDDLE], database=_P),
+        ),
+        Part(name="shown-beside", title="README's middleware beside 5 others", cases=_shown_beside),
+        Part(
+            name="shown-retry",
+            title="README's middleware, ToolRetryMiddleware on all",
+            cases=_shown_retry,
+            expected=Expected.SAFE,
+        ),
+        Part(
+            name="shown-people",
+            title="approvals and post, random kills",
+            cases=_shown("shown-people", 0.2, _BOTH, asks=True),
+        ),
+        Part(
+            name="shown-next",
+            title="README's agents, the next message after a kill",
+            cases=_shown("shown-next", 0.1, _BOTH, goes_on=True),
+        ),
+        Part(name="shown-points", title="README's agents, 7 points x 5 classes", cases=_shown_points),
+        Part(name="shown-answers", title="approvals, 8 points x 5 classes", cases=_shown_answers),
+        Part(
+            name="shown-workers",
+            title="README's agents and workers, SQLite",
+            cases=_shown_workers("shown-workers", 0.05),
+        ),
+        Part(
+            name="shown-workers-postgres",
+            title="README's agents and workers, PostgreSQL",
+            cases=_shown_workers("shown-workers-postgres", 0.08, database=_P),
+        ),
+        Part(
+            name="shown-broken",
+            title="README's agents, something switched off",
+            cases=_shown_broken,
+            expected=Expected.FOUND,
+        ),
+        Part(
+            name="shown-plain",
+            title="the same tools in plain create_agent",
+            cases=_shown("shown-plain", 0.08, [Build.PLAIN]),
+            expected=Expected.SHOWN,
         ),
         Part(name="broken", title="something switched off", cases=_broken, expected=Expected.FOUND),
         Part(

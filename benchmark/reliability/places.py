@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from reliability.cases import Database
+from reliability.cases import Case, Database
+
+THREADS = "threads.db"
+"""The checkpoints of the README's agents."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +32,7 @@ class Place:
         """Where threads are kept."""
         return self.url if database is Database.POSTGRES else str(self.folder)
 
-    def journal(self, database: Database) -> str:
-        """Where the journal is kept."""
-        return self.url if database is Database.POSTGRES else str(self.folder / "journal.sqlite")
+    def journal(self, case: Case) -> str:
+        """Where the journal of a case is kept; the README's agents make it themselves, beside their checkpoints."""
+        name = f"{THREADS}.effects" if case.shown else "journal.sqlite"
+        return self.url if case.database is Database.POSTGRES else str(self.folder / name)

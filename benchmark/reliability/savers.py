@@ -1,16 +1,22 @@
 """LangGraph's savers, which die before or after a step is stored."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from reliability.cases import Database, Point
+from reliability.cases import Case, Database, Point
 from reliability.killing import Trigger
+from reliability.places import THREADS, Place
+
+_QUESTION, _ANSWER = "__interrupt__", "__resume__"
+"""LangGraph's channels for what a person is asked and answers."""
 
 
 class Steps:
@@ -24,12 +30,22 @@ class Steps:
         self.merged = False
         """The result of the target is in the ledger."""
 
-    def before(self) -> None:
-        """Something is about to be stored."""
+    def before(self, writes: Iterable[Any] = ()) -> None:
+        """Something is about to be stored: a step, or what a node wrote."""
+        channels = {channel for channel, *_ in writes}
+        if _QUESTION in channels:
+            self.trigger.at(Point.A0)
+        if _ANSWER in channels:
+            self.trigger.at(Point.A2)
         if self.answered:
             self.trigger.at(Point.C1)
         if self.merged:
             self.trigger.at(Point.C10)
+
+    def wrote(self, writes: Iterable[Any]) -> None:
+        """What a node wrote was stored."""
+        if _ANSWER in {channel for channel, *_ in writes}:
+            self.trigger.at(Point.A3)
 
     def after(self) -> None:
         """A whole step was stored."""
@@ -53,11 +69,30 @@ class _Watched(BaseCheckpointSaver[Any]):
             self.steps.after()
         return stored
 
-    async def aput_writes(self, *args: Any, **kwargs: Any) -> None:
+    async def aput_writes(self, config: Any, writes: Any, *args: Any, **kwargs: Any) -> None:
         """Store what a node wrote."""
         if self.steps is not None:
+            self.steps.before(writes)
+        await super().aput_writes(config, writes, *args, **kwargs)
+        if self.steps is not None:
+            self.steps.wrote(writes)
+
+    def put(self, *args: Any, **kwargs: Any) -> Any:
+        """Store a step."""
+        if self.steps is not None:
             self.steps.before()
-        await super().aput_writes(*args, **kwargs)
+        stored = super().put(*args, **kwargs)
+        if self.steps is not None:
+            self.steps.after()
+        return stored
+
+    def put_writes(self, config: Any, writes: Any, *args: Any, **kwargs: Any) -> None:
+        """Store what a node wrote."""
+        if self.steps is not None:
+            self.steps.before(writes)
+        super().put_writes(config, writes, *args, **kwargs)
+        if self.steps is not None:
+            self.steps.wrote(writes)
 
 
 class WatchedSqlite(_Watched, AsyncSqliteSaver):
@@ -66,6 +101,14 @@ class WatchedSqlite(_Watched, AsyncSqliteSaver):
 
 class WatchedPostgres(_Watched, AsyncPostgresSaver):
     """The PostgreSQL saver."""
+
+
+class WatchedSqliteSync(_Watched, SqliteSaver):
+    """The SQLite saver for sync code."""
+
+
+class WatchedPostgresSync(_Watched, PostgresSaver):
+    """The PostgreSQL saver for sync code."""
 
 
 async def make_tables(url: str) -> None:
@@ -91,4 +134,46 @@ async def saver(database: Database, place: str, steps: Steps) -> AsyncIterator[A
     async with opened as made:
         await made.setup()
         made.steps = steps
+        yield made
+
+
+@contextmanager
+def shown_saver(case: Case, place: Place, steps: Steps) -> Iterator[Any]:
+    """A saver as the README opens it; it is watched only where a process dies at a point.
+
+    Args:
+        case: What is tried.
+        place: Where.
+        steps: What watches it.
+    """
+    watched = case.point is not None
+    if case.database is Database.SQLITE:
+        kind: Any = WatchedSqliteSync if watched else SqliteSaver
+        opened = kind.from_conn_string(str(place.folder / THREADS))
+    else:
+        kind = WatchedPostgresSync if watched else PostgresSaver
+        opened = kind.from_conn_string(place.url)
+    with opened as made:
+        if case.database is Database.POSTGRES:
+            made.setup()
+        if watched:
+            made.steps = steps
+        yield made
+
+
+@asynccontextmanager
+async def shown_saver_async(case: Case, place: Place, steps: Steps) -> AsyncIterator[Any]:
+    """The same for async code."""
+    watched = case.point is not None
+    if case.database is Database.SQLITE:
+        kind: Any = WatchedSqlite if watched else AsyncSqliteSaver
+        opened = kind.from_conn_string(str(place.folder / THREADS))
+    else:
+        kind = WatchedPostgres if watched else AsyncPostgresSaver
+        opened = kind.from_conn_string(place.url)
+    async with opened as made:
+        if case.database is Database.POSTGRES:
+            await made.setup()
+        if watched:
+            made.steps = steps
         yield made

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from asyncguard.testing import Step, calls
 from reliability.cases import Build, Case, Effect
@@ -24,10 +24,26 @@ TOOLS: Mapping[Effect, str] = {
     Effect.AT_MOST_ONCE: "pay",
 }
 """One tool for each class."""
+ASKING: Mapping[Effect, str] = {
+    Effect.PURE: "peek",
+    Effect.IDEMPOTENT: "erase",
+    Effect.KEYED: "refund",
+    Effect.PROBED: "reserve",
+    Effect.AT_MOST_ONCE: "wire",
+}
+"""One tool for each class whose calls wait for a person."""
+UNDECLARED = "note"
+"""The tool that declares nothing."""
+NOTARY = "ask_notary"
+"""The tool that only starts its work; the result is delivered."""
 SHIP = "ship"
 """The tool whose calls depend on another call's result; at most once."""
 RECEIPT = re.compile(r"R\d+/\w+/\w+")
 """How the outside world answers: number of the effect's line, tool, item."""
+_PLACEHOLDER = "arrives in a later message"
+"""What the runtime says of a call that takes its time."""
+CALLED = re.compile(r"called\[([\w ]*)\]")
+"""How a summary tells of the items of the calls that it replaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +69,8 @@ class Story:
     """Names of the tasks."""
     also: tuple[str, ...] = ()
     """Items that the first task is told of, too, so that another branch may call for them."""
+    patient: bool = False
+    """Whether the model waits for what is running before it calls for more."""
 
     def goals(self) -> list[dict[str, str]]:
         """The input: tasks that name all their items, so that no argument is invented."""
@@ -88,6 +106,8 @@ class Story:
 
 def story_of(case: Case) -> Story:
     """The story of a case."""
+    if case.shown:
+        return _shown(case) if case.effect is None else _shown_at_a_point(case, case.effect)
     if case.effect is None:
         return _drawn(case.seed)
     story = _fixed(case.effect, aims_at_dependent(case))
@@ -126,6 +146,49 @@ def _drawn(seed: int) -> Story:
     return Story(waves=tuple(waves), target=waves[0][0], tasks=tasks)
 
 
+_SHOWN_WAVES = 5
+_ASKED, _POSTED = 0.5, 0.3
+"""Shares of the waves of a task that have a call which waits for a person, or for the post."""
+_PATIENT = 0.7
+"""Share of the models that wait for what is running."""
+
+
+def _shown_tasks(case: Case) -> tuple[str, ...]:
+    """Names of the tasks: a plain conversation has one, which is called so."""
+    return ("a", "b") if case.seed % 2 else ("main",)
+
+
+def _shown(case: Case) -> Story:
+    """A drawn story for an agent of the README; one that waits for people has fewer calls beside."""
+    drawn = random.Random(f"shown {case.part} {case.seed}")
+    tasks, tools = _shown_tasks(case), sorted((*TOOLS.values(), UNDECLARED))
+    waves: list[tuple[Asked, ...]] = []
+    for wave in range(_SHOWN_WAVES):
+        made: list[Asked] = []
+        for task in tasks:
+            several = 2 if len(tasks) > 1 or case.asks else 3
+            chosen = drawn.sample(tools, several)
+            if case.asks and drawn.random() < _ASKED:
+                chosen.append(drawn.choice(sorted(ASKING.values())))
+            if case.asks and drawn.random() < _POSTED:
+                chosen.append(NOTARY)
+            made += [Asked(tool=tool, item=f"{task}{wave}{tool}", task=task) for tool in chosen]
+            first = f"{task}{wave}{chosen[0]}"
+            made.append(Asked(tool=SHIP, item=f"{first}s", task=task, operand=f"{chosen[0]}/{first}"))
+        waves.append(tuple(made))
+    return Story(waves=tuple(waves), target=waves[0][0], tasks=tasks, patient=drawn.random() < _PATIENT)
+
+
+def _shown_at_a_point(case: Case, effect: Effect) -> Story:
+    """The target comes when the output of other tools was told: that of ``refund`` is held for it."""
+    tasks = _shown_tasks(case)
+    one, other = tasks[0], tasks[-1]
+    target = Asked(tool=(ASKING if case.asks else TOOLS)[effect], item="t1", task=one)
+    first = (Asked(tool="read", item="t0", task=one), Asked(tool="put", item="u0", task=other))
+    second = (target, Asked(tool="read", item="u1", task=other))
+    return Story(waves=(first, second, (Asked(tool="pay", item="t2", task=one),)), target=target, tasks=tasks)
+
+
 class Speaker:
     """The script of the model: a function of the history."""
 
@@ -138,11 +201,15 @@ class Speaker:
         """
         self._story = story
         self._guarded = build is not Build.PLAIN
+        self._names_tasks = self._guarded and len(story.tasks) > 1
         self._ordinals = _ordinals(story)
 
     def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> Step:
         """The next message: what was not called yet of the first wave that is not complete."""
         made = {str(call["args"].get("item")) for m in messages if isinstance(m, AIMessage) for call in m.tool_calls}
+        made |= {item for message in messages for told in CALLED.findall(str(message.content)) for item in told.split()}
+        if self._story.patient and _left_running(messages):
+            return "I wait for what is running."
         known = {found for message in messages for found in RECEIPT.findall(str(message.content))}
         for wave in self._waves():
             due = [asked for asked in wave if asked.item not in made]
@@ -160,7 +227,7 @@ class Speaker:
         return [(*wave, *flat) for wave in plain]
 
     def _arguments(self, asked: Asked, known: set[str]) -> dict[str, Any] | None:
-        task = {"task_id": asked.task} if self._guarded else {}
+        task = {"task_id": asked.task} if self._names_tasks else {}
         if not asked.operand:
             return {"item": asked.item, **task}
         if self._guarded:
@@ -168,6 +235,14 @@ class Speaker:
             return {"item": asked.item, "after": {"from_call": label, "pointer": "/receipt"}, **task}
         receipt = next((found for found in sorted(known) if found.endswith(f"/{asked.operand}")), None)
         return None if receipt is None else {"item": asked.item, "after": receipt}
+
+
+def _left_running(messages: Sequence[BaseMessage]) -> bool:
+    """Whether the calls of the last message were not all answered with a result, and nothing was told since."""
+    said = max((place for place, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
+    since = messages[said + 1 :]
+    told = any(isinstance(message, HumanMessage) and "<result-" in str(message.content) for message in since)
+    return not told and any(_PLACEHOLDER in str(m.content) for m in since if isinstance(m, ToolMessage))
 
 
 def _ordinals(story: Story) -> dict[str, int]:

@@ -13,7 +13,8 @@ from reliability.lane import Played
 from reliability.parts import PARTS, Expected
 
 BEGIN, END = "<!-- reliability: begin -->", "<!-- reliability: end -->"
-_HEAD = ("what", "cases", "kills", "effects", "twice", "in doubt", "violated in", "verdict")
+_HEAD = ("what", "cases", "kills", "effects", "twice", "in doubt", "needless", "violated in", "verdict")
+_SUMS = ("kills", "effects", "doubled", "doubts", "needless")
 _PROMISES: Mapping[str, str] = {**{f"P{n}": f"P{n}" for n in range(1, 7)}, "run": "no end"}
 _TEXTS = (0, len(_HEAD) - 2, len(_HEAD) - 1)
 """Columns that are no numbers."""
@@ -25,7 +26,8 @@ class Row:
 
     title: str
     numbers: tuple[int, ...]
-    """Cases, kills, effects, effects that happened once more than they should, calls that ended in doubt."""
+    """Cases, kills, effects, effects that happened once more than they should, calls that ended in doubt, and of them
+    those that need not have been."""
     violated: str
     """Promises that did not hold, with the number of cases."""
     verdict: str
@@ -46,7 +48,9 @@ def _row(name: str, played: Sequence[Played]) -> Row:
     against: Counter[str] = Counter()
     for item in played:
         against.update({violation["promise"] for violation in item.violations})
-    sums = tuple(sum(getattr(item, name) for item in played) for name in ("kills", "effects", "doubled", "doubts"))
+    sums = tuple(
+        sum(getattr(item, name) for item in played) for name in ("kills", "effects", "doubled", "doubts", "needless")
+    )
     violated = [f"{told} {against[promise]}" for promise, told in _PROMISES.items() if against[promise]]
     verdict, holds = _verdict(name, played)
     return Row(
@@ -69,6 +73,9 @@ def _verdict(name: str, played: Sequence[Played]) -> tuple[str, bool]:
             return ("holds", True) if not wrong else (f"{wrong} violated", False)
         case Expected.FOUND:
             return ("found", True) if not wrong else (f"{wrong} not found", False)
+        case Expected.SAFE:
+            said = "refused" if any(item.refused for item in played) else "holds"
+            return (said, True) if not wrong else (f"{wrong} violated", False)
         case Expected.REFUSED:
             return ("refused", True) if not wrong else (f"{wrong} not refused", False)
         case _:
@@ -83,6 +90,8 @@ def as_expected(played: Played) -> bool:
             return not played.violations and not played.refused
         case Expected.FOUND:
             return bool(played.violations) and ended
+        case Expected.SAFE:
+            return not played.violations and not (played.refused and played.effects)
         case Expected.REFUSED:
             return bool(played.refused) and not played.effects and not played.violations
         case _:

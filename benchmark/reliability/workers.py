@@ -108,7 +108,7 @@ def _work(case: Case, place: Place, life: int, point: Point | None) -> None:
         settings = WorkerSettings(
             url=queue_of(case, place), queue=case.name, application_version=_VERSION, poll=_POLL, drain_timeout=_DRAIN
         )
-        opened = open_journal(place.journal(case.database), kind=ProcessKind.WORKER)
+        opened = open_journal(place.journal(case), kind=ProcessKind.WORKER)
         journal = cast(Journal, ReapingJournal(opened, trigger, case.broken))
         Worker(settings, journal, WorkerTools(tools, specs, pool), _logger()).run(stop)
         opened.close()

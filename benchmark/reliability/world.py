@@ -87,6 +87,21 @@ class World:
         self._log.add(What.RETURNED, tool=tool, item=receipt.item, receipt=receipt.text)
         return receipt.to_text()
 
+    def breaks(self, tool: str, item: str, how: str) -> bool:
+        """Whether the line is cut now, which it is once for a call; noted with what had happened by then."""
+        with self._log.locked() as page:
+            if page.find(What.FAILED, tool=tool, item=item) is not None:
+                return False
+            page.add(What.FAILED, tool=tool, item=item, note=how)
+            return True
+
+    def post(self, tool: str, item: str, token: str) -> None:
+        """Work outside is started; whoever does it has the token from then on."""
+        with self._log.locked() as page:
+            receipt = f"R{len(page.lines) + 1}/{tool}/{item}"
+            page.add(What.EFFECT, tool=tool, item=item, receipt=receipt)
+            page.add(What.TOKEN, tool=tool, item=item, note=token, receipt=receipt)
+
     def cancel(self, tool: str, item: str) -> None:
         """The caller does not wait any longer."""
         self._log.add(What.CANCELLED, tool=tool, item=item)

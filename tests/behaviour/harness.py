@@ -179,11 +179,15 @@ def build(
     ports: Ports | None = None,
     **options: Any,
 ) -> Agent:
-    """Build a guarded agent; ``options`` are those that ``build_agent`` and ``create_agent`` share."""
+    """Build a guarded agent; ``options`` are those that ``build_agent`` and ``create_agent`` share.
+
+    With the option ``tools_met`` the middleware is given the tools; else it meets them when the model is asked.
+    """
+    met = tools if options.pop("tools_met", False) else ()
     if frontend is Frontend.GRAPH:
         graph = build_agent(model, tools, config=config, specs=specs, ports=ports, **options)
     else:
-        guard = AsyncGuardMiddleware(config=config, specs=specs, ports=ports)
+        guard = AsyncGuardMiddleware(config=config, specs=specs, ports=ports, tools=met)
         graph = create_agent(model, tools, middleware=guard_middleware([guard]), **options)
     return Agent(frontend=frontend, graph=graph, model=model)
 

@@ -118,9 +118,9 @@ class MortalJournal:
         if not self.dead:
             self._journal.conclude(key, attempt, result)
 
-    def settle(self, key: str, state: CallState, error: str = "") -> None:
+    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
         if not self.dead:
-            self._journal.settle(key, state, error)
+            self._journal.settle(key, state, error, stored=stored)
 
     def deliver(self, token: str, content: Any) -> None:
         self._journal.deliver(token, content)

@@ -138,7 +138,7 @@ def test_a_deferred_call_meets_the_guards_again_at_release(agent_of: AgentOf) ->
     outcome = agent_of(model, [step], config=config).run(tasks=A_AND_B)
     assert [call.args["path"] for call in step.calls] == ["f"]
     assert outcome.states("a") == {"done": 1, "rejected": 3}
-    assert "Task a is stopped" in outcome.answer("call_2_1")
+    assert "Task a is stopped" in outcome.text
 
 
 @pytest.mark.parametrize("conflict", [True, False])

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,26 @@ async def test_a_call_that_was_begun_by_a_dead_process(machine: Machine, effect:
         assert "paid x" in outcome.text
         repeated = effect is not EffectClass.PROBED and stuck == "after"
         assert len(shop.paid) == 1 + repeated
+
+
+async def test_an_attempt_that_was_given_up_ends_with_its_process(machine: Machine) -> None:
+    """It timed out and may still run while its process lives; after its death the probe's no is a no again."""
+    shop, asked = Shop(), asyncio.Event()
+    shop.stuck = "before"
+    declared = [replace(SPECS[EffectClass.PROBED], timeout=0.05), pure("check")]
+
+    async def hang(_: Any) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    old = machine.process([shop.tools()[0], scripted_tool("check", hang, args={"item": str})], declared, PAY)
+    old.begin("Pay x.", durability="sync")
+    await asyncio.wait_for(asked.wait(), 10)
+    await old.die()
+    new = machine.process(shop.tools(), declared)
+    outcome = await new.go_on(durability="sync")
+    assert outcome.report["in_doubt"] == []
+    assert shop.paid == ["x"]
 
 
 async def test_an_outcome_that_only_the_journal_knows_is_the_calls_result(machine: Machine) -> None:

@@ -131,13 +131,14 @@ async def test_a_journal_that_cannot_be_written_lets_nothing_begin(machine: Mach
     process = machine.process([tool_ := write()], [ToolSpec(name="write")], WRITE)
 
     async def full(_: Any) -> Any:
-        raise JournalError("The journal effects.db failed: the disk is full; free some space.")
+        raise JournalError("The journal /srv/effects.db failed: no room.", reason="the disk is full; free some space")
 
     process.journal.begin = full  # type: ignore[method-assign]
     outcome = await process.say("Write.")
     assert tool_.calls == []
     assert outcome.states("main") == {"failed": 1}
     assert "the disk is full" in outcome.text
+    assert "/srv" not in outcome.text, "a path is shown to the model"
 
 
 async def test_an_outcome_that_cannot_be_written_reaches_its_thread(
@@ -160,6 +161,31 @@ async def test_an_outcome_that_cannot_be_written_reaches_its_thread(
     said = f"the outcome of attempt 1 of call {entry.key} was not written"
     assert any(record.message.startswith(said) and "free some space" in record.message for record in caplog.records)
     journal.on_disk("PRAGMA max_page_count = 1000000")
+    await until(lambda: journal.entries()[0].attempts[0].state is AttemptState.ENDED)
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["same process", "another process"])
+async def test_the_journal_says_what_the_thread_says_at_the_next_entry(machine: Machine, restarted: bool) -> None:
+    """The disk was full when the call ended: what the thread has as done is not pending in the journal for ever."""
+    journal: MortalJournal
+
+    def act(_: Any) -> str:
+        journal.on_disk("PRAGMA max_page_count = 1")
+        return "x" * 100_000
+
+    tools, declared = [scripted_tool("write", act, args={"text": str})], [ToolSpec(name="write")]
+    process = machine.process(tools, declared, WRITE)
+    journal = process.journal
+    assert (await process.say("Write.")).states("main") == {"done": 1}
+    if restarted:
+        journal.die()
+        process = machine.process(tools, declared)
+        journal = process.journal
+    else:
+        journal.on_disk("PRAGMA max_page_count = 1000000")
+    await process.say("And now?")
+    await journal.flush()
+    await until(lambda: journal.entries()[0].state is CallState.DONE)
     await until(lambda: journal.entries()[0].attempts[0].state is AttemptState.ENDED)
 
 

@@ -133,4 +133,5 @@ def test_tools_are_prepared_once_and_by_identity() -> None:
     assert tools.of(first) is made
     assert tools.of(second) is not made
     assert tools.of(second).metadata is second.metadata
-    assert tools.of(injected) is injected
+    assert getattr(tools.of(injected), "coroutine", None) is with_state
+    assert tools.of(injected) is tools.of(injected)

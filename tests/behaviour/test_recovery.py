@@ -1,6 +1,8 @@
 """Faults that a retry does not cure: strange answers, changed contracts, effects in doubt, sources that disagree."""
 
+import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 from asyncguard import EffectClass, Fallback, GuardConfig, Limits, Ports, Source, Timing, ToolFault, ToolSpec
 from asyncguard.core import events as ev
 from asyncguard.observability.details import Details
-from asyncguard.testing import ScriptedChatModel, ScriptedTool, calls, scripted_tool
+from asyncguard.testing import ScriptedChatModel, ScriptedTool, calls, run_virtual, scripted_tool
 from tests.behaviour.harness import AgentOf, Outcome, pure, script
 
 EXACT = Timing(grace=0.0, linger=0.0, retry_initial=1.0, retry_jitter=0.0, breaker_cooldown=30.0)
@@ -318,10 +320,14 @@ def test_the_model_is_told_what_nobody_can_mend(agent_of: AgentOf) -> None:
     assert log.actions == [*["retry"] * 4, "fallback", "ask"]
 
 
-def test_a_diagnosis_that_knows_no_more_than_the_failure_is_not_told(agent_of: AgentOf) -> None:
-    """The failure in its own words, as without recovery."""
+def test_a_failure_that_no_rule_knows_is_told_with_diagnosis_and_options(agent_of: AgentOf) -> None:
+    """After the failure in its own words."""
     outcome, _ = ask(agent_of, [shop(ValueError("closed for good"))], quoting())
-    assert outcome.answer("call_1_1") == "quote#1 failed: ValueError: closed for good"
+    assert outcome.answer("call_1_1").splitlines() == [
+        "quote#1 failed: ValueError: closed for good",
+        "Diagnosis: execution fault (quote failed with ValueError, which no rule knows).",
+        "Options: call it with other arguments | ask the user.",
+    ]
 
 
 # -- effects in doubt ----------------------------------------------------------------------------------------------
@@ -388,7 +394,7 @@ def test_a_tool_that_keeps_failing_rests_and_is_tried_by_one_call(agent_of: Agen
     tool = shop(*[ConnectionError("down")] * 3, *[price(5.0)] * 4)
     config = GuardConfig(timing=EXACT, limits=Limits(max_attempts=3, breaker_failures=3), duplicate=False)
     log = Log()
-    steps = script(calls(("quote", {"item": "a"})), calls(*(("quote", {"item": f"b{n}"}) for n in range(3))))
+    steps = script(calls(("quote", {"item": "a"})), calls(*[("quote", {"item": "a"})] * 3))
     agent = agent_of(ScriptedChatModel(steps), [tool], specs=[quoting()], config=config, ports=Ports(observers=[log]))
     outcome = agent.run("Go.")
     started = [call.started for call in tool.calls]
@@ -404,12 +410,54 @@ def test_while_a_tool_rests_its_sibling_is_asked(agent_of: AgentOf) -> None:
     """At once, and the resting tool is left alone."""
     tool, other = shop(*[ConnectionError("down")] * 3), shop(price(5.0), price(6.0), name="other")
     config = GuardConfig(timing=EXACT, limits=Limits(max_attempts=3, breaker_failures=3))
-    steps = script(calls(("quote", {"item": "a"})), calls(("quote", {"item": "b"})))
+    steps = script(calls(("quote", {"item": "a"})), calls(("quote", {"item": "a"})))
     specs = [quoting(fallbacks=(Fallback(tool="other"),)), quoting("other")]
     outcome = agent_of(ScriptedChatModel(steps), [tool, other], specs=specs, config=config).run("Go.")
     assert len(tool.calls) == 3
     assert outcome.elapsed == pytest.approx(3.0)
     assert outcome.answer("call_2_1") == price(6.0)
+
+
+def test_one_bad_argument_delays_no_other_call(agent_of: AgentOf) -> None:
+    """The service fails over one item, again and again; another thread's call of another item is answered at once."""
+
+    def answer(arguments: Mapping[str, Any]) -> Any:
+        return ConnectionError("500") if arguments["item"] == "bad" else price(5.0)
+
+    tool = scripted_tool("quote", answer, args={"item": str})
+    config = GuardConfig(timing=EXACT, limits=Limits(max_attempts=3, breaker_failures=3))
+
+    def play(messages: Any, _: Any) -> Any:
+        item = "bad" if "bad" in str(messages[0].content) else "good"
+        return calls(("quote", {"item": item})) if len(messages) < 2 else "done"
+
+    agent = agent_of(ScriptedChatModel(play), [tool], specs=[quoting()], config=config)
+
+    async def main() -> list[float]:
+        loop, took = asyncio.get_running_loop(), []
+        await agent.say("Quote bad.")
+        for _ in range(2):
+            began = loop.time()
+            other = asyncio.create_task(agent.say("Quote bad."))
+            outcome = await agent.say("Quote good.")
+            took.append(loop.time() - began)
+            assert price(5.0) in outcome.text
+            other.cancel()
+        return took
+
+    assert run_virtual(main()).result == pytest.approx([0.0, 0.0])
+
+
+def test_an_outage_is_met_by_one_early_probe_for_each_call(agent_of: AgentOf) -> None:
+    """Three different calls have failed: the tool rests, each further call looks once by itself and then rests, too."""
+    tool = scripted_tool("quote", lambda _: ConnectionError("down"), args={"item": str})
+    config = GuardConfig(timing=EXACT, limits=Limits(max_attempts=3, breaker_failures=3, max_recoveries=2))
+    first, second = (calls(*(("quote", {"item": f"{name}{n}"}) for n in range(3))) for name in "ab")
+    agent = agent_of(ScriptedChatModel(script(first, second)), [tool], specs=[quoting()], config=config)
+    agent.run("Go.")
+    tried = Counter(call.args["item"] for call in tool.calls)
+    assert all(tried[f"b{n}"] <= 1 for n in range(3))
+    assert tried["b0"] == 1
 
 
 # -- switches ------------------------------------------------------------------------------------------------------

@@ -111,6 +111,20 @@ def test_a_tool_may_return_a_command(agent_of: AgentOf) -> None:
     assert outcome.answer("call_1_1") == "noted x"
 
 
+@pytest.mark.parametrize("status", ["success", "error"])
+def test_a_message_of_a_tool_answers_its_own_call(status: str, agent_of: AgentOf) -> None:
+    """Whichever call it names: another id would leave this one without an answer, which providers refuse."""
+
+    @tool
+    def noting_elsewhere(what: str) -> ToolMessage:
+        """Answers with a message that names another call."""
+        return ToolMessage(content=f"noted {what}", tool_call_id="of another run", status=status)
+
+    model = ScriptedChatModel([calls(("noting_elsewhere", {"what": "x"})), "done"])
+    outcome = agent_of(model, [noting_elsewhere]).run("Go.")
+    assert outcome.answer("call_1_1") == "noted x"
+
+
 def test_a_late_command_is_told_as_news(agent_of: AgentOf) -> None:
     """Also when the call was announced by a placeholder before."""
 
@@ -282,9 +296,10 @@ def test_a_tool_of_an_agent_with_a_thread_may_be_an_agent(agent_of: AgentOf) -> 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"config": {"grounding": False}}, "config is {'grounding': False}, which is no GuardConfig"),
-        ({"config": {}}, "which is no GuardConfig"),
-        ({"specs": ["pay"]}, "specs holds 'pay', which is no ToolSpec"),
+        ({"config": {"grounding": False}}, "config must be a GuardConfig, not dict; build one with GuardConfig(...)."),
+        ({"config": {}}, "config must be a GuardConfig, not dict"),
+        ({"specs": ["pay"]}, "specs[0] must be a ToolSpec, not str; build one with ToolSpec(...)."),
+        ({"specs": ToolSpec(name="pay")}, "specs must be a list of ToolSpec, not ToolSpec."),
         ({"journal": 7}, "journal is 7; give a path"),
     ],
     ids=str,

@@ -26,7 +26,7 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("command", ["list", "validate", "run", "score", "ablate", "report"])
+@pytest.mark.parametrize("command", ["list", "validate", "run", "score", "ablate", "report", "outside"])
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Help shows examples that can be typed as they stand."""
     with pytest.raises(SystemExit) as left:

@@ -188,7 +188,7 @@ def test_failures_are_kept_apart_and_played_again(
     assert (shown["played"], shown["failed"], shown["conditions"][0]["episodes"]) == (2, 1, 2)
     assert len(failures_of(file)) == 1
     ill = False
-    again = answer(capsys, "resume", str(file), "--json")
+    again = answer(capsys, "resume", str(file), "--model", "openai:small", "--json")
     assert (again["played"], again["known"], again["failed"]) == (1, 2, 0)
     assert failures_of(file) == set()
     scored = answer(capsys, "score", str(file), "--json")

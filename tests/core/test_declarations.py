@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, GuardConfig, Limits, Timing
+from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, Delivery, GuardConfig, Limits, Timing
 from asyncguard.core import events as ev
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.scoreboard import task_view
@@ -161,3 +161,38 @@ def test_a_task_opened_again_keeps_its_history() -> None:
     assert record.task.goal == "Do more."
     assert record.issued == 1
     assert scene.ledger.task_count == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Limits(max_model_turns=float("nan")), "Limits.max_model_turns must be an integer, not float nan."),
+        (lambda: Limits(max_pending=True), "Limits.max_pending must be an integer, not True."),
+        (lambda: Timing(grace=float("inf")), "Timing.grace must be a finite number, not float inf."),
+        (lambda: GuardConfig(shadow="no"), "GuardConfig.shadow must be True or False, not str."),
+        (lambda: GuardConfig(limits={}), "GuardConfig.limits must be a Limits, not dict; build one with Limits(...)."),
+        (lambda: GuardConfig(delivery="some"), "GuardConfig.delivery must be one of 'all', 'any', not str."),
+        (lambda: GuardConfig().with_switches({"trust": 1}), "switches['trust'] must be True or False, not int 1."),
+        (lambda: GuardConfig.none(trusty=True), "GuardConfig has no field 'trusty'; the fields are "),
+        (lambda: ToolSpec(name="x", trusted_output="no"), "Tool 'x': trusted_output must be True or False, not str."),
+        (lambda: ToolSpec(name="x", timeout=True), "Tool 'x': timeout must be a finite number, not True."),
+        (lambda: ToolSpec(name="x", grace=-1), "Tool 'x' has grace -1; give seconds >= 0 or None."),
+        (lambda: ToolSpec(name="x", reads=[5]), "Tool 'x': reads[0] must be a text, not int 5."),
+        (lambda: ToolSpec(name="x", tasks=[["a"]]), "Tool 'x': tasks[0] must be a text, not list."),
+        (lambda: ToolSpec(name="x", fallbacks=[5]), "Tool 'x': fallbacks[0] must be a Fallback, not int 5."),
+        (lambda: Source(tool="x", trusted="yes"), "Source.trusted must be True or False, not str."),
+        (lambda: Fallback(tool="x", arguments=["a"]), "Fallback.arguments must be a mapping, not list."),
+        (lambda: guarded(efect="pure"), "guarded has no keyword 'efect'; it takes effect, reads, "),
+        (lambda: guarded()(len), "cannot carry a declaration; wrap it in a function"),
+    ],
+)
+def test_values_of_other_types_are_refused(make: Any, said: str) -> None:
+    """The message says what is wrong, where, and what to write; nothing is taken for something else."""
+    with pytest.raises(CallerError) as refused:
+        make()
+    assert said in str(refused.value)
+
+
+def test_an_enum_of_the_configuration_may_be_given_by_name() -> None:
+    """As in declarations; what is kept is the member."""
+    assert GuardConfig(delivery="any").delivery is Delivery.ANY  # type: ignore[arg-type]

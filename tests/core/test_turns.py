@@ -264,4 +264,15 @@ def test_news_makes_a_task_worth_a_turn_again() -> None:
 )
 def test_what_a_message_passes_over(mentioned: set[str], calls: int, expected: tuple[str, ...]) -> None:
     """Nothing said about a task is a decision only where the model could say more than one thing."""
-    assert passed_over(Scene(*SPECS).board, mentioned, calls) == expected
+    scene = Scene(*SPECS)
+    for task in ("t1", "t2"):
+        key = busy(scene, task=task)
+        scene.end(key)
+        scene.apply(ev.CallsDelivered, keys=(key,))
+    assert passed_over(scene.board, mentioned, calls) == expected
+
+
+@pytest.mark.parametrize(("calls", "expected"), [(0, ("t1", "t2")), (1, ()), (2, ())])
+def test_an_untouched_task_is_passed_over_by_a_word_only(calls: int, expected: tuple[str, ...]) -> None:
+    """Several calls for one task are no decision about a task that was never begun."""
+    assert passed_over(Scene(*SPECS).board, set(), calls) == expected

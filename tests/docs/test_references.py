@@ -29,6 +29,9 @@ _EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optio
 _NOT_HERE = ("demo-report/", ".asyncguard/effects.db")
 _FOREIGN = {
     "HumanInTheLoopMiddleware": "langchain.agents.middleware",
+    "ToolRetryMiddleware": "langchain.agents.middleware",
+    "ToolException": "langchain_core.tools",
+    "ValidationError": "pydantic",
     "BaseChatModel": "langchain_core.language_models",
     "ToolMessage": "langchain_core.messages",
     "HumanMessage": "langchain_core.messages",

@@ -130,6 +130,7 @@ def test_a_proposal_is_described_without_its_arguments() -> None:
         "call_id": "call_0",
         "message_id": "m2",
         "fingerprint": hashlib.sha256(b'book\x00{"city":"Roma"}').hexdigest()[:12],
+        "declared": [],
         "argument_bytes": 15,
         "footprint_known": False,
     }

@@ -26,10 +26,11 @@ def test_failures_in_a_row_open_it() -> None:
     circuit = Circuit()
     for failures in range(1, LIMIT):
         circuit = after_failure(circuit, 1.0, LIMIT)
-        assert circuit == Circuit(failures=failures)
+        assert circuit == Circuit(failures=failures, counts={"": failures})
         assert admits(circuit, 1.0, COOLDOWN) == (True, circuit)
     circuit = after_failure(circuit, 1.0, LIMIT)
-    assert circuit == Circuit(state=CircuitState.OPEN, failures=LIMIT, opened_at=1.0)
+    rests = {"counts": {"": LIMIT}, "resting": frozenset({""})}
+    assert circuit == Circuit(state=CircuitState.OPEN, failures=LIMIT, opened_at=1.0, **rests)  # type: ignore[arg-type]
     assert admits(circuit, 1.0, COOLDOWN) == (False, circuit)
 
 
@@ -37,7 +38,7 @@ def test_an_answer_between_failures_starts_the_count_anew() -> None:
     """Only failures in a row count."""
     circuit = after_failure(after_failure(Circuit(), 0.0, LIMIT), 0.0, LIMIT)
     circuit = after_failure(after_success(circuit), 0.0, LIMIT)
-    assert circuit == Circuit(failures=1)
+    assert circuit == Circuit(failures=1, counts={"": 1})
 
 
 def test_one_call_probes_after_the_cooldown() -> None:
@@ -56,7 +57,7 @@ def test_the_probe_decides() -> None:
     _, probing = admits(_opened(), COOLDOWN, COOLDOWN)
     assert after_success(probing) == Circuit()
     again = after_failure(probing, 31.0, 1_000)
-    assert again == Circuit(state=CircuitState.OPEN, failures=LIMIT + 1, opened_at=31.0)
+    assert (again.state, again.failures, again.opened_at) == (CircuitState.OPEN, LIMIT + 1, 31.0)
     assert remaining(again, 31.0, COOLDOWN) == COOLDOWN
 
 
@@ -91,6 +92,52 @@ def test_impossible_circuits_are_refused(fields: dict[str, object]) -> None:
     """A count is not negative, and only what is not closed has a time."""
     with pytest.raises(CallerError):
         Circuit(**fields)  # type: ignore[arg-type]
+
+
+def _failing(*causes: str, at: float = 0.0) -> Circuit:
+    circuit = Circuit()
+    for cause in causes:
+        circuit = after_failure(circuit, at, LIMIT, cause)
+    return circuit
+
+
+def test_failures_of_one_cause_hold_nobody_else_back() -> None:
+    """What is wrong may be those arguments alone: all others go through, and their answers do not wake it."""
+    circuit = _failing(*["bad"] * LIMIT)
+    assert not admits(circuit, 0.0, COOLDOWN, "bad")[0]
+    assert admits(circuit, 0.0, COOLDOWN, "good") == (True, circuit)
+    assert after_success(circuit, "good") == circuit
+    assert not admits(after_success(circuit, "good"), 29.0, COOLDOWN, "bad")[0]
+    assert after_success(circuit, "bad") == Circuit()
+
+
+def test_another_cause_fails_beside_one_that_rests() -> None:
+    """Now the tool itself is in doubt, and others go one at a time."""
+    circuit = after_failure(_failing(*["bad"] * LIMIT), 1.0, LIMIT, "worse")
+    admitted, probing = admits(circuit, 1.0, COOLDOWN, "good")
+    assert admitted
+    assert not admits(probing, 1.0, COOLDOWN, "other")[0]
+    assert not admits(circuit, 1.0, COOLDOWN, "worse")[0]
+
+
+def test_with_several_causes_another_call_probes_at_once_and_alone() -> None:
+    """It does not wait for the cooldown; one that fails as a probe rests with the others, an answer closes it."""
+    circuit = _failing("a", "b", "c")
+    admitted, probing = admits(circuit, 0.0, COOLDOWN, "d")
+    assert (admitted, probing.state) == (True, CircuitState.HALF_OPEN)
+    assert not admits(probing, 0.0, COOLDOWN, "e")[0]
+    assert after_success(probing, "d") == Circuit()
+    failed = after_failure(probing, 2.0, LIMIT, "d")
+    assert not admits(failed, 2.0, COOLDOWN, "d")[0]
+    assert admits(failed, 2.0, COOLDOWN, "e")[0]
+
+
+def test_a_call_that_failed_once_before_has_its_early_probe_too() -> None:
+    """One failure among many of another cause does not make it rest."""
+    circuit = _failing("bad", "good", "bad")
+    admitted, probing = admits(circuit, 0.0, COOLDOWN, "good")
+    assert admitted
+    assert not admits(after_failure(probing, 1.0, LIMIT, "good"), 1.0, COOLDOWN, "good")[0]
 
 
 # -- for all histories ---------------------------------------------------------------------------------------------

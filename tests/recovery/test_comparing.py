@@ -30,10 +30,14 @@ def _whole(*candidates: Candidate, dated: str | None = None) -> Verdict:
         ({"a": 1, "b": [1, "x"]}, {"b": [1.0, "x "], "a": 1}),
         (None, None),
         (True, True),
+        (0.1 + 0.2, 0.3),
+        (3, 0.1 * 30),
+        ([{"a": 4.2}], [{"a": 4.2 * (1 + 9e-10)}]),
+        (-1e300, -1e300 * (1 + 1e-10)),
     ],
 )
 def test_equal_values(one: Any, other: Any) -> None:
-    """Numbers by exact value, texts without outer white space, objects in any order."""
+    """Fractions within a billionth, texts without outer white space, objects in any order."""
     verdict = _whole(_said("a", one), _said("b", other))
     assert (verdict.how, verdict.agreeing, verdict.differing) == (Comparison.AGREE, ("a", "b"), ())
 
@@ -51,14 +55,18 @@ def test_equal_values(one: Any, other: Any) -> None:
         ([1, 2], [2, 1]),
         (10**17 + 1, 10**17),
         (2**53 + 1, float(2**53)),
-        (0.1 + 0.2, 0.3),
+        (0.3, 0.3 * (1 + 2e-9)),
+        (10**9, 10**9 + 1),
+        (0, 1e-300),
+        (1e-300, -1e-300),
+        (float("inf"), 1e308),
         ({"a": 1}, {"a": 1, "b": None}),
         ({}, []),
         (float("nan"), float("nan")),
     ],
 )
 def test_different_values(one: Any, other: Any) -> None:
-    """No text is a number, no truth value is one, lists have an order, and nothing is rounded."""
+    """No text is a number, no truth value is one, lists have an order, and whole numbers are exact."""
     verdict = _whole(_said("a", one), _said("b", other))
     assert (verdict.how, verdict.value, verdict.chosen) == (Comparison.TIE, None, None)
     assert (verdict.agreeing, verdict.differing) == ((), ("a", "b"))
@@ -174,7 +182,8 @@ def test_a_malformed_pointer_leads_nowhere() -> None:
 # -- for all candidates --------------------------------------------------------------------------------------------
 
 days = st.sampled_from(["2026-01-01", "2026-01-02", "2026-01-03"])
-bodies = st.fixed_dictionaries({"v": st.sampled_from([0, 1, 1.0, "1", True, None])}, optional={"at": days})
+NEAR = [0.3, 0.3 * (1 + 6e-10), 0.3 * (1 + 12e-10)]  # each agrees with the next, the first not with the last
+bodies = st.fixed_dictionaries({"v": st.sampled_from([0, 1, 1.0, *NEAR, "1", True, None])}, optional={"at": days})
 answers = st.builds(
     Candidate,
     source=st.sampled_from("abcde"),

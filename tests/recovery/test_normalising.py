@@ -10,14 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asyncguard.errors import DeclarationError
 from asyncguard.recovery.inspection import Answer, read_answer
 from asyncguard.recovery.normalising import normalise
-from asyncguard.recovery.shapes import shape_of
+from asyncguard.recovery.shapes import check_schema, shape_of
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "total": {"type": "number", "minimum": 0, "unit": "EUR", "aliases": ["sum"]},
+        "total": {
+            "type": "number",
+            "minimum": 0,
+            "unit": "EUR",
+            "aliases": ["sum"],
+            "wrappers": ["amount", "value"],
+        },
         "status": {"enum": ["in_transit", "delayed"], "aliases": {"DLY": "delayed"}},
         "eta": {"type": "string", "format": "date"},
         "code": {"type": "string", "pattern": "^LN-[0-9]{3}$"},
@@ -26,6 +33,7 @@ SCHEMA: dict[str, Any] = {
     },
     "required": ["total", "status", "eta", "code", "count", "fragile"],
     "additionalProperties": False,
+    "wrappers": ["data", "result", "content", "about"],
 }
 GOOD: dict[str, Any] = {
     "total": 12.5,
@@ -61,17 +69,14 @@ def changed(**values: Any) -> dict[str, Any]:
 RECOVERABLE: dict[str, Any] = {
     "alias": renamed("total", "sum"),
     "other writing": renamed("total", "Total"),
-    "only one left": renamed("total", "grand"),
     "unit in the new name": renamed("total", "total_cents", total=1250),
+    "unit in so many words": renamed("total", "TotalInCents", total=1250),
     "wrapped": changed(total={"amount": 12.5, "currency": "EUR"}),
     "wrapped in cents": changed(total={"value": 1250, "unit": "cents"}),
     "text": changed(total="12.50", count="3", fragile="true"),
     "unit in the text": changed(total="12.50 EUR"),
     "symbol": changed(total="€12.50"),
     "label": changed(total="Total: 12.50 EUR"),
-    "explained": changed(total="12.50 (as quoted)"),
-    "explained at length": changed(total="12.50 EUR, as quoted by the carrier", status="delayed - weather"),
-    "sentence": changed(total="The total is 12.50 EUR."),
     "decimal comma": changed(total="12,50"),
     "date in words": changed(eta="3 April 2026"),
     "date in American words": changed(eta="April 3rd, 2026"),
@@ -80,7 +85,6 @@ RECOVERABLE: dict[str, Any] = {
     "compact date": changed(eta="20260403"),
     "case": changed(status="DELAYED", code="ln-204"),
     "alias of a value": changed(status="DLY"),
-    "code with a remark": changed(code="LN-204 (see label)"),
     "flag as number": changed(fragile=1),
     "list of one": changed(code=["LN-204"]),
     "envelope": {"data": GOOD},
@@ -88,13 +92,15 @@ RECOVERABLE: dict[str, Any] = {
     "envelope of text": {"content": json.dumps(GOOD)},
     "list of the whole": [GOOD],
     "nested": {"total": 12.5, "code": "LN-204", "about": {k: GOOD[k] for k in ("status", "eta", "count", "fragile")}},
-    "fence": f"Here it is:\n```json\n{json.dumps(GOOD, indent=1)}\n```\nAnything else?",
-    "explanation behind": f"{json.dumps(GOOD)} -- figures as of this morning",
+    "fence": f"```json\n{json.dumps(GOOD, indent=1)}\n```",
+    "envelope beside another object": {"data": GOOD, "previous": changed(total=1)},
     "twice encoded": json.dumps(json.dumps(GOOD)),
     "printed by Python": repr(GOOD),
     "names and values": [{"name": name, "value": value} for name, value in GOOD.items()],
     "lines": "\n".join(f"{name}: {value}" for name, value in GOOD.items()),
     "remark": changed(note="fetched from the cache"),
+    "number beside": changed(scale=1000),
+    "warning beside": changed(warning="stale data"),
     "unit beside": changed(total=1250, total_unit="cents"),
     "everything at once": {"data": renamed("total", "sum", total="1250 cents", eta="April 3, 2026", count="3")},
 }
@@ -124,8 +130,16 @@ REFUSED: dict[str, Any] = {
     "wrong weekday": changed(eta="Monday, 3 April 2026"),
     "a time that is not midnight": changed(eta="2026-04-03T23:30:00Z"),
     "no whole number": changed(count="3.5"),
-    "scale": changed(scale=1000),
-    "warning": changed(warning="stale data"),
+    "only one left": renamed("total", "grand"),
+    "explained": changed(total="12.50 (as quoted)"),
+    "explained at length": changed(total="12.50 EUR, as quoted by the carrier", status="delayed - weather"),
+    "sentence": changed(total="The total is 12.50 EUR."),
+    "another label": changed(total="Deposit: 12.50 EUR"),
+    "code with a remark": changed(code="LN-204 (see label)"),
+    "fence in words": f"Here it is:\n```json\n{json.dumps(GOOD, indent=1)}\n```\nAnything else?",
+    "explanation behind": f"{json.dumps(GOOD)} -- figures as of this morning",
+    "example in another language": f"Beispiel: {json.dumps(GOOD)}",
+    "another failure": changed(errors=["upstream failed"]),
     "unit in the words around": f"{json.dumps(GOOD)} Note: all amounts in cents.",
     "two documents": f"{json.dumps(GOOD)} {json.dumps(changed(total=1))}",
     "breaks off": json.dumps(GOOD)[:-8],
@@ -133,7 +147,10 @@ REFUSED: dict[str, Any] = {
     "missing": {name: value for name, value in GOOD.items() if name != "total"},
     "two gone, two new": {"a": 12.5, "b": 3, **{k: GOOD[k] for k in ("status", "eta", "code", "fragile")}},
     "opposite": {**{k: v for k, v in GOOD.items() if k != "total"}, "max_total": 9},
-    "two envelopes": {"data": GOOD, "previous": changed(total=1)},
+    "two envelopes": {"data": GOOD, "result": changed(total=1)},
+    "undeclared envelope": {"payload": GOOD},
+    "unit beside an envelope": {"data": GOOD, "currency": "USD"},
+    "more in a wrapper": changed(total={"amount": 12.5, "currency": "EUR", "scale": 1000}),
     "envelope of an error": {"data": GOOD, "error": "upstream failed"},
     "alias beside the field": changed(sum=99),
     "field twice": json.dumps(GOOD)[:-1] + ', "total": 99}',
@@ -148,17 +165,125 @@ def test_two_readings_are_none(value: Any) -> None:
     assert outcome(value) == "refused"
 
 
+def number(name: str, **field: Any) -> dict[str, Any]:
+    """A schema of one required number."""
+    return {"type": "object", "properties": {name: {"type": "number", **field}}, "required": [name]}
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+@pytest.mark.parametrize(
+    ("answer", "declared"),
+    [
+        ({"price_change": -0.5}, number("price", unit="EUR")),
+        ({"price_id": 4711}, number("price", unit="EUR")),
+        ({"price_dollars": 2}, number("price", unit="EUR")),
+        ({"price_usd": 2}, number("price", unit="EUR")),
+        ({"price_m": 2}, number("price", unit="EUR")),
+        ({"current_price": 2}, number("price", unit="EUR")),
+        ({"duration_m": 5}, number("duration", unit="s")),
+        ({"duration_min": 5}, number("duration", unit="s")),
+        ({"start_hour": 14}, number("start", unit="s")),
+        ({"start_second": 14}, number("start", unit="ms")),
+        ({"distance_m": 5}, number("distance", unit="km")),
+        ({"duration_seconds": 5}, number("duration")),
+        ({"max_price": 2}, number("price")),
+        ({"prc": 2}, number("price")),
+        ({"preise": 2}, number("prei\u00df")),
+        ({"price%": 2}, number("price")),
+        ({"-price": 2}, number("price")),
+        ({"1_2": 2}, number("12")),
+        *(({name: {"price": 2}}, number("price")) for name in ("request", "example", "previous", "data", "result")),
+        ({"price": {"amount": 2}}, number("price")),
+        ({"price": {"tax": 2, "currency": "EUR"}}, number("price", unit="EUR")),
+    ],
+    ids=str,
+)
+def test_no_other_field_becomes_the_declared_one(answer: Any, declared: dict[str, Any], closed: bool) -> None:
+    """What a word means, or that nothing else is there, is no evidence; an undeclared object wraps nothing."""
+    assert outcome(answer, {**declared, **({"additionalProperties": False} if closed else {})}) == "refused"
+
+
+@pytest.mark.parametrize(
+    ("answer", "declared", "value"),
+    [
+        ({"netPrice": 2}, number("net_price"), {"net_price": 2}),
+        ({"Net-Price": 2}, number("netPrice"), {"netPrice": 2}),
+        ({"NET PRICE": 2}, number("net_price"), {"net_price": 2}),
+        ({"GR\u00d6SSE": 2}, number("gr\u00f6\u00dfe"), {"gr\u00f6\u00dfe": 2}),
+        ({"duration_ms": 4200}, number("duration", unit="s"), {"duration": 4.2}),
+        ({"duration_minutes": 2}, number("duration", unit="s"), {"duration": 120}),
+        ({"price_eur": 2}, number("price", unit="EUR"), {"price": 2}),
+        ({"weight_lbs": 2}, number("weight_kg"), {"weight_kg": 0.90718474}),
+        ({"distance_km": 2}, number("distance", unit="m", aliases=["distance_km"]), {"distance": 2000}),
+        ({"distance_m": 2}, number("distance", unit="m", aliases=["distance_m"]), {"distance": 2}),
+        ({"a": {"b": {"price": 2}}}, {**number("price"), "wrappers": ["a", "b"]}, {"price": 2}),
+        ({"price": {"price": 2}}, number("price"), {"price": 2}),
+        ({"price": {"sum": "2 EUR"}}, number("price", unit="EUR", wrappers=["sum"]), {"price": 2}),
+    ],
+    ids=str,
+)
+def test_the_same_name_in_another_spelling_is_the_field(answer: Any, declared: dict[str, Any], value: Any) -> None:
+    """Case, what joins words, a unit at the end that converts, and what is declared."""
+    assert outcome(answer, declared) == value
+
+
+def test_an_alias_that_may_name_another_unit_is_refused() -> None:
+    """Metres or miles, minutes or minimum: the declaration says kilometres and seconds."""
+    assert outcome({"distance_m": 2}, number("distance", unit="km", aliases=["distance_m"])) == "refused"
+    assert outcome({"length_min": 2}, number("duration", unit="s", aliases=["length_min"])) == "refused"
+
+
+def test_choices_are_told_apart_by_their_signs() -> None:
+    """A plus and a minus are no way of writing."""
+    ratings = {"enum": ["A", "A+", "B"]}
+    assert outcome("a-", ratings) == "refused"
+    assert outcome("a+", ratings) == "A+"
+
+
+parts = st.lists(st.sampled_from(["price", "net", "change", "id", "max", "in", "cents", "m", "EUR", "2"]), min_size=1)
+joiners = st.sampled_from(["_", "-", " ", ""])
+
+
+@settings(max_examples=200)
+@given(
+    names=st.lists(st.tuples(parts, joiners), max_size=4), declared=st.sampled_from(["price", "net_price", "priceId"])
+)
+def test_a_field_is_filled_only_from_its_own_name(names: list[tuple[list[str], str]], declared: str) -> None:
+    """Whatever keys come: the value is that of an alias, or of a key with its letters, with or without its unit."""
+    answer = {joiner.join(words): place for place, (words, joiner) in enumerate(names, start=1)}
+    found = normalise(answered(answer), number(declared, unit="EUR", aliases=["max-id"]))
+    if found is None:
+        return
+    letters = declared.replace("_", "").casefold()
+    bare = {key: "".join(filter(str.isalnum, key)).casefold() for key in answer}
+    allowed = {value for key, value in answer.items() if bare[key] in (letters, letters + "eur", letters + "ineur")}
+    allowed |= {value / 100 for key, value in answer.items() if bare[key] in (letters + "cents", letters + "incents")}
+    allowed |= {value for key, value in answer.items() if key == "max-id"}
+    assert found.value[declared] in allowed
+
+
+def test_wrappers_are_names() -> None:
+    """A mistake in the declaration is told when the agent is built, wherever it stands."""
+    for wrong in ("data", {"data": 1}, [1], True):
+        for schema in ({"wrappers": wrong}, {"properties": {"a": {"wrappers": wrong}}}):
+            with pytest.raises(DeclarationError, match="wrappers that are no list of names"):
+                check_schema(schema, "the result of quote")
+    check_schema({"properties": {"wrappers": {"type": "string"}}, "wrappers": ["data"]}, "the result of quote")
+
+
 def test_an_open_schema_makes_no_field_of_a_stranger() -> None:
-    """Where undeclared fields are allowed, a new one is no sign of a rename; its name has to say so."""
+    """Where undeclared fields are allowed, a new one is no sign of a rename."""
     schema = {"type": "object", "properties": {"total": {"type": "number"}, "n": {"type": "integer"}}}
     schema["required"] = ["total", "n"]
     assert outcome({"discount": 3.5, "n": 1}, schema) == "refused"
-    assert outcome({"total_amount": 3.5, "n": 1}, schema) == {"total": 3.5, "n": 1}
+    assert outcome({"total_amount": 3.5, "n": 1}, schema) == "refused"
+    assert outcome({"TOTAL": 3.5, "n": 1}, schema) == {"total": 3.5, "n": 1}
 
 
 def test_lists_are_unwrapped_split_and_turned() -> None:
     """Envelopes, columns, numbered rows and joined texts; a page is not the whole list."""
-    rows = {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}
+    item = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+    rows = {"type": "array", "items": item, "wrappers": ["items"]}
     both = [{"id": 1}, {"id": 2}]
     assert outcome({"items": both, "count": 2}, rows) == both
     assert outcome({"id": [1, 2]}, rows) == both
@@ -168,6 +293,7 @@ def test_lists_are_unwrapped_split_and_turned() -> None:
     assert outcome({"items": both, "next_page": "abc"}, rows) == "refused"
     codes = {"type": "array", "items": {"type": "string", "pattern": "^[A-Z]{3}$"}}
     assert outcome("GRZ, VIE", codes) == ["GRZ", "VIE"]
+    assert outcome("1,5", {"type": "array", "items": {"type": "integer"}}) == "refused"
 
 
 def test_a_flattened_object_is_put_together() -> None:
@@ -205,10 +331,11 @@ def test_the_live_contract_tells_the_unit() -> None:
 
 
 def test_the_live_contract_tells_new_names() -> None:
-    """Several fields may be renamed at once where each is the only one of its kind."""
+    """Several fields may be renamed at once where the contract names the old ones."""
 
     def rename(fields: dict[str, Any]) -> None:
-        fields["amount_due"], fields["pieces"] = fields.pop("total"), fields.pop("count")
+        fields["amount_due"] = {**fields.pop("total"), "aliases": ["total"]}
+        fields["pieces"] = {**fields.pop("count"), "aliases": ["count"]}
 
     value = {"amount_due": 12.5, "pieces": 3, **{k: GOOD[k] for k in ("status", "eta", "code", "fragile")}}
     assert outcome(value, live=live_schema(rename)) == GOOD
@@ -242,7 +369,7 @@ def test_the_live_contract_does_not_tell_twins_apart() -> None:
 
 def test_an_answer_by_the_declared_contract_stays() -> None:
     """The live contract was read, and the tool has been set right since."""
-    live = live_schema(lambda fields: fields.update(amount_due=fields.pop("total")))
+    live = live_schema(lambda fields: fields.update(amount_due={**fields.pop("total"), "aliases": ["total"]}))
     assert outcome(GOOD, live=live) == GOOD
 
 

@@ -156,6 +156,12 @@ ROWS: list[tuple[Given, RecoveryAction, str, Aim | Outcome]] = [
     (Given(symptom=RESTS), A.RETRY, "transient", Aim.ANSWER),
     (Given(symptom=REFUSED, hazard=HazardKind.INVOCATION), A.RETRY, "transient", Aim.ANSWER),
     (
+        Given(effect=EffectClass.PROBED, symptom=CLOSED, spec=PROBED, probed=Probed.TOO_EARLY),
+        A.VERIFY,
+        "the attempt may still run",
+        Aim.PROBE,
+    ),
+    (
         Given(effect=EffectClass.PROBED, symptom=CLOSED, spec=PROBED, probed=Probed.NOT_HAPPENED),
         A.RETRY,
         "transient",
@@ -357,7 +363,7 @@ def test_nothing_has_an_effect_after_an_effect_that_may_have_begun(data: st.Data
     """Neither the tool nor a sibling is called, unless the tool said that nothing had begun, or the probe said so."""
     effect = data.draw(st.sampled_from([EffectClass.AT_MOST_ONCE, EffectClass.PROBED]))
     symptom = data.draw(st.none() | SYMPTOMS)
-    probed = data.draw(st.sampled_from([Probed.UNASKED, Probed.HAPPENED, Probed.UNKNOWN]))
+    probed = data.draw(st.sampled_from([each for each in Probed if each is not Probed.NOT_HAPPENED]))
     case = Given(
         effect=effect,
         symptom=symptom,

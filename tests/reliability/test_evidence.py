@@ -4,13 +4,20 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reliability.cases import Broken, Build, Case, Database, Effect, Point
+from asyncguard import ToolSpec
+from asyncguard.frontends.declarations import as_tools, specs_of
+from reliability import desk, shown
+from reliability.cases import Beside, Broken, Build, Case, Database, Effect, Point
 from reliability.effectlog import EffectLog, What, read_log
-from reliability.parts import PARTS
+from reliability.killing import Trigger
+from reliability.parts import ASKED_POINTS, PARTS, Expected
+from reliability.places import Place
 from reliability.world import ClosedSessionError, DeclinedError, World
 
 CLASSES = {"read": Effect.PURE, "put": Effect.IDEMPOTENT, "charge": Effect.KEYED, "book": Effect.PROBED}
@@ -106,6 +113,9 @@ def test_cases_survive_json() -> None:
         broken=Broken.DEDUP,
         forks=True,
         kills=3,
+        shown=True,
+        beside=Beside.SUMMARY,
+        asks=True,
     )
     assert Case.from_json(json.loads(json.dumps(made.to_json()))) == made
 
@@ -120,4 +130,56 @@ def test_the_deterministic_cases_are_complete() -> None:
     """Each point and class on each database."""
     parts = [part for part in PARTS.values() if part.name.startswith("points-")]
     made = {(case.point, case.effect, case.database) for part in parts for case in part.cases(0)}
-    assert made == {(point, effect, database) for point in Point for effect in Effect for database in Database}
+    points = set(Point) - set(ASKED_POINTS)
+    assert made == {(point, effect, database) for point in points for effect in Effect for database in Database}
+
+
+def test_a_thousand_kills_are_of_agents_as_the_readme_shows_them() -> None:
+    """At least three hundred in each front end, on both databases, beside what a plain agent and broken builds get."""
+    parts = [part for part in PARTS.values() if part.name.startswith("shown-") and part.expected == Expected.SOUND]
+    drawn = [case for part in parts for case in part.cases(1100) if case.point is None]
+    assert all(case.shown for case in drawn)
+    assert sum(case.kills for case in drawn) >= 1200
+    for build in (Build.GRAPH, Build.MIDDLEWARE):
+        for database, least in ((Database.SQLITE, 300), (Database.POSTGRES, 80)):
+            assert sum(case.kills for case in drawn if (case.build, case.database) == (build, database)) >= least
+
+
+def test_an_approval_is_killed_at_each_point_around_it() -> None:
+    """Before the question is stored, while it is out, between answer and effect, after it; each class and front end."""
+    made = {(case.point, case.effect, case.build) for case in PARTS["shown-answers"].cases(0)}
+    points = (*ASKED_POINTS, Point.C6, Point.C7, Point.C11)
+    assert made >= {(p, e, b) for p in points for e in Effect for b in (Build.GRAPH, Build.MIDDLEWARE)}
+
+
+def test_the_desk_declares_all_classes_and_one_tool_nothing() -> None:
+    """What the judge expects of each tool is what stands above it; without a declaration a call may begin once."""
+    specs = specs_of(as_tools(desk.ALL))
+    assert {name: specs[name].effect.value for name in desk.CLASSES} == {n: e.value for n, e in desk.CLASSES.items()}
+    assert replace(specs["note"], parameters=None) == ToolSpec(name="note")
+    assert {name for name, spec in specs.items() if spec.approval} == set(desk.APPROVED)
+
+
+def test_an_agent_of_the_readme_is_given_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Model, tools and checkpointer for build_agent; the bare middleware, or guard_middleware, in create_agent."""
+    told: list[tuple[str, Any, Any]] = []
+    for name in ("build_agent", "create_agent", "AsyncGuardMiddleware", "guard_middleware"):
+        note = lambda *given, name=name, **options: told.append((name, given, options))  # noqa: E731
+        monkeypatch.setattr(shown, name, note)
+    place, log = Place(folder=tmp_path), EffectLog(tmp_path / "log", 0)
+    for build, beside in (
+        (Build.GRAPH, Beside.NONE),
+        (Build.MIDDLEWARE, Beside.NONE),
+        (Build.MIDDLEWARE, Beside.RETRY),
+    ):
+        case = Case(name="x", part="shown-graph", build=build, shown=True, beside=beside)
+        with shown.shown_agent(case, place, "model", "saver", Trigger(log, None, "")):
+            pass
+    assert [(name, set(options)) for name, _, options in told] == [
+        ("build_agent", {"checkpointer"}),
+        ("AsyncGuardMiddleware", set()),
+        ("create_agent", {"middleware", "checkpointer"}),
+        ("guard_middleware", set()),
+        ("create_agent", {"middleware", "checkpointer"}),
+    ]
+    assert [type(item).__name__ for item in told[3][1][0]] == ["ToolRetryMiddleware"]

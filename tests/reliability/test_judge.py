@@ -9,7 +9,7 @@ import pytest
 
 from reliability.effectlog import Line, What
 from reliability.evidence import Evidence, JournalAttempt, JournalCall, Process, thread_calls
-from reliability.judge import effects, fingerprint, in_doubt, judge
+from reliability.judge import effects, fingerprint, in_doubt, judge, needless_doubts
 
 AGENT = 100
 """The process that ended well; the first was killed."""
@@ -170,6 +170,35 @@ def in_doubt_after(pid: int, state: str = "intent") -> Evidence:
     return evidence
 
 
+def in_doubt_as(effect: str) -> Evidence:
+    """The process died after it had begun the payment, and the tool is of this class."""
+    return replace(in_doubt_after(99), classes={"pay": effect, "ship": "at_most_once"})
+
+
+def with_calls(*events: dict[str, Any]) -> Evidence:
+    """The payment was begun by a process that died, its tool is pure, and this is told of it."""
+    evidence = replace(in_doubt_as("pure"), calls=thread_calls([*EVENTS[:3], *events]))
+    return replace(evidence, journal=())
+
+
+def told_of(*answers: str) -> Evidence:
+    """The payment has to be approved, and a person gave these answers before it was begun."""
+    made = [line(n, What.ANSWERED, item="a1", note=note) for n, note in enumerate(answers, 1)]
+    later = [replace(known, n=known.n + len(made)) for known in LINES]
+    return replace(sound(), lines=(*made, *later), approved=frozenset({"pay"}))
+
+
+def refused_without_reason() -> Evidence:
+    """The payment was not begun, and nobody said no."""
+    told = [*EVENTS[:2], {"kind": "call_rejected", "n": 3, "key": "k1"}]
+    return replace(sound(), calls=thread_calls(told), journal=(), lines=())
+
+
+def delivered(receipt: str, note: str = "") -> Evidence:
+    """The outside world delivers a result."""
+    return with_lines((What.DELIVERED, {"tool": "pay", "item": "a1", "receipt": receipt, "note": note}))
+
+
 def late_operand() -> Evidence:
     """The dependent call begins before its operand answers."""
     order = [1, 2, 6, 7, 8, 3, 4, 5]
@@ -229,6 +258,16 @@ WRONG: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "in doubt without a death": ("P4", lambda: in_doubt_after(AGENT)),
     "in doubt and never begun": ("P4", lambda: replace(in_doubt_after(99), journal=())),
     "in doubt though probed": ("P4", lambda: replace(in_doubt_after(99), classes={"pay": "probed", "ship": "pure"})),
+    "in doubt though keyed": ("P4", lambda: in_doubt_as("keyed")),
+    "in doubt though idempotent": ("P4", lambda: in_doubt_as("idempotent")),
+    "in doubt though pure": ("P4", lambda: in_doubt_as("pure")),
+    "begun and told as not run": ("P4", lambda: with_calls({"kind": "call_squashed", "n": 4, "key": "k1"})),
+    "refused for no reason": ("P4", refused_without_reason),
+    "failed though nothing failed": ("P4", lambda: with_calls(retired(4, "k1", "failed"))),
+    "begun without a yes": ("P5", lambda: told_of()),
+    "begun after a no": ("P5", lambda: told_of("yes", "no")),
+    "delivered and not told": ("P1", lambda: delivered("R9/pay/a1")),
+    "delivered and refused": ("P1", lambda: delivered("R3/pay/a1", "refused: unknown token")),
     "dependent before its operand": ("P5", late_operand),
     "dependent without its operand": ("P5", lambda: operand("")),
     "dependent with another operand": ("P5", lambda: operand("R3/pay/b1")),
@@ -256,6 +295,46 @@ def test_a_doubt_with_a_reason_is_no_violation() -> None:
     evidence = in_doubt_after(99)
     assert judge(evidence) == []
     assert in_doubt(evidence) == 1
+
+
+@pytest.mark.parametrize("effect", ["pure", "idempotent", "keyed", "probed"])
+def test_a_doubt_is_needless_where_the_class_lets_one_find_out(effect: str) -> None:
+    """The call is counted, also if the doubt was settled later; that of an at-most-once call never is."""
+    evidence = in_doubt_as(effect)
+    assert [call.label for call in needless_doubts(evidence)] == ["pay#1"]
+    settled = replace(
+        evidence, calls=thread_calls([*EVENTS[:3], retired(4, "k1", "in_doubt"), retired(5, "k1", "done")])
+    )
+    assert [call.label for call in needless_doubts(settled)] == ["pay#1"]
+    assert needless_doubts(in_doubt_after(99)) == []
+
+
+def test_a_failure_outside_is_a_reason_for_a_doubt() -> None:
+    """The tool raised after its effect, and its process lives."""
+    evidence = in_doubt_after(AGENT)
+    assert judge(evidence) != []
+    raised = line(len(evidence.lines) + 1, What.FAILED, tool="pay", item="a1", note="lost")
+    assert judge(replace(evidence, lines=(*evidence.lines, raised))) == []
+
+
+def test_a_call_that_a_person_approved_may_begin() -> None:
+    """Asked and answered, in this order; asked once more after a crash, the last answer counts."""
+    assert judge(told_of("yes")) == []
+    assert judge(told_of("no", "yes")) == []
+
+
+def test_an_approval_that_comes_to_nothing_is_found_in_build_agent() -> None:
+    """The middleware tells what it held before a restart as not run, and says so."""
+    events = [
+        *EVENTS[:2],
+        {"kind": "call_squashed", "n": 3, "key": "k1"},
+        {"kind": "call_squashed", "n": 4, "key": "k2"},
+    ]
+    answered = (line(1, What.ANSWERED, item="a1", note="yes"),)
+    evidence = replace(sound(), calls=thread_calls(events), lines=answered, journal=())
+    assert not any("approved" in violation.text for violation in judge(evidence))
+    graph = replace(evidence, case={"build": "build_agent"})
+    assert any("approved" in violation.text for violation in judge(graph))
 
 
 def test_what_another_process_had_begun_is_told_of_late() -> None:

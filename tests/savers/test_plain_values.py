@@ -109,7 +109,7 @@ def played(frontend: Frontend, store: Store) -> tuple[Outcome, list[Any]]:
         asked += [item["type"] for item in outcome.interrupts]
         if outcome.interrupts[0]["type"] == "parked":
             trouble.inbox.deliver(trouble.tokens[-1], {"approved": True})
-        payload = Command(resume={"approve": True})
+        payload = Command(resume=True)
 
 
 @pytest.fixture

@@ -192,12 +192,15 @@ def _put(value: Any, path: tuple[Any, ...], new: Any) -> None:
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        (["run", "--agents", "crafted_agents:Evil"], "code from crafted_agents:Evil"),
-        (["run", "--model", "openai:x", "--base-url", "http://evil.example/"], "the server http://evil.example/"),
+        (["run", "--agents", "crafted_agents:Evil"], "asks for --agents crafted_agents:Evil;"),
+        (["run", "--model", "openai:x"], "asks for --model openai:x;"),
+        (["run", "--model", "openai:x", "--base-url", "http://evil.example/"], "--base-url http://evil.example/;"),
+        (["run", "--agents", "eager", "--replay", "/etc/passwd"], "asks for --replay /etc/passwd;"),
+        (["run", "--agents", "eager", "--help"], "does not hold a command"),
         (["report", "--out", "x"], "does not hold a command"),
         (["run", "--agents", f"eager{STEERING}"], "does not hold a command"),
     ],
-    ids=["code", "address", "another", "steering"],
+    ids=["code", "model", "address", "replay", "help", "another", "steering"],
 )
 def test_a_file_decides_neither_what_code_runs_nor_who_gets_a_key(
     asked: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -99,7 +99,8 @@ def _check_calls(played: Played, honestly: Played) -> None:
         else:
             assert ended[name] - started[name] == pytest.approx(LATENCIES[name])
     expected: dict[str, Any] = {name: played.said[name] for name in ended}
-    expected["fail"] = f"RuntimeError: {expected['fail']}"
+    rest = honestly.contents["fail"].partition("\nDiagnosis: ")
+    expected["fail"] = "".join((f"RuntimeError: {expected['fail']}", *rest[1:]))
     if not _is_content(expected["order"]):
         expected["order"] = json.dumps(expected["order"], ensure_ascii=False)
     assert played.contents == expected

@@ -15,7 +15,7 @@ from langgraph.types import interrupt
 from asyncguard import AsyncGuardMiddleware, DeclarationError, ToolSpec
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.toolspec import Mode
-from asyncguard.frontends.writing import without
+from asyncguard.frontends.forgery import without
 from asyncguard.testing import ScriptedChatModel, Step, calls, run_virtual, scripted_tool
 from tests.behaviour.conftest import agent_of, frontend
 from tests.behaviour.harness import Agent, AgentOf, Frontend, build, pure, script

@@ -1,7 +1,7 @@
 """HTTP for the loopback server: one exchange to a connection; bodies, event streams, failures, broken connections.
 
-Every response closes its connection: clients which nobody closes would otherwise leave pooled sockets behind, and
-warnings are errors here.
+Every response closes its connection unless the server is told otherwise: clients which nobody closes would otherwise
+leave pooled sockets behind, and warnings are errors here.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ class LoopbackServer(ThreadingHTTPServer):
     daemon_threads = False
     request_queue_size = 128
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, *, keep_alive: bool = False) -> None:
         super().__init__(("127.0.0.1", 0), _Exchange)
         self.service = service
+        self.keep_alive = keep_alive
 
     @override
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -132,7 +133,7 @@ class _Exchange(BaseHTTPRequestHandler):
     def _begin(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
         # send_header notes "close" and ends the connection after this exchange.
-        for name, value in {**headers, "connection": "close"}.items():
+        for name, value in (headers if self.server.keep_alive else {**headers, "connection": "close"}).items():
             self.send_header(name, value)
         self.end_headers()
 

@@ -88,10 +88,13 @@ class OpenAIServer:
     The policy runs on the thread of its request, several at once when clients overlap; one that blocks has to be
     released before the block ends, which joins every thread. An exception of the policy is recorded in `errors` and
     answered with a 500 which tells the client not to retry.
+
+    With `keep_alive` connections outlive their response, as the service's do; the test closes its clients.
     """
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, *, keep_alive: bool = False) -> None:
         self._policy = policy
+        self._keep_alive = keep_alive
         self._ids = Ids()
         self._wires: dict[str, _Wire] = {Surface.CHAT: ChatWire(), Surface.RESPONSES: ResponsesWire()}
         self._lock = threading.Lock()
@@ -101,7 +104,7 @@ class OpenAIServer:
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        self._http = LoopbackServer(self)
+        self._http = LoopbackServer(self, keep_alive=self._keep_alive)
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": _SHUTDOWN_POLL}, name="openai-server"
         )

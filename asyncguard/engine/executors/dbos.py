@@ -243,10 +243,11 @@ def _result(ended: Ended, order: Order) -> Result:
     if ended.state == CANCELLED and not ended.claims:
         return _failure("cancelled", _NOT_BEGUN)
     if ended.state == CANCELLED:
-        return _failure("cancelled", "The call was cancelled while a worker ran it.", started=True)
+        return _failure("cancelled", "The call was cancelled while a worker ran it.", started=True, running=True)
     message = f"The workers gave the call up ({ended.state}) after it was taken {ended.claims} times."
     return _failure("workers_gave_up", message, started=bool(ended.claims))
 
 
-def _failure(error: str, message: str, *, started: bool = False) -> Failure:
-    return Failure(symptom=Symptom(error=error, message=message, transient=False, started=started))
+def _failure(error: str, message: str, *, started: bool = False, running: bool = False) -> Failure:
+    symptom = Symptom(error=error, message=message, transient=False, started=started, running=running)
+    return Failure(symptom=symptom)

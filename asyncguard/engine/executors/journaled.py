@@ -1,5 +1,7 @@
 """Asking the journal before an attempt begins; the same for every executor."""
 
+import logging
+
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import Clock
 from asyncguard.engine.executors.port import Failure, Job, Result
@@ -15,6 +17,7 @@ FENCED = "taken_over"
 UNAVAILABLE = "journal_unavailable"
 """The failure of an attempt that could not be written down, and therefore did not begin."""
 
+_log = logging.getLogger("asyncguard.journal")
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 0.5
 """Seconds between two looks at an attempt that runs elsewhere."""
 _LOST = "The process that ran the call ended before it answered."
@@ -37,7 +40,9 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
         try:
             verdict = await journal.begin(job.intent)
         except JournalError as error:
-            return _failure(UNAVAILABLE, f"The call could not be written down, so it was not begun: {error}")
+            _log.warning("attempt %d of call %s was not begun: %s", job.intent.attempt, job.intent.key, error)
+            reason = error.data.get("reason", "its journal failed, and the log says why")
+            return _failure(UNAVAILABLE, f"The call could not be written down, so it was not begun: {reason}.")
         match verdict:
             case Fresh():
                 return None

@@ -53,6 +53,22 @@ def _open_gate() -> Failure | None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """The end of one attempt."""
+
+    key: str
+    """Key of the call."""
+    attempt: int
+    """The attempt that ended."""
+    result: Result
+    """How."""
+
+
+def _not_heard(_: Completion) -> None:
+    """Take what an attempt comes to after it was given up, for jobs of which that does not matter."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
     """One attempt of one call."""
 
@@ -73,23 +89,16 @@ class Job:
     delay: float = 0.0
     """Seconds to wait before it starts: the back-off of a retry."""
     timeout: float | None = None
-    """Seconds before it is given up."""
+    """Seconds before it is given up: its completion comes then, whether the tool has ended or not."""
+    stoppable: bool = True
+    """Whether the tool is cancelled when its time is over. One whose effect must not be repeated goes on instead: its
+    own end is the only thing that tells what became of the effect."""
+    late: Callable[[Completion], None] = _not_heard
+    """Told, at most once, what the attempt came to by itself after its completion had said that it was given up."""
     gate: Callable[[], Failure | None] = _open_gate
     """Asked where the executor lives when the job is about to begin, after its delay: a failure ends it unstarted."""
     intent: Intent | None = None
     """What the journal is asked before the job begins; ``None`` for what may be repeated without asking anybody."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Completion:
-    """The end of one attempt."""
-
-    key: str
-    """Key of the call."""
-    attempt: int
-    """The attempt that ended."""
-    result: Result
-    """How."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from asyncguard.core.calls import CallState
+from asyncguard.core.calls import SUCCESS_STATES, CallState
 from asyncguard.core.footprints import EffectClass
-from asyncguard.engine.executors.port import Escape, Result, Started, Success
+from asyncguard.engine.executors.port import Escape, Failure, Result, Started, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal.content import plain, to_json
 from asyncguard.engine.journal.mail import mail_of_call, send, token_hash
@@ -13,7 +13,7 @@ from asyncguard.engine.journal.port import Attempt, AttemptState, MailKind, Verd
 from asyncguard.engine.journal.processes import is_alive
 from asyncguard.engine.journal.results import result_to_json
 from asyncguard.engine.journal.rows import ATTEMPT, attempt_of, value
-from asyncguard.engine.journal.rules import Facts, Recorded, Write, in_doubt, judge
+from asyncguard.engine.journal.rules import TOLD, Facts, Recorded, Write, in_doubt, judge
 from asyncguard.engine.journal.store import Store
 from asyncguard.engine.journal.threads import standing
 from asyncguard.errors import CallerError
@@ -76,7 +76,7 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
             recorded=recorded,
             mail=mail_of_call(store, intent.key) if recorded is not None else (),
             followed=_followed(store, recorded, intent.key),
-            rival="" if recorded is not None or intent.effect.repeatable else _rival(store, intent),
+            rival="" if recorded is not None or intent.effect.renewable or intent.allowed else _rival(store, intent),
         ),
     )
     if write is not Write.NOTHING:
@@ -99,7 +99,10 @@ def _recorded(store: Store, key: str, number: int) -> Recorded | None:
 
 def recorded_of(store: Store, attempt: Attempt, effect: EffectClass) -> Recorded:
     """An attempt, with what is known of the process that began it."""
-    open_ = attempt.state is AttemptState.INTENT
+    open_, result = attempt.state is AttemptState.INTENT, attempt.result
+    if isinstance(result, Failure) and result.symptom.running and not _lives(store, attempt.epoch):
+        # It was given up, and has ended with its process.
+        attempt = replace(attempt, result=Failure(symptom=replace(result.symptom, running=False)))
     return Recorded(attempt=attempt, effect=effect, alive=open_ and _lives(store, attempt.epoch))
 
 
@@ -123,11 +126,16 @@ def latest_whole(store: Store, key: str) -> Attempt | None:
 
 
 def unsettled(store: Store, session: str) -> list[str]:
-    """Keys of the calls of a thread that were begun and never settled, or resolved and not settled since."""
+    """Keys of the calls of a thread that were begun and never settled, or resolved and not settled since.
+
+    Of those that succeeded, too, the ones with an attempt whose outcome was never written.
+    """
     rows = store.execute(
         "SELECT key FROM calls WHERE session = ? AND state IN ('pending', 'in_doubt') "
-        "AND (state = 'pending' OR resolution <> '')",
-        (plain(session),),
+        "AND (state = 'pending' OR resolution <> '') "
+        "UNION SELECT c.key FROM attempts a CROSS JOIN calls c "
+        "WHERE a.state = 'intent' AND c.key = a.key AND c.session = ? AND c.state IN ('done', 'resolved')",
+        (plain(session), plain(session)),
     )
     return [str(key) for (key,) in rows]
 
@@ -245,13 +253,26 @@ def conclude(store: Store, outcome: Outcome) -> bool:
     return bool(rows) and end(store, outcome)
 
 
-def settle(store: Store, key: str, state: CallState, error: str) -> bool:
+def settle(store: Store, key: str, state: CallState, error: str, *, stored: bool = False) -> bool:
     """Note what the thread made of a call, whether mail was sent; one without an intent is none of the journal's."""
     store.execute(
         "UPDATE calls SET state = ?, error = ?, updated_at = ? WHERE key = ?",
         (state.value, plain(error), store.now(), key),
     )
+    if stored and state in SUCCESS_STATES:
+        _end_as_told(store, key)
     return state is CallState.IN_DOUBT and _tell_what_came_meanwhile(store, key)
+
+
+def _end_as_told(store: Store, key: str) -> None:
+    """End the attempt of a process that is gone and could not write its outcome: the thread knows that it succeeded."""
+    if not store.execute(
+        "SELECT 1 FROM attempts WHERE key = ? AND state = 'intent' AND epoch <> ?", (key, store.epoch)
+    ):
+        return
+    last = latest(store, key)
+    if last is not None and last.attempt.state is AttemptState.INTENT and not last.alive:
+        end(store, outcome_of(key, last.attempt.number, Success(content=TOLD)))
 
 
 def _tell_what_came_meanwhile(store: Store, key: str) -> bool:

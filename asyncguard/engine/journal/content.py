@@ -12,12 +12,14 @@ def as_content(content: Any) -> str | list[Any]:
     Raises:
         CallerError: It is no JSON.
     """
-    if isinstance(content, str) or (isinstance(content, list) and content and all(map(_is_block, content))):
+    if isinstance(content, str):
         return content
     try:
-        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+        written = json.dumps(content, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise CallerError(f"A result is delivered as text or JSON; this one is neither ({error}).") from error
+    # Blocks are read back, so that what is kept is what was checked: a tuple becomes a list, a number a text as key.
+    return json.loads(written) if isinstance(content, list) and content and all(map(_is_block, content)) else written
 
 
 def to_json(value: Any) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import weakref
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 from asyncguard.core.calls import CallState
@@ -163,10 +164,12 @@ class SqlJournal:
         named = _named(key, attempt)
         self._writer.post(named, lambda store: attempts.conclude(store, outcome), self._look_if)
 
-    def settle(self, key: str, state: CallState, error: str = "") -> None:
+    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
         """See :meth:`~asyncguard.engine.journal.port.Journal.settle`."""
         named = f"that call {key} is {state.value}"
-        self._writer.post_later(named, lambda store: attempts.settle(store, key, state, error), self._look_if)
+        self._writer.post_later(
+            named, partial(attempts.settle, key=key, state=state, error=error, stored=stored), self._look_if
+        )
 
     # -- from outside ----------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from asyncguard.engine.journal.attempts import recorded_of
 from asyncguard.engine.journal.content import plain
 from asyncguard.engine.journal.mail import RESOLUTIONS, send
 from asyncguard.engine.journal.port import AttemptState, Entry, MailKind
-from asyncguard.engine.journal.rows import ATTEMPT, MAIL, attempt_of, mail_of, member, seconds, value
+from asyncguard.engine.journal.rows import ATTEMPT, MAIL, attempt_of, mail_of, member, seconds, text, value
 from asyncguard.engine.journal.rules import Recorded, in_doubt
 from asyncguard.engine.journal.store import Row, Store
 from asyncguard.errors import CallerError, JournalError
@@ -102,18 +102,18 @@ def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded 
     known = member(CallState, state, key)
     named = value(arguments, key)
     if not isinstance(named, dict):
-        raise JournalError(f"What the journal holds of call {key:.64} cannot be read: its arguments are no object.")
+        raise JournalError(f"What the journal holds of call {key!s:.64} cannot be read: its arguments are no object.")
     entry = Entry(
-        key=key,
-        session=session,
-        thread=thread or "",
-        namespace=namespace,
-        task=task,
-        label=label,
-        tool=tool,
+        key=text(key, key),
+        session=text(session, key),
+        thread=text(thread or "", key),
+        namespace=text(namespace, key),
+        task=text(task, key),
+        label=text(label, key),
+        tool=text(tool, key),
         effect=attempts[-1][1] if attempts else EffectClass.AT_MOST_ONCE,
         state=CallState.IN_DOUBT if in_doubt(known, resolution, latest) else known,
-        error=error,
+        error=text(error, key),
         arguments=named,
         created_at=seconds(created, key) or 0.0,
         updated_at=seconds(updated, key) or 0.0,

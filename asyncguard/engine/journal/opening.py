@@ -8,6 +8,7 @@ from asyncguard.engine.journal.processes import ProcessKind
 from asyncguard.engine.journal.sqlite import SqliteStore
 from asyncguard.engine.journal.store import Store
 from asyncguard.errors import CallerError
+from asyncguard.validation import check_arguments
 
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
@@ -27,6 +28,7 @@ def open_journal(target: str | Path, *, create: bool = True, kind: ProcessKind =
         CallerError: The address is none of these.
         JournalError: The journal cannot be opened; the text says what to do.
     """
+    check_arguments(open_journal, {"target": target, "create": create, "kind": kind})
     return SqlJournal(_store(target, kind, create=create))
 
 

@@ -227,7 +227,8 @@ class Journal(Protocol):
     async def unsettled(self, session: str) -> Collection[str]:
         """Keys of the thread's calls that were begun and never settled, or resolved and not settled since.
 
-        They run, or were settled by a process that ended before that was written.
+        They run, or were settled by a process that ended before that was written; the same of calls that succeeded and
+        whose outcome was never written.
         """
         ...
 
@@ -295,8 +296,16 @@ class Journal(Protocol):
         """
         ...
 
-    def settle(self, key: str, state: CallState, error: str = "") -> None:
-        """Note what the thread made of a call (done, failed, in doubt, resolved); written soon, and not waited for."""
+    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
+        """Note what the thread made of a call (done, failed, in doubt, resolved); written soon, and not waited for.
+
+        Args:
+            key: The call.
+            state: What it came to.
+            error: Why it failed, or is in doubt.
+            stored: Whether the thread's checkpoints have it so. Then an attempt of a process that is gone, whose
+                outcome was never written, has ended for good; before, its result would be lost with the next process.
+        """
         ...
 
     def deliver(self, token: str, content: Any) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from enum import StrEnum
+from math import isfinite
 from typing import Any, TypeVar
 
 from asyncguard.core.footprints import EffectClass
@@ -58,27 +59,34 @@ def mail_of(row: Row) -> Mail:
     )
 
 
-def member(enum: type[_Enum], text: Any, key: object) -> _Enum:
+def member(enum: type[_Enum], given: Any, key: object) -> _Enum:
     """A member of an enum by its value; :class:`JournalError` if there is none."""
     try:
-        return enum(text)
+        return enum(given)
     except ValueError as error:
-        raise _forged(key, f"{text!r:.40} is no {enum.__name__}") from error
+        raise _forged(key, f"{given!r:.40} is no {enum.__name__}") from error
 
 
-def value(text: Any, key: object) -> Any:
+def value(given: Any, key: object) -> Any:
     """What a JSON text says; :class:`JournalError` if it is none."""
     try:
-        return json.loads(text)
+        return json.loads(given)
     except (TypeError, ValueError, RecursionError) as error:
         raise _forged(key, "a text is no JSON") from error
 
 
 def seconds(number: Any, key: object) -> float | None:
     """A time, or none; :class:`JournalError` if it is neither."""
-    if number is None or isinstance(number, int | float):
+    if number is None or (isinstance(number, int | float) and isfinite(number)):
         return number
     raise _forged(key, "a time is no number")
+
+
+def text(given: Any, key: object) -> str:
+    """A text; :class:`JournalError` if it is none, as bytes are that somebody wrote there."""
+    if isinstance(given, str):
+        return given
+    raise _forged(key, "a text is none")
 
 
 def whole(number: Any, key: object) -> int:
@@ -88,8 +96,8 @@ def whole(number: Any, key: object) -> int:
     raise _forged(key, "a count is no whole number")
 
 
-def _result(text: Any, key: object) -> Result:
-    data = value(text, key)
+def _result(given: Any, key: object) -> Result:
+    data = value(given, key)
     if not isinstance(data, dict):
         raise _forged(key, "a result is no object")
     try:

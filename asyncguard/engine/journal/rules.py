@@ -30,7 +30,8 @@ NOT_HAPPENED = "not_happened"
 """The failure of an attempt of which somebody found that it did not happen."""
 CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
 """The result of an effect of which only that is known."""
-
+TOLD = "It took effect; what it answered was told in its thread, and could not be written down."
+"""The result of an attempt that its thread has as done, and whose outcome found no room."""
 
 ASKED = "interrupt"
 """The failure of an attempt that ended with a question, which was answered: another attempt follows."""
@@ -98,7 +99,7 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
         return _fenced("The conversation is carried on by another process now; nothing more begins in this one.")
     if facts.recorded is not None:
         return _judge_again(intent, facts, facts.recorded)
-    if facts.rival and not intent.effect.repeatable:
+    if facts.rival and not intent.effect.renewable:
         return _refused(
             f"An equal call, {facts.rival}, was begun and nobody knows yet whether it took effect. "
             "It is not made a second time before that is known."

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from asyncguard.engine.journal.processes import ProcessKind, register
 from asyncguard.engine.journal.schema import prepare, version_of
 from asyncguard.engine.journal.store import Row
-from asyncguard.errors import JournalError
+from asyncguard.errors import JournalError, JournalLockedError
 
 _BUSY = 10.0
 """Seconds to wait for another process's transaction."""
@@ -31,7 +31,8 @@ _ADVICE = {
     sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; its folder has to exist and to be writable",
     sqlite3.SQLITE_NOTADB: "the file is no SQLite database; give the journal a file of its own",
     sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup",
-    sqlite3.SQLITE_BUSY: "another process keeps the file locked; end what holds a transaction open",
+    sqlite3.SQLITE_BUSY: f"another process keeps the file locked for more than {_BUSY:g} s, and nothing was begun; let "
+    "that process go on, or end it, and run the thread again",
     sqlite3.SQLITE_IOERR: "the disk failed; look at the system's log",
 }
 
@@ -164,7 +165,7 @@ class SqliteStore:
         assert self._connection is not None  # the writer opens before it takes requests
         try:  # not the context manager: this is where a journal spends its time
             return self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._in_words(error) from error
 
     def tables(self) -> set[str]:
@@ -177,7 +178,7 @@ class SqliteStore:
         """Turns what SQLite and the system say into what to do."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._in_words(error) from error
         except FileNotFoundError as error:
             raise JournalError(f"The file {self._path} was removed while it was in use; start anew.") from error
@@ -186,10 +187,15 @@ class SqliteStore:
                 f"The journal {self._path} failed: {error}; give it a file that can be written."
             ) from error
 
-    def _in_words(self, error: sqlite3.Error) -> JournalError:
+    def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> JournalError:
+        if isinstance(error, UnicodeDecodeError) or str(error).startswith("Could not decode"):
+            # Names or texts that are none; of the first, not even what SQLite says can be read, for it quotes them.
+            return JournalError(f"The journal {self._path} failed: {_ADVICE[sqlite3.SQLITE_CORRUPT]}.")
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         advice = _ADVICE.get(code, "nothing was written")
-        return JournalError(f"The journal {self._path} failed ({error}): {advice}.")
+        if code == sqlite3.SQLITE_BUSY:
+            return JournalLockedError(f"The journal {self._path} is locked ({error}): {advice}.", reason=advice)
+        return JournalError(f"The journal {self._path} failed ({error}): {advice}.", reason=advice)
 
     # -- other processes -------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 from asyncguard.engine.journal.store import ConnectionLostError, Store
-from asyncguard.errors import AsyncguardError, JournalError
+from asyncguard.errors import AsyncguardError, JournalError, JournalLockedError
 
 _T = TypeVar("_T")
 _MOST = 256
@@ -148,6 +148,7 @@ class Writer:
         self._pid = os.getpid()
         self._stopped = False
         self._ailing = False
+        self._locked = False
         # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not wait for it before.
         self._thread = threading.Thread(target=self._run, name="asyncguard journal", daemon=True)
         self._opened: Future[None] = Future()
@@ -269,7 +270,7 @@ class Writer:
             self._store.open()
         except BaseException as error:  # noqa: BLE001 - whoever opens the journal gets it
             self._stopped = True
-            self._opened.set_exception(error)
+            self._opened.set_exception(_ours(error) if isinstance(error, Exception) else error)
             return
         self._opened.set_result(None)
         try:
@@ -289,10 +290,12 @@ class Writer:
             batch = []
         asked, ended = self._take(batch)
         requests = [request for request in asked if request.reply.wanted()]
+        self._locked = False
         if requests:
             self._commit(requests)
             self._done = requests[-1].number
-        self._look_after()
+        if not self._locked:
+            self._look_after()
         return not ended
 
     def _take(self, batch: list[_Request | None]) -> tuple[list[_Request], bool]:
@@ -309,16 +312,18 @@ class Writer:
     def _look_after(self) -> None:
         try:
             self._rounds.work(self._store)
-        except JournalError as error:
+        except Exception as error:  # noqa: BLE001 - a thread that ended over a damaged row would answer no request
             if not self._ailing:  # said once, not at every round until it is over
-                _log.warning("the journal is not looked after: %s", error)
+                _log.warning("the journal is not looked after: %s", _ours(error))
             self._ailing = True
         else:
             self._ailing = False
 
     def _commit(self, requests: list[_Request]) -> None:
         error = self._attempt(requests)
-        if error is not None and len(requests) > 1 and not isinstance(error, ConnectionLostError):
+        # Behind a lock each would wait as long again.
+        self._locked = isinstance(error, JournalLockedError)
+        if error is not None and len(requests) > 1 and not (self._locked or isinstance(error, ConnectionLostError)):
             for request in requests:
                 self._commit([request])
             return

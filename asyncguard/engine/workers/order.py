@@ -36,6 +36,8 @@ class Effect:
     """How people and models name the call."""
     effect: EffectClass
     """What may be repeated."""
+    allowed: bool = False
+    """Whether it may begin although an equal call is in doubt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +83,7 @@ class Order:
             arguments=self.arguments,
             fingerprint=self.fingerprint,
             timeout=self.timeout,
+            allowed=self.effect.allowed,
             remote=True,
         )
 
@@ -106,6 +109,7 @@ def order_of(job: Job, journal: str) -> Order:
             namespace=intent.namespace,
             label=intent.label,
             effect=intent.effect,
+            allowed=intent.allowed,
         )
     return Order(
         key=job.key,
@@ -145,6 +149,7 @@ def order_to_json(order: Order) -> str:
             "namespace": effect.namespace,
             "label": effect.label,
             "effect": effect.effect.value,
+            "allowed": effect.allowed,
         },
     }
     try:
@@ -189,6 +194,7 @@ def _effect(data: Mapping[str, Any]) -> Effect:
         namespace=_text(data["namespace"]),
         label=_text(data["label"]),
         effect=EffectClass(data["effect"]),
+        allowed=data.get("allowed") is True,
     )
 
 

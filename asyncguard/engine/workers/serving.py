@@ -160,9 +160,10 @@ class Serving:
         finally:
             self._running.pop(order.id, None)
         if not task.done():
-            task.cancel()
+            if order.effect is None or order.effect.effect.repeatable:
+                task.cancel()  # the end of any other tells what became of its effect
             self._keep(self._heard_late(order, task))
-            return _failure("timeout", f"No answer within {order.timeout:g} s.", started=True)
+            return _failure("timeout", f"No answer within {order.timeout:g} s.", started=True, running=True)
         return _result(task)
 
     async def _heard_late(self, order: Order, task: asyncio.Task[Result]) -> None:
@@ -196,15 +197,17 @@ class Serving:
 
 def _result(task: asyncio.Task[Result]) -> Result:
     if task.cancelled():
-        return _failure("cancelled", "The call was cancelled while it ran.", started=True)
+        return _failure("cancelled", "The call was cancelled while it ran.", started=True, running=True)
     error = task.exception()
     if error is not None:  # a toolbox that breaks its promise not to raise is a failure like any
         return _failure(type(error).__name__, f"{type(error).__name__}: {error}", started=True)
     return task.result()
 
 
-def _failure(error: str, message: str, *, started: bool = False) -> Failure:
-    return Failure(symptom=Symptom(error=error, message=message, transient=None if started else False, started=started))
+def _failure(error: str, message: str, *, started: bool = False, running: bool = False) -> Failure:
+    transient = None if started else False
+    symptom = Symptom(error=error, message=message, transient=transient, started=started, running=running)
+    return Failure(symptom=symptom)
 
 
 def _outcome(result: Result) -> str:

@@ -175,8 +175,10 @@ async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
         bench.intent("k1", task="t2"),
         bench.intent("k2", arguments={"amount": 6}),
         bench.intent("k3", session=bench.session("other")),
-        bench.intent("k4", effect=EffectClass.KEYED),
+        bench.intent("k4", effect=EffectClass.IDEMPOTENT),
     )
+    keyed = bench.intent("k5", effect=EffectClass.KEYED)
+    refused(await journal.begin(keyed), "a keyed call whose equal is in doubt has another key, and has to be refused")
     for intent in others:
         verdict = await journal.begin(intent)
         assert isinstance(verdict, Fresh), f"a call that is no equal of one in doubt was answered with {verdict}"

@@ -80,4 +80,5 @@ class Lattice:
                 continue
             seen.add(wanted)
             involved = self.outcome(wanted).involved
-            left += [wanted - {name} for name in involved & wanted & players]
+            # Sorted, because which runs are played depends on the order and a set's order on Python's hash seed.
+            left += [wanted - {name} for name in sorted(involved & wanted & players)]

@@ -83,8 +83,9 @@ def _weights(function: Mapping[str, Any]) -> dict[str, float]:
     return {word: weight for weight, texts in parts for word in _telling_of(texts)}
 
 
-def _telling_of(texts: Iterable[str]) -> set[str]:
-    return {word for text in texts for word in telling(text)}
+def _telling_of(texts: Iterable[str]) -> list[str]:
+    # In the order of the text: scores are sums of floats, and a set's order depends on Python's hash seed.
+    return list(dict.fromkeys(word for text in texts for word in telling(text)))
 
 
 def _match(name: str, asked: Mapping[str, int], weights: Mapping[str, float]) -> Match:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from asyncguard_benchmark.agents.personas.rates import Rates
 from asyncguard_benchmark.calibration.rehearsal import Stage
@@ -98,7 +99,7 @@ class Troupe:
 
 
 def _macro_f1(gold: Counter[str], made: Counter[str], hits: Counter[str]) -> float:
-    return 100 * sum(2 * hits[label] / (count + made[label]) for label, count in gold.items()) / len(gold)
+    return 100 * fsum(2 * hits[label] / (count + made[label]) for label, count in gold.items()) / len(gold)
 
 
 def _last(calls: Iterable[CallLabels]) -> dict[str, frozenset[str]]:

@@ -8,12 +8,16 @@ from typing import Any
 from asyncguard_benchmark.arms import ALL, NONE, RECOVER, RECOVERY_ARMS
 from asyncguard_benchmark.commands.model_options import add_model_arguments
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
+from asyncguard_benchmark.hazards.outside.cases import Family, Level, Setting
 from asyncguard_benchmark.names import AGENT_NAMES, HAZARD_AGENT_NAMES, PLAYER_NAMES
 from asyncguard_benchmark.scenario import Domain, Regime, Surface
 
 HAZARDS = ("specification", "invocation", "execution", "output", "conflict")
 GATHERINGS = ("single", "pairs", "anywhere", "benign", "effects", "company", "broken")
 PARTS = ("development", "held-out-domains", "held-out-modes", "held-out-both")
+FAMILY_NAMES = tuple(each.value for each in Family)
+LEVEL_NAMES = tuple(each.value for each in Level)
+SETTING_NAMES = tuple(each.value for each in Setting)
 ARM_NAMES = tuple(name.removeprefix(RECOVER) for name in RECOVERY_ARMS)
 DOMAIN_NAMES = tuple(each.name.lower() for each in Domain)
 
@@ -25,6 +29,7 @@ examples:
   asyncguard bench hazards score hazards.jsonl --json | jq '.studies[].arms[] | {arm, injected}'
   asyncguard bench hazards ablate --agents naive --out hazards
   asyncguard bench hazards report hazards --out hazards.html
+  asyncguard bench hazards outside                        effects counted outside, by tools that declare nothing, too
 """
 _LIST_EXAMPLES = """\
 examples:
@@ -50,7 +55,7 @@ The same command again goes on where an interrupted run stopped.
 _SCORE_EXAMPLES = """\
 examples:
   asyncguard bench hazards score hazards.jsonl
-  asyncguard bench hazards score hazards.jsonl --failures recover-all --json
+  asyncguard bench hazards score hazards.jsonl --failures all --json
 """
 _ABLATE_EXAMPLES = """\
 examples:
@@ -66,6 +71,16 @@ examples:
   asyncguard bench hazards report hazards --out hazards.html
   asyncguard bench hazards report hazards --beside ablation --out results.html
 """
+_OUTSIDE_EXAMPLES = """\
+examples:
+  asyncguard bench hazards outside                        every family, level and setting (a quarter of an hour)
+  asyncguard bench hazards outside --quick                every seventh scenario
+  asyncguard bench hazards outside --families raises-after,atomic --levels nothing --settings graph,middleware+retry
+  asyncguard bench hazards outside --json | jq '.faults'
+
+Exit code 1 says that a guarded run did what must not be: it ran an effect twice, told a wrong value or a false word of
+an effect, crashed, or raised an alarm where nothing was wrong.
+"""
 
 
 def add_hazards(commands: Any) -> None:
@@ -79,6 +94,7 @@ def add_hazards(commands: Any) -> None:
     _score(inner)
     _ablate(inner)
     _report(inner)
+    _outside(inner)
 
 
 def _described(text: str, examples: str) -> dict[str, Any]:
@@ -142,6 +158,21 @@ def _report(commands: Any) -> None:
     made.add_argument("findings", type=Path, metavar="FILE_OR_DIR", help="what `ablate` wrote, or a file of episodes")
     made.add_argument("--beside", type=Path, metavar="FINDINGS_OR_DIR", help="what `bench ablate` wrote: on one page")
     made.add_argument("--out", type=Path, default=Path("hazards.html"), metavar="FILE", help="the page")
+
+
+def _outside(commands: Any) -> None:
+    text = "count outside of the runtime what tools do that break, run on or are repeated"
+    made = _command(commands, "outside", text, _OUTSIDE_EXAMPLES)
+    made.set_defaults(module="hazard_outside")
+    for option, names in (("families", FAMILY_NAMES), ("levels", LEVEL_NAMES), ("settings", SETTING_NAMES)):
+        made.add_argument(
+            f"--{option}",
+            type=_several(names),
+            default=names,
+            metavar="A,B",
+            help=f"all by default: {', '.join(names)}",
+        )
+    made.add_argument("--quick", action="store_true", help="every seventh scenario")
 
 
 def _which(made: Any, gatherings: Sequence[str]) -> None:

@@ -22,14 +22,22 @@ def add_model_arguments(made: Any) -> None:
     group.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling")
     group.add_argument("--max-tokens", type=int, metavar="N", help="most output tokens of one answer")
     group.add_argument("--reasoning-effort", metavar="WORD", help="low, medium, high, or what the provider knows")
-    group.add_argument(
-        "--model-option", type=_option, action="append", default=[], metavar="NAME=VALUE", help="any other option"
-    )
+    add_model_option(group, "any other option")
     group.add_argument("--requests-per-minute", type=_above_zero, metavar="N", help="rate limit")
     group.add_argument("--tokens-per-minute", type=_above_zero, metavar="N", help="rate limit, input and output")
     group.add_argument("--dry-run", action="store_true", help="estimate tokens and cost, and ask nothing")
     group.add_argument("--prices", type=Path, metavar="FILE", help="JSON: dollars for a million tokens by model")
     group.add_argument("--max-cost", type=_above_zero, metavar="USD", help="most that the whole file may cost")
+
+
+def add_model_option(made: Any, text: str) -> None:
+    """Add `--model-option`, which may be given several times.
+
+    Args:
+        made: A parser or a group of one.
+        text: The line of the help.
+    """
+    made.add_argument("--model-option", type=_option, action="append", default=[], metavar="NAME=VALUE", help=text)
 
 
 def model_of(options: Namespace) -> "ModelSpec | None":

@@ -9,7 +9,7 @@ from typing import Any
 from asyncguard_benchmark.arms import ALL, ARMS, NONE
 from asyncguard_benchmark.commands.adapt_options import ADAPT_EXAMPLES, add_adapt_arguments
 from asyncguard_benchmark.commands.hazard_options import add_hazards
-from asyncguard_benchmark.commands.model_options import add_model_arguments
+from asyncguard_benchmark.commands.model_options import add_model_arguments, add_model_option
 from asyncguard_benchmark.commands.worker_options import WORKER_EXAMPLES, add_worker_arguments
 from asyncguard_benchmark.names import AGENT_NAMES, PERSONA_NAMES, PLAIN, PLAYER_NAMES
 from asyncguard_benchmark.scenario import Category, Regime, Suite, Surface
@@ -37,6 +37,12 @@ The same command again, or `bench resume FILE`, goes on where an interrupted run
 """
 
 
+_RESUME_EXAMPLES = """\
+examples:
+  asyncguard bench resume eager.jsonl
+  asyncguard bench resume mini.jsonl --model openai:gpt-4.1-mini --prices prices.json
+  asyncguard bench resume local.jsonl --model openai:qwen3-8b --base-url http://127.0.0.1:8000/v1
+"""
 _ABLATE_EXAMPLES = """\
 examples:
   asyncguard bench ablate --agents eager --quick
@@ -188,13 +194,21 @@ def _run(commands: Any) -> None:
 
 
 def _resume(commands: Any) -> None:
-    made = _command(commands, "resume", "play what a file was asked for and does not hold yet")
+    made = _command(commands, "resume", "play what a file was asked for and does not hold yet", _RESUME_EXAMPLES)
     made.add_argument("file", type=Path, metavar="FILE", help="what `run` wrote")
     made.add_argument("--jobs", type=_positive, metavar="N", help="processes, as before by default")
     add_worker_arguments(made)
-    made.add_argument(
-        "--trusted", action="store_true", help="take agents of one's own and --base-url from the file, too"
+    group = made.add_argument_group(
+        "what the file may ask for",
+        "A file decides neither which code runs nor who is asked: repeat what it asks for.",
     )
+    group.add_argument("--agents", type=_agents, metavar="A,B", help="package.module:Class of the run")
+    group.add_argument("--replay", type=Path, metavar="FILE", help="what the run replayed")
+    group.add_argument("--model", metavar="NAME", help="the model that is asked, as provider:model")
+    group.add_argument("--base-url", metavar="URL", help="the server that is asked")
+    group.add_argument("--prices", type=Path, metavar="FILE", help="the prices that bound the cost")
+    add_model_option(group, "an option of the model that is not about sampling")
+    group.add_argument("--trusted", action="store_true", help="the file is your own: take all of it from there")
 
 
 def _score(commands: Any) -> None:

@@ -2,13 +2,14 @@
 
 import shlex
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 from asyncguard_benchmark.commands import run
 from asyncguard_benchmark.commands.output import notice
+from asyncguard_benchmark.commands.resume_grants import outside_words
 from asyncguard_benchmark.errors import BenchmarkError
 from asyncguard_benchmark.journal import all_lines
-from asyncguard_benchmark.names import PERSONA_NAMES
 
 
 class NothingToResumeError(BenchmarkError):
@@ -16,7 +17,7 @@ class NothingToResumeError(BenchmarkError):
 
 
 class StrangeCommandError(BenchmarkError):
-    """A file says that it was asked for something that nobody does unasked because of a file."""
+    """A file asks for something that is not done on the word of a file."""
 
 
 def execute(options: Namespace) -> int:
@@ -26,29 +27,43 @@ def execute(options: Namespace) -> int:
     commands = commands_of(options.file)
     if not commands:
         raise NothingToResumeError(f"{options.file} does not say which command wrote it; give `bench run` with --out")
+    standard = parser().parse_args(["run"])
+    asked = [_parsed(command, options.file) for command in commands]
+    granted = outside_words(options, parser().parse_args(["resume", str(options.file)]))
+    # All commands of the file are judged before the first is played.
+    wanted = [word for each in asked for word in outside_words(each, standard) if word not in granted]
+    if wanted and not options.trusted:
+        raise StrangeCommandError(_refusal(options.file, list(dict.fromkeys(wanted)), granted))
     codes = []
-    for command in commands:
+    for command, each in zip(commands, asked, strict=True):
         notice(f"asyncguard bench {shlex.join(command)}")
-        if command[0] != "run" or not all(map(str.isprintable, command)):
-            raise StrangeCommandError(f"{options.file} does not hold a command that `bench run` would have noted")
-        asked = parser().parse_args(command)
-        if not options.trusted and (wish := _wish(asked)):
-            raise StrangeCommandError(
-                f"{options.file} asks for {wish}; if you wrote that yourself, say so with --trusted: whoever can "
-                "change the file could have code run here, or have your key sent to a server of theirs"
-            )
-        asked.argv, asked.out, asked.json = command, options.file, options.json
-        asked.jobs = options.jobs or asked.jobs
-        asked.workers, asked.database_url = options.workers, options.database_url
-        codes.append(run.execute(asked))
+        each.argv, each.out, each.json = command, options.file, options.json
+        each.jobs = options.jobs or standard.jobs
+        each.workers, each.database_url = options.workers, options.database_url
+        codes.append(run.execute(each))
     return max(codes)
 
 
-def _wish(asked: Namespace) -> str:
-    """What of a command would import code or call an address of its choice, empty if nothing would."""
-    if asked.base_url is not None:
-        return f"the server {asked.base_url}"
-    return next((f"code from {name}" for name in asked.agents or () if ":" in name and name not in PERSONA_NAMES), "")
+def _parsed(command: Sequence[str], file: Path) -> Namespace:
+    from asyncguard_benchmark.commands.options import parser  # noqa: PLC0415 - the parser names this module
+
+    strange = StrangeCommandError(f"{file} does not hold a command that `bench run` would have noted")
+    if command[0] != "run" or not all(map(str.isprintable, command)):
+        raise strange
+    try:
+        return parser().parse_args(command)
+    except SystemExit:  # from argparse: an option that does not exist, a wrong value, or --help
+        raise strange from None
+
+
+def _refusal(file: Path, wanted: Sequence[tuple[str, str]], granted: Sequence[tuple[str, str]]) -> str:
+    words = " ".join(f"{option} {shlex.quote(value)}" for option, value in [*granted, *wanted])
+    asked = ", ".join(" ".join(word) for word in wanted)
+    return (
+        f"{file} asks for {asked}; a file may come from another person, so nothing is run, read or sent on its word. "
+        f"Say so yourself: asyncguard bench resume {shlex.quote(str(file))} {words} (or --trusted, for a file that you "
+        "wrote yourself)"
+    )
 
 
 def commands_of(path: Path) -> list[tuple[str, ...]]:

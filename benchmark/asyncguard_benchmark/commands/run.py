@@ -61,14 +61,14 @@ def execute(options: Namespace) -> int:
     if failed > MOST_FAILED * len(asked):
         raise TooManyFailuresError(
             f"the infrastructure ended {failed} of {len(asked)} episodes, more than {MOST_FAILED:.0%}: the figures are "
-            f"no fair sample; play the rest with: asyncguard bench resume {options.out}"
+            f"no fair sample; the same command again plays the rest"
         )
     return 0
 
 
 def _lasting(argv: Sequence[str]) -> list[str]:
     """The arguments that say what is played; who plays it, how it is told and where it goes is no part of that."""
-    return without_options([word for word in argv if word != "--json"], ("--jobs", "--out"))
+    return without_options([word for word in argv if word != "--json"], ("--out",))
 
 
 def _say(options: Namespace, tally: Tally, *, asked: int, missing: int, failed: int) -> None:

@@ -22,7 +22,7 @@ workers:
   asyncguard worker --database-url postgresql://bench@db/bench --queue asyncguard-benchmark \\
       --tools asyncguard_benchmark.fanout:tools --concurrency 1
 """
-_WHERE = ("--workers", "--database-url")
+_WHERE = ("--jobs", "--workers", "--database-url")
 
 
 def add_worker_arguments(made: Any) -> None:
@@ -61,7 +61,9 @@ def fleet_of(options: Namespace, out: Path, *, simulated: bool) -> "AbstractCont
 
 
 def without_options(argv: Sequence[str], names: Sequence[str] = ()) -> list[str]:
-    """The arguments without those about workers: they are no part of what is played, and an address holds a password.
+    """Return the arguments without those that say who plays.
+
+    Results must not depend on them, and an address may hold a password.
 
     Args:
         argv: Arguments after ``bench``.

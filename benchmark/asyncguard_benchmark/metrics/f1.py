@@ -8,6 +8,7 @@ arguments count against precision.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from math import fsum
 
 from asyncguard_benchmark.scorers.labels import CallLabels
 from asyncguard_benchmark.scorers.scoring import SubTaskScore
@@ -60,7 +61,8 @@ def _macro(samples: Sequence[_Sample]) -> float | None:
     made = Counter(label for _, had in samples for label in had)
     hits = Counter(label for wanted, had in samples for label in wanted & had)
     scores = [2 * hits[label] / (gold[label] + made[label]) for label in gold]
-    return sum(scores) / len(scores) if scores else None
+    # fsum does not depend on the order of the labels, which come from sets.
+    return fsum(scores) / len(scores) if scores else None
 
 
 def _micro(samples: Iterable[tuple[Counter[Hashable], Counter[Hashable]]]) -> float | None:

@@ -64,7 +64,7 @@ def _remedies(tool: Tool, callable_tools: Collection[str]) -> Mapping[str, Any]:
     fallbacks = [other for other in remedies.fallbacks if other.tool in callable_tools]
     sources = [other for other in remedies.sources if other.tool in callable_tools]
     return {
-        "result_schema": remedies.returns,
+        "result_schema": None if remedies.returns is None else _wrapped(remedies.returns),
         "invariants": remedies.invariants,
         "sources": tuple(
             Source(tool=other.tool, arguments=other.arguments, trusted=other.trusted) for other in sources
@@ -75,6 +75,20 @@ def _remedies(tool: Tool, callable_tools: Collection[str]) -> Mapping[str, Any]:
         "probe": remedies.probe if remedies.probe in callable_tools else None,
         "fallbacks": tuple(_fallback(other) for other in fallbacks),
     }
+
+
+def _wrapped(returns: Mapping[str, Any]) -> dict[str, Any]:
+    """The form of a result, with the fields in which services put a whole answer or a quantity with its unit."""
+    schema: dict[str, Any] = {**returns, "wrappers": ["data", "attributes"]}
+    if "properties" in returns:
+        schema["properties"] = {name: _quantity(inner) for name, inner in returns["properties"].items()}
+    return schema
+
+
+def _quantity(field: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "properties" in field:
+        return {**field, "properties": {name: _quantity(inner) for name, inner in field["properties"].items()}}
+    return {**field, "wrappers": ["value", "amount", "quantity"]} if "unit" in field else field
 
 
 def _fallback(other: Alternative) -> Fallback:

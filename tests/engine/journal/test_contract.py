@@ -239,7 +239,7 @@ class Willing(Broken):
 
 
 class Silent(Broken):
-    def settle(self, key: str, state: CallState, error: str = "") -> None:
+    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
         """Forgets."""
 
 

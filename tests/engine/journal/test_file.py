@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from asyncguard.engine.journal.attempts import RIVALS
 from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Fresh, Known, Running
 from asyncguard.engine.journal.retention import KEPT
-from asyncguard.errors import CallerError, JournalError
+from asyncguard.errors import CallerError, JournalError, JournalLockedError
 from tests.engine.journal.desk import ROOT, entered, intent, journal_at
 
 
@@ -278,6 +279,25 @@ async def test_a_transaction_that_somebody_holds_is_an_error_in_the_end(
     with pytest.raises(JournalError, match="another process keeps the file locked"):
         await journal.begin(intent(remote=True))
     holder.close()
+    assert isinstance(await journal.begin(intent(remote=True)), Fresh)
+    journal.close()
+
+
+async def test_a_locked_file_is_a_named_error_within_one_wait(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frozen process keeps it locked: all who ask are told together, without waiting one after the other."""
+    monkeypatch.setattr("asyncguard.engine.journal.sqlite._BUSY", 0.5)
+    journal = open_journal(file)
+    await entered(journal)
+    holder = sqlite3.connect(file, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    asked = [journal.begin(intent(key=f"k{number}", remote=True)) for number in range(10)]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert all(isinstance(answer, JournalLockedError) for answer in answers), answers
+    assert time.monotonic() - began < 2.5  # the first has a wait of its own, and one may be behind the upkeep's
+    assert all("let that process go on, or end it" in str(answer) for answer in answers)
+    holder.close()
+    assert journal.entries() == []
     assert isinstance(await journal.begin(intent(remote=True)), Fresh)
     journal.close()
 

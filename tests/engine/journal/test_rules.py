@@ -97,7 +97,7 @@ def answered() -> Known:
         (ASK, KNOWN, Fresh(), NEW),
         (replace(ASK, remote=True), replace(KNOWN, holder=""), Fresh(), NEW),
         (replace(ASK, remote=True), replace(KNOWN, holder="other"), Fresh(), NEW),
-        (replace(ASK, effect=KEYED), replace(KNOWN, rival="pay#0"), Fresh(), NEW),
+        (replace(ASK, effect=EffectClass.IDEMPOTENT), replace(KNOWN, rival="pay#0"), Fresh(), NEW),
         (ASK, replace(KNOWN, recorded=replace(INTENT, alive=True)), Running(epoch="other"), NOTHING),
         (ASK, replace(KNOWN, recorded=INTENT), Lost(epoch="other"), NOTHING),
         (replace(ASK, effect=KEYED), replace(KNOWN, recorded=INTENT), Lost(epoch="other"), NOTHING),

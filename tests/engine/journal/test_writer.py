@@ -357,14 +357,27 @@ def test_nothing_waits_for_a_thread_that_ended(monkeypatch: pytest.MonkeyPatch) 
     store = FakeStore()
     raised: list[type[BaseException]] = []
     monkeypatch.setattr(threading, "excepthook", lambda said: raised.append(said.exc_type))
-    writer = Writer(store, Rounds(pause=lambda: None, work=fail))  # type: ignore[arg-type]
+    writer = Writer(store, Rounds(pause=lambda: fail(store), work=lambda _: None))  # type: ignore[arg-type]
     writer.start()
-    writer.submit(put("a")).result(5.0)
     writer._thread.join(5.0)
     with pytest.raises(JournalError, match="closed"):
         writer.submit(put("b"))
     assert store.closed
     assert raised == [ZeroDivisionError]
+
+
+def test_a_round_that_fails_answers_requests_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    """A damaged row breaks the look after leases and mail, which is logged, and not the thread."""
+
+    def fail(_: Store) -> None:
+        raise ZeroDivisionError
+
+    writer = Writer(FakeStore(), Rounds(pause=lambda: None, work=fail))  # type: ignore[arg-type]
+    writer.start()
+    writer.submit(put("a")).result(5.0)
+    writer.submit(put("b")).result(5.0)
+    writer.stop(lambda _: None)
+    assert [record.message.count("is not looked after") for record in caplog.records] == [1]
 
 
 def test_a_store_that_does_not_open_is_whoever_opens_its_to_hear() -> None:

@@ -196,7 +196,7 @@ def test_a_call_ends_at_its_timeout_and_is_heard_of_afterwards() -> None:
     bench = Bench(journal, unstoppable)
     result, took = run_virtual(check()).result
     assert isinstance(result, Failure)
-    assert result.symptom.error == "timeout"
+    assert (result.symptom.error, result.symptom.running) == ("timeout", True)
     assert took < 4
     assert journal.ended == [result, Success(content="late")]
 

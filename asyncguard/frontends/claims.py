@@ -1,0 +1,91 @@
+"""One run at a time on a thread of this process, whatever keeps the checkpoints; processes are told apart by a journal.
+
+LangGraph has read the thread and stored the input of a run before its first node is asked. So a run that is refused
+puts back what was the head before it, and one that begins at an input which no node has taken in lets that one's run
+go first.
+"""
+
+import asyncio
+
+from langchain_core.runnables import RunnableConfig
+
+from asyncguard.engine.journal.port import Journal
+from asyncguard.errors import CallerError, ThreadBusyError
+from asyncguard.frontends.checkpoints import id_of, inputs_of, listed, of_thread, parent_of
+from asyncguard.frontends.heads import put_back
+from asyncguard.frontends.namespaces import thread_of
+from asyncguard.frontends.runs import SAVER, THREADS, Other, store_nothing
+
+_RECENT = 8
+"""Checkpoints in which what two runs have put at the same time is found."""
+_GRACE = 0.1
+"""Seconds within which a run that was cancelled has left its thread, or one that has put its input begins."""
+_PATIENCE = 2.0
+"""Seconds within which the last step of a run is stored, if it is stored at all."""
+_FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
+
+
+async def claim_thread(config: RunnableConfig, journal: Journal | None, *, begins: bool = False) -> None:
+    """Begin a run on its thread, or go on with it, unless another run of this process is in the way.
+
+    LangGraph has stored the input of a run before its first node is asked; of one that is refused nothing stays.
+
+    Args:
+        config: Of the node that is run.
+        journal: Of the agent; runs of two journals are told apart by these.
+        begins: Whether the node is the one that takes the input of a run in.
+
+    Raises:
+        CallerError: Another run is at work on the thread.
+        ThreadBusyError: Another run has carried the thread on since this one read its state.
+    """
+    if begins and (base := THREADS.began_at(config, journal)) is not None and await _untaken(config, base):
+        await asyncio.sleep(_GRACE)  # its run has been first, if it is at work; it may have died, too
+    other = await _in_the_way(config, journal)
+    if other is None:
+        return
+    await put_back(config, begins=begins)
+    store_nothing(config)
+    if other.under_way:
+        raise CallerError(
+            f"Another run of thread {thread_of(config)!r} is under way in this process; "
+            "wait for it, or cancel it first."
+        )
+    raise ThreadBusyError(
+        f"Another run has carried thread {thread_of(config)!r} on since this one read its state; run it again."
+    )
+
+
+async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:
+    """The run that has the thread of another one, or had it while that one read what it was."""
+    now = asyncio.get_running_loop().time
+    began = now()
+    while (other := THREADS.take(config, journal)) is not None and other.under_way and now() - began < _GRACE:  # noqa: ASYNC110 - LangGraph ends it, and there is no event of that
+        await asyncio.sleep(_FIRST_LOOK)
+    if other is None or await _arrived(config, other) or other.under_way:
+        return other
+    THREADS.forget(other)
+    return THREADS.take(config, journal)
+
+
+async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
+    """Whether a checkpoint holds an input that no node has taken in."""
+    newest = [found async for found in listed(config["configurable"][SAVER], of_thread(config), _RECENT)]
+    inputs = inputs_of(newest)
+    return any(id_of(found) == checkpoint and not {checkpoint, parent_of(found)}.isdisjoint(inputs) for found in newest)
+
+
+async def _arrived(config: RunnableConfig, other: Other) -> bool:
+    """Whether the latest checkpoint of a run is in the store, as soon as that can be told."""
+    saver, thread = config["configurable"][SAVER], of_thread(config)
+    now = asyncio.get_running_loop().time
+    began, pause = now(), _FIRST_LOOK
+    while True:
+        done = other.stored
+        async for found in listed(saver, thread, _RECENT):
+            if id_of(found) == other.checkpoint:
+                return True
+        if done or now() - began > _PATIENCE:
+            return False
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_LOOK)

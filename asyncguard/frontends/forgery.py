@@ -1,0 +1,224 @@
+"""Take the thread's nonce and the runtime's mark out of text that the runtime did not write.
+
+A reader, person or model, sees through spellings that a comparison of characters does not: wide and mathematical
+letters, capitals, characters without ink between the letters, JSON escapes, a word that begins in one content block and
+ends in the next. So texts are compared by their *skeleton*: compatibility forms resolved, case folded, and everything
+dropped that leaves no ink. Only the part that spells nonce or mark on the skeleton is replaced; all other text, with
+its joiners, variation selectors and controls, stays as it is.
+
+What leaves no ink is told by Unicode's general categories and not by a list: everything in C (controls, format
+characters, surrogates, private use, not assigned), separators of lines, and the combining marks. Of the
+default-ignorable code points only the fillers of Hangul are letters, and a few further characters are blank by design;
+these are named below. A space of full width separates: `[async guard:` is two words and stays.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+MARK = "[asyncguard:"
+"""How the runtime's word about a result begins."""
+_MARK = r"\[ *asyncguard *:"
+"""The same on a skeleton, as loosely as a reader takes it."""
+REMOVED = "[removed]"
+"""Stands where a forgery stood. It leaves ink, so the texts around it cannot be joined into another one."""
+
+_NO_INK = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Mn", "Me"})
+_SPACES = frozenset(" \u00a0\u3000")
+"""Spaces that one sees; those of typography may be as narrow as a hair."""
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc\U00013441\U00013442\U0001d159")
+"""Blank characters of other categories: the fillers of Hangul, the empty Braille pattern, the object replacement
+character, the blanks of Egyptian hieroglyphs and the null notehead."""
+_TAGS = range(0xE0020, 0xE007F)
+"""Invisible copies of the ASCII characters: one reader drops them, another reads the letters."""
+_FROM_TAG = {code: chr(code - 0xE0000) for code in _TAGS}
+_TAGGED = re.compile(f"[{chr(_TAGS[0])}-{chr(_TAGS[-1])}]")
+_ESCAPE = re.compile(
+    r"\\+(?:u[dD][89abAB][\da-fA-F]{2}\\+u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|x[\da-fA-F]{2}|[nrtbfave0])"
+)
+"""A character as JSON and programs write it, also where JSON stands in JSON."""
+_TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+"""What a terminal takes for a colour and does not show."""
+
+
+class _Skeletons(dict[int, str]):
+    """From a code point to its skeleton, made when it is asked for the first time."""
+
+    def __missing__(self, code: int) -> str:
+        seen = _seen(chr(code))
+        if len(self) < 10_000:  # hostile text must not fill the memory
+            self[code] = seen
+        return seen
+
+
+def _seen(character: str) -> str:
+    if character in _BLANK or (unicodedata.category(character) == "Zs" and character not in _SPACES):
+        return ""
+    return _inked(_inked(character).casefold())  # in this order: a combining iota becomes a letter in small case
+
+
+def _inked(text: str) -> str:
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(part for part in parts if part not in _BLANK and unicodedata.category(part) not in _NO_INK)
+
+
+_SKELETONS = _Skeletons()
+
+
+def skeleton(text: str) -> str:
+    """Return the part of a text that a reader sees, in one spelling."""
+    return text.translate(_SKELETONS)
+
+
+def without(nonce: str, content: Any) -> Any:
+    """Return the content with the nonce taken out, and with it everything that would pass for the runtime's mark.
+
+    Args:
+        nonce: The thread's secret part of the delimiters; empty for the mark alone.
+        content: Text, content blocks or any JSON value.
+
+    Returns:
+        The same object where nothing was taken out.
+    """
+    pattern = _pattern(nonce)
+    return _without(pattern, content)
+
+
+@lru_cache(maxsize=256)
+def _pattern(nonce: str) -> re.Pattern[str]:
+    secret = skeleton(nonce)
+    return re.compile(rf"{_MARK}|{re.escape(secret)}" if secret else _MARK)
+
+
+def _without(pattern: re.Pattern[str], content: Any) -> Any:
+    if isinstance(content, str):
+        return _taken_out(pattern, [content])[0]
+    if isinstance(content, list):
+        blocks = [_without(pattern, block) for block in content]
+        blocks = _without_across(pattern, blocks)
+        return content if all(new is old for new, old in zip(blocks, content, strict=True)) else blocks
+    if isinstance(content, dict):
+        return _without_in(pattern, content)
+    return content
+
+
+def _without_in(pattern: re.Pattern[str], content: dict[Any, Any]) -> dict[Any, Any]:
+    cleaned: dict[Any, Any] = {}
+    same = True
+    for key, value in content.items():
+        name, said = _without(pattern, key), _without(pattern, value)
+        same = same and name is key and said is value
+        while name in cleaned:  # two forged names are two values still
+            name = f"{name}_"
+        cleaned[name] = said
+    return content if same else cleaned
+
+
+def _without_across(pattern: re.Pattern[str], blocks: list[Any]) -> list[Any]:
+    """The blocks without what begins in the text of one and ends in the text of another."""
+    places = [place for place, block in enumerate(blocks) if _text_in(block) is not None]
+    if len(places) < 2:
+        return blocks
+    texts = [cast(str, _text_in(blocks[place])) for place in places]
+    for place, old, new in zip(places, texts, _taken_out(pattern, texts), strict=True):
+        if new is not old:
+            blocks[place] = new if isinstance(blocks[place], str) else {**blocks[place], "text": new}
+    return blocks
+
+
+def _text_in(block: Any) -> str | None:
+    text = block.get("text") if isinstance(block, dict) else block
+    return text if isinstance(text, str) else None
+
+
+def _taken_out(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
+    """The texts, read one behind the other, with each forgery replaced in every text that has a part of it."""
+    whole = texts[0] if len(texts) == 1 else "".join(texts)
+    spans = sorted({span for reading in _readings(whole) for span in _spans(pattern, whole, reading)})
+    if not spans:
+        return list(texts)
+    cleaned: list[str] = []
+    begin = 0
+    for text in texts:
+        cleaned.append(_cut_out(text, [(start - begin, end - begin) for start, end in spans]))
+        begin += len(text)
+    return cleaned
+
+
+def _cut_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    kept: list[str] = []
+    done = 0
+    for start, end in ((max(start, 0), end) for start, end in spans):
+        if end <= done or start >= len(text):
+            continue
+        if start >= done:  # else it overlaps the one before, in whose place the word stands already
+            kept += [text[done:start], REMOVED]
+        done = end
+    return "".join([*kept, text[done:]]) if kept else text
+
+
+_Reading = tuple[bool, bool]
+"""Whether escapes are read as what they stand for, and tag characters as letters."""
+
+
+def _readings(text: str) -> list[_Reading]:
+    escapes = "\\" in text or "\x1b" in text
+    tags = not text.isascii() and _TAGGED.search(text) is not None
+    return [(escaped, tagged) for escaped in {False, escapes} for tagged in {False, tags}]
+
+
+def _spans(pattern: re.Pattern[str], text: str, reading: _Reading) -> list[tuple[int, int]]:
+    """Where a forgery stands in the text, as it is read in one way."""
+    if not pattern.search(skeleton(_read(text, reading))):
+        return []
+    seen: list[str] = []
+    places: list[tuple[int, int]] = []
+    for said, start, end in _characters(text, reading):
+        ink = skeleton(said)
+        seen.append(ink)
+        places += [(start, end)] * len(ink)
+    return [(places[hit.start()][0], places[hit.end() - 1][1]) for hit in pattern.finditer("".join(seen))]
+
+
+def _read(text: str, reading: _Reading) -> str:
+    escaped, tagged = reading
+    if escaped:
+        text = _TERMINAL.sub("", _ESCAPE.sub(_unescaped, text))
+    return text.translate(_FROM_TAG) if tagged else text
+
+
+def _characters(text: str, reading: _Reading) -> list[tuple[str, int, int]]:
+    """The characters that :func:`_read` gives, each with the part of the text that stands for it."""
+    escaped, tagged = reading
+    characters = [(character, place, place + 1) for place, character in enumerate(text)]
+    if escaped:
+        characters = _joined(characters, text, _ESCAPE, _unescaped)
+        plain = "".join(character for character, _, _ in characters)
+        characters = _joined(characters, plain, _TERMINAL, lambda hit: "\x00")
+    return [(said.translate(_FROM_TAG) if tagged else said, start, end) for said, start, end in characters]
+
+
+def _joined(
+    characters: list[tuple[str, int, int]], text: str, pattern: re.Pattern[str], stands_for: Any
+) -> list[tuple[str, int, int]]:
+    """The characters of the text with each match as one."""
+    made: list[tuple[str, int, int]] = []
+    done = 0
+    for hit in pattern.finditer(text):
+        made += characters[done : hit.start()]
+        made.append((stands_for(hit), characters[hit.start()][1], characters[hit.end() - 1][2]))
+        done = hit.end()
+    return made + characters[done:]
+
+
+def _unescaped(hit: re.Match[str]) -> str:
+    """The character that an escape stands for."""
+    kind, digits = (body := hit[0].lstrip("\\"))[0], body[1:]
+    if kind not in "uUx":
+        return "\x00"
+    if "\\" in digits:  # a surrogate pair
+        high, low = int(digits[:4], 16), int(digits[-4:], 16)
+        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    return chr(code) if (code := int(digits, 16)) < 0x110000 else "\x00"

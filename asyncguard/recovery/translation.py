@@ -1,0 +1,129 @@
+"""Answers of one tool read as answers of another: of siblings, sources, verifiers and probes.
+
+Each tool answers in the form that it declares itself. A number changes its unit on the way where both declarations name
+one and the factor is exact; where they name units that do not convert, or the answering tool names one and the other
+does not, the answer cannot be used. A tool that is silent about a unit answers in that of the tool that names it:
+naming it says that it can stand in. That is told where it describes the field and leaves the unit out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from asyncguard.core.hazards import Anomaly, AnomalyKind
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.recovery.carrying import carry
+from asyncguard.recovery.inspection import LIMITS, Answer, declared_value, inspect
+from asyncguard.recovery.matching import leaves, match_leaves
+from asyncguard.recovery.normalising import Normalised, normalise
+from asyncguard.recovery.shapes import Same, expanded, kinds, main_form, properties, shape_of, unit_text
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """An answer in the form that another tool declares."""
+
+    answer: Answer
+    """The answer; as it came where nothing had to be done, or nothing could be done."""
+    changes: tuple[str, ...] = ()
+    """What was done, in words, without values."""
+    problems: tuple[Anomaly, ...] = ()
+    """Why it cannot be read as an answer of the other tool; empty if it can."""
+
+
+def translate(answer: Answer, said_by: ToolSpec, wanted: Schema | None, live: Schema | None = None) -> Reading:
+    """Read the answer of one tool in the form of another.
+
+    Args:
+        answer: As it came.
+        said_by: Declaration of the tool that answered.
+        wanted: Result schema of the tool in whose place it answered; ``None`` if that declares none.
+        live: Result schema that the answering tool's live contract tells, if it was read.
+
+    Returns:
+        A reading without changes where no units are at stake: then the answer is held against ``wanted`` as it came.
+    """
+    own = said_by.result_schema
+    if own is None or wanted is None or own == wanted or not _at_stake(own, wanted):
+        return Reading(answer=answer)
+    read = normalise(answer, own, live)
+    if read is None:
+        broken = _broken(answer, said_by)
+        if {anomaly.kind for anomaly in broken} != {AnomalyKind.BOUNDS}:  # its form is right then, and can be read
+            return Reading(answer=answer, problems=broken or (_incomparable(said_by.name),))
+        read = Normalised(value=declared_value(shape_of(own), answer), changes=())
+    carried = carry(read.value, *_forms(Same(own), Same(wanted)), filling=False, same_tool=False)
+    if carried is None:
+        return Reading(answer=answer, problems=(_incomparable(said_by.name),))
+    if not read.changes and _within(carried.value, read.value):
+        return Reading(answer=answer, changes=carried.assumptions)
+    changes = (f"read the answer as {said_by.name} declares it", *read.changes, *carried.changes, *carried.assumptions)
+    return Reading(answer=Answer(parsed=True, value=carried.value, text=None), changes=tuple(dict.fromkeys(changes)))
+
+
+def units_told(schema: Schema | None) -> str:
+    """The units that a schema declares, for a mark; empty if it declares none."""
+    if schema is None or not shape_of(schema).has_units:
+        return ""
+    form = main_form(expanded(schema))
+    items = form.get("items")
+    found = [leaf for leaf in leaves(items if isinstance(items, Mapping) else form, {}) if unit_text(leaf.schema)]
+    return ", ".join(f"{'.'.join(leaf.path) or 'the answer'} in {unit_text(leaf.schema)}" for leaf in found)
+
+
+def _at_stake(own: Schema, wanted: Schema) -> bool:
+    """Whether the two declare units, or one does for what the other describes, too."""
+    if not (shape_of(own).has_units or shape_of(wanted).has_units):
+        return False
+    form = main_form(expanded(own))
+    says_nothing = not properties(form) and "items" not in form and not kinds(form).isdisjoint({"object", "array"})
+    return not says_nothing or shape_of(own).has_units
+
+
+@lru_cache(maxsize=256)
+def _forms(own: Same, wanted: Same) -> tuple[Schema, Schema]:
+    """Both schemas ready to be carried between: limits are held against the value that comes of it."""
+    return _unlimited(_completed(own.held, wanted.held)), _unlimited(expanded(wanted.held))
+
+
+def _unlimited(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = {key: item for key, item in schema.items() if key not in LIMITS}
+    if properties(kept):
+        kept["properties"] = {name: _unlimited(inner) for name, inner in properties(kept).items()}
+    return kept | {key: _unlimited(kept[key]) for key in ("items",) if key in kept}
+
+
+def _completed(own: Schema, wanted: Schema) -> Schema:
+    """The answering tool's schema with the fields that it does not describe and that the other one does."""
+    here, there = main_form(expanded(own)), main_form(expanded(wanted))
+    pairs = match_leaves(leaves(here, there), leaves(there, {}))
+    if not properties(here) or here.get("additionalProperties") is False or pairs is None:
+        return here
+    matched = {path[0] for path in pairs.values() if path}
+    added = {name: schema for name, schema in properties(there).items() if name not in matched}
+    return {**here, "properties": {**added, **properties(here)}}
+
+
+def _broken(answer: Answer, said_by: ToolSpec) -> tuple[Anomaly, ...]:
+    """What is wrong with an answer by the declaration of its own tool."""
+    bare = ToolSpec(name=said_by.name, result_schema=said_by.result_schema)
+    return inspect(bare, {}, answer)
+
+
+def _incomparable(tool: str) -> Anomaly:
+    message = f"{tool} answered, and its answer cannot be brought into the declared form and units without a guess."
+    return Anomaly(kind=AnomalyKind.UNIT, pointer="", message=message)
+
+
+def _within(carried: Any, came: Any) -> bool:
+    """Whether nothing but undeclared fields is gone."""
+    if isinstance(carried, Mapping) and isinstance(came, Mapping):
+        return all(name in came and _within(value, came[name]) for name, value in carried.items())
+    if isinstance(carried, list) and isinstance(came, list):
+        return len(carried) == len(came) and all(map(_within, carried, came))
+    return type(carried) is type(came) and bool(carried == came)

@@ -1,0 +1,240 @@
+"""Check values against the annotations of the class or function that takes them: one rule for all configuration.
+
+The annotation of a field or parameter is its declaration, and nothing else has to be kept in step with it. Stricter
+than Python where a wrong value would be taken silently for another: a bool is no number, a text is no list of texts, no
+number is ``nan`` or infinite. A whole number will do for a float. Classes are checked by ``isinstance``, protocols by
+the methods that they ask for.
+
+Not pydantic: the configuration is made before any framework is imported, which takes a second, and its strict mode
+refuses what is meant to be allowed here (a list for a tuple, a name for an enum).
+"""
+
+import math
+import types
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from asyncguard.errors import CallerError
+
+_SHOWN = 40
+"""Characters of a value that a message quotes."""
+_ABSTRACT = {
+    Mapping: ("a mapping", Mapping),
+    Sequence: ("a list", Collection),
+    Collection: ("a list", Collection),
+    Iterable: ("a list", Iterable),
+    list: ("a list", list),
+    tuple: ("a tuple", tuple),
+    frozenset: ("a set", frozenset),
+    dict: ("a dict", dict),
+}
+_PRIMITIVE: Mapping[Any, str] = {
+    None: "None",
+    bool: "True or False",
+    int: "an integer",
+    float: "a finite number",
+    str: "a text",
+    type(None): "None",
+}
+
+_NUMBERS: Mapping[Any, Any] = {int: int, float: (int, float)}
+
+
+def check_fields(value: object, error: type[CallerError] = CallerError, *, called: str = "") -> None:
+    """Refuse a dataclass whose fields hold values of other types than they declare.
+
+    Args:
+        value: The dataclass, in its ``__post_init__``.
+        error: What to raise.
+        called: How the message names it; by default the name of its class.
+
+    Raises:
+        CallerError: A field holds something else; the message names the field and what it takes.
+    """
+    owner = f"{called}: " if called else f"{type(value).__name__}."
+    for name, hint in _hints(cast(Hashable, type(value))).items():
+        check_value(f"{owner}{name}", hint, getattr(value, name), error)
+
+
+def check_arguments(function: Callable[..., Any], values: Mapping[str, Any], *, called: str = "") -> None:
+    """Refuse arguments of other types than the function's annotations say.
+
+    Args:
+        function: Whose annotations count.
+        values: Arguments by name; names without an annotation are not looked at.
+        called: How the message names the function; by default by its own name.
+
+    Raises:
+        CallerError: One is of another type; the message names it and what it takes.
+    """
+    for name, hint in _hints(function).items():
+        if name in values:
+            check_value(f"{called or function.__name__}: {name}", hint, values[name])
+
+
+def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = CallerError) -> None:
+    """Refuse a value that is not what a hint says.
+
+    Args:
+        place: Where it was given, for the message.
+        hint: A type as in annotations.
+        value: The value.
+        error: What to raise.
+
+    Raises:
+        CallerError: It is of another type.
+    """
+    if (wrong := _mismatch(hint, value)) is None:
+        return
+    inside, expected, given = wrong
+    raise error(f"{place}{inside} must be {expected}, not {_told(given)}{_advice(expected, given)}.")
+
+
+@cache
+def _hints(owner: Hashable) -> dict[str, Any]:
+    hints = get_type_hints(owner)
+    hints.pop("return", None)
+    return hints
+
+
+_Wrong = tuple[str, str, Any]
+"""Where in a value, what should be there, in words with an article, and what is there."""
+
+
+def _mismatch(hint: Any, value: Any) -> _Wrong | None:
+    options = _options(hint)
+    inside: _Wrong | None = None
+    for option in options:
+        if _is_shaped(option, value):
+            found = next(_wrong_parts(option, value), None)
+            if found is None:
+                return None
+            inside = inside or found
+    told = [option for option in options if option is not type(None)] or options
+    return inside or ("", " or ".join(dict.fromkeys(map(_words, told))), value)
+
+
+def _options(hint: Any) -> list[Any]:
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _options(get_args(hint)[0])
+    if origin is Union or origin is types.UnionType:
+        return [option for part in get_args(hint) for option in _options(part)]
+    return [hint]
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+def _is_shaped(hint: Any, value: Any) -> bool:
+    """Whether a value is of the kind that a hint names, whatever is in it."""
+    if hint is Any or isinstance(hint, TypeVar):
+        return True
+    if hint in _NUMBERS:
+        return isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool) and _is_finite(value)
+    origin = get_origin(hint) or hint
+    if origin is Callable:
+        return callable(value)
+    if origin is Literal:
+        return value in get_args(hint)
+    if origin in _ABSTRACT:
+        kind = _ABSTRACT[origin][1]
+        no_list = kind in (Collection, Iterable) and isinstance(value, str | bytes | bytearray | Mapping)
+        return isinstance(value, kind) and not no_list
+    if _is_protocol(origin):
+        return not isinstance(value, type) and all(_has(value, name) for name in _asked(origin))
+    return not isinstance(origin, type) or isinstance(value, origin)
+
+
+def _wrong_parts(hint: Any, value: Any) -> Iterator[_Wrong]:
+    """The parts of a collection that are none of the declared ones."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if not parts or origin not in _ABSTRACT:
+        return
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if (wrong := _mismatch(parts[0], key)) is not None:
+                yield (", in its names,", *wrong[1:])
+            if (wrong := _mismatch(parts[1], item)) is not None:
+                yield (f"[{str(key)[:_SHOWN]!r}]{wrong[0]}", *wrong[1:])
+    elif isinstance(value, Collection):  # one that can be read only once is left to its reader
+        for place, item in enumerate(value):
+            if (wrong := _mismatch(parts[0], item)) is not None:
+                yield (f"[{place}]{wrong[0]}", *wrong[1:])
+
+
+def _is_protocol(hint: Any) -> bool:
+    return isinstance(hint, type) and Protocol in hint.__bases__
+
+
+def _asked(protocol: type) -> list[str]:
+    return [name for name in vars(protocol) if not name.startswith("_")]
+
+
+def _has(value: Any, name: str) -> bool:
+    # By the class first: asking the object could run a property, such as that of a journal that is not open yet.
+    if hasattr(type(value), name):
+        return True
+    try:
+        return hasattr(value, name)
+    except Exception:  # noqa: BLE001 - a stand-in may do anything when it is asked; it has something by that name
+        return True
+
+
+def _words(hint: Any) -> str:
+    """A hint in words."""
+    origin = get_origin(hint) or hint
+    if hint in _PRIMITIVE:
+        return _PRIMITIVE[hint]
+    if origin is Callable:
+        return "a function"
+    if origin is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    if origin is type:
+        return "a class"
+    if isinstance(origin, type) and issubclass(origin, Enum):
+        return f"one of {', '.join(repr(member.value) for member in origin)}"
+    if origin in _ABSTRACT:
+        inner = [part for part in get_args(hint) if part is not Ellipsis]
+        if len(inner) != 1:
+            return _ABSTRACT[origin][0]
+        parts = " or ".join(dict.fromkeys(_words(part).split(" ", 1)[-1] for part in _options(inner[0])))
+        return f"{_ABSTRACT[origin][0]} of {parts}"
+    name = getattr(origin, "__name__", str(origin))
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+def _advice(expected: str, given: Any) -> str:
+    """What to write instead, where that is plain."""
+    if isinstance(given, str) and expected.startswith(("a list", "a tuple", "a set")):
+        return f"; write [{given[:_SHOWN]!r}]"
+    for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec"):
+        if expected.startswith(f"a {name}"):
+            return f"; build one with {name}(...)"
+    return ""
+
+
+def _told(value: Any) -> str:
+    """A value for a message: its type, and the value where that cannot be a secret."""
+    kind = type(value).__name__
+    if value is None or isinstance(value, bool):
+        return repr(value)
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**30):
+        return f"{kind} {value!r}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return kind
+
+
+def member_of(kind: type[Enum], given: Any) -> Any:
+    """The member of an enum that a value names, or the value itself for the check to refuse."""
+    try:
+        return kind(given)
+    except (ValueError, TypeError):
+        return given

@@ -1,0 +1,95 @@
+"""Runs, ablations and reports are the same bytes for every hash seed of Python and every number of processes."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_LATTICE = """
+from asyncguard_benchmark.ablation.lattice import Lattice
+from asyncguard_benchmark.ablation.outcomes import Outcome
+from asyncguard_benchmark.ablation.shapley import of_episode
+
+PLAYERS = frozenset({"grounding", "duplicate", "scope", "completion", "conflict"})
+
+class Fake:
+    def __init__(self, switches):
+        self.switches, self.involved, self.overall = switches, switches, len(switches) == 3
+
+played = []
+def play(switches):
+    played.append(sorted(switches))
+    return Fake(switches)
+
+shares = of_episode(Lattice(play), PLAYERS, frozenset())
+print(played, list(shares.items()))
+"""
+_BENCH = "import sys; from asyncguard_benchmark.commands import main; sys.exit(main(sys.argv[1:]))"
+
+
+def _python(code: str, *argv: str, seed: int, folder: Path) -> str:
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *argv], env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_runs_are_played_in_the_same_order_for_every_hash_seed(tmp_path: Path) -> None:
+    """Which sets of switches an ablation plays, and how it names their shares, follows from the names alone."""
+    assert len({_python(_LATTICE, seed=seed, folder=tmp_path) for seed in range(4)}) == 1
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    files = (each for each in sorted(folder.rglob("*")) if each.is_file())
+    return {str(each.relative_to(folder)): hashlib.sha256(each.read_bytes()).hexdigest() for each in files}
+
+
+ABLATION = [
+    ["ablate", "--agents", "eager,keyword-and-copy", "--compositions", "C2-001"],
+    ["report", "ablation", "--out", "report.html"],
+    ["results", "ablation", "--out", "results.md"],
+]
+RUN = [
+    ["run", "--agents", "keyword-and-copy,forgetful", "--compositions", "C2-00", "--out", "e.jsonl"],
+    ["score", "e.jsonl", "--json"],
+    ["report", "e.jsonl", "--out", "report.html"],
+]
+HAZARDS = [
+    [
+        "hazards",
+        "ablate",
+        "--agents",
+        "naive",
+        "--domains",
+        "logistics",
+        "--hazards",
+        "execution",
+        "--quick",
+        "--out",
+        "hazards",
+    ],
+    ["hazards", "report", "hazards", "--out", "report.html"],
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("commands", [RUN, ABLATION, HAZARDS], ids=["run", "ablate", "hazards"])
+def test_files_are_the_same_bytes(commands: list[list[str]], tmp_path: Path) -> None:
+    """Episodes, findings and pages, with one process and with two."""
+    found = []
+    for seed, jobs in ((0, 1), (1, 2), (2, 1)):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        said = []
+        for argv in commands:
+            plays = argv[0] in ("run", "ablate") or argv[1] == "ablate"
+            said.append(_python(_BENCH, *argv, *(["--jobs", str(jobs)] if plays else []), seed=seed, folder=folder))
+        (folder / "said.txt").write_text(said[1])
+        found.append(_digests(folder))
+    assert len(found[0]) > 2
+    assert found[0] == found[1] == found[2]
