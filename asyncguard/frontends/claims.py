@@ -19,7 +19,9 @@ from asyncguard.frontends.runs import SAVER, THREADS, Other, store_nothing
 _RECENT = 8
 """Checkpoints in which what two runs have put at the same time is found."""
 _GRACE = 0.1
-"""Seconds within which a run that was cancelled has left its thread, or one that has put its input begins."""
+"""Seconds within which a run that was cancelled has left its thread."""
+_FIRST_NODE = 1.0
+"""Seconds within which a run that has put its input reaches its first node, on a machine under load, too."""
 _PATIENCE = 2.0
 """Seconds within which the last step of a run is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
@@ -40,7 +42,7 @@ async def claim_thread(config: RunnableConfig, journal: Journal | None, *, begin
         ThreadBusyError: Another run has carried the thread on since this one read its state.
     """
     if begins and (base := THREADS.began_at(config, journal)) is not None and await _untaken(config, base):
-        await asyncio.sleep(_GRACE)  # its run has been first, if it is at work; it may have died, too
+        await _let_begin(config, journal)
     other = await _in_the_way(config, journal)
     if other is None:
         return
@@ -54,6 +56,14 @@ async def claim_thread(config: RunnableConfig, journal: Journal | None, *, begin
     raise ThreadBusyError(
         f"Another run has carried thread {thread_of(config)!r} on since this one read its state; run it again."
     )
+
+
+async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
+    """Let the run whose input is the head of a thread go first; it may have died, too."""
+    now = asyncio.get_running_loop().time
+    began = now()
+    while not THREADS.refuses(config, journal) and now() - began < _FIRST_NODE:  # noqa: ASYNC110 - a run of LangGraph's
+        await asyncio.sleep(_FIRST_LOOK)
 
 
 async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:

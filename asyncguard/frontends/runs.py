@@ -119,16 +119,33 @@ class _Threads:
         if thread is None:
             return None
         with self._lock:
-            holder, loop = self._at_work.get(thread, (None, None))
-            if holder is not None and not (loop is not None and loop.is_closed()):
-                return _other(holder, under_way=True)
-            left = self._left.get(thread)
-            if left is not None and _begun_before(run, left.checkpoint):
-                return left
+            if (other := self._other(thread, run)) is not None:
+                return other
             self._holders.add(run)
             self._at_work[thread] = run, None if sync_entry() is not None else asyncio.get_running_loop()
             run.stack.callback(self._leave, thread, run)  # type: ignore[attr-defined]
             return None
+
+    def refuses(self, config: RunnableConfig, journal: Journal | None) -> bool:
+        """Return whether a run could not take its thread now.
+
+        Args:
+            config: Of a node.
+            journal: Of the agent.
+        """
+        run = run_of(config)
+        thread = _thread_of(run, config, journal)
+        if run is None or thread is None:
+            return False
+        with self._lock:
+            return self._other(thread, run) is not None
+
+    def _other(self, thread: _Thread, run: PregelLoop) -> Other | None:
+        holder, loop = self._at_work.get(thread, (None, None))
+        if holder is not None and not (loop is not None and loop.is_closed()):
+            return _other(holder, under_way=True)
+        left = self._left.get(thread)
+        return left if left is not None and _begun_before(run, left.checkpoint) else None
 
     def began_at(self, config: RunnableConfig, journal: Journal | None) -> str | None:
         """Return the checkpoint that a run began at, ``None`` if it is where the latest run left the thread.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -136,6 +137,40 @@ def test_invoked_in_two_threads(frontend: Frontend, kind: str, durability: str, 
     after = running(agents[1], "after")()
     assert said(after["messages"]) == [winner, "after"]
     connection.close()
+
+
+class LateNodes(BaseCallbackHandler):
+    """Holds what is at the start of each node up, as a machine under load does."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.stored = threading.Event()
+
+    def on_chain_start(self, *_: Any, **more: Any) -> None:
+        """Begin a chain; one with a parent is a node."""
+        if more.get("parent_run_id") is not None:
+            self.stored.set()
+            time.sleep(self.seconds)
+
+
+def test_a_run_whose_input_is_stored_goes_first_though_its_node_begins_late(frontend: Frontend) -> None:
+    """What another run read on top of that input waits for it, instead of answering for it."""
+    saver = InMemorySaver()
+    late = LateNodes(0.4)
+    agents = [agent_on(frontend, saver, latency=0.2) for _ in range(2)]
+    results: list[Any] = []
+
+    def first() -> None:
+        results.append(agents[0].graph.invoke(agents[0].input("one", None), PLACE | {"callbacks": [late]}))
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert late.stored.wait(timeout=30)
+    with pytest.raises(CallerError):
+        agents[1].graph.invoke(agents[1].input("two", None), PLACE)
+    thread.join(timeout=60)
+    assert said(results[0]["messages"]) == ["one"]
+    assert said(agents[0].graph.get_state(PLACE).values["messages"]) == ["one"]
 
 
 async def test_one_invoked_and_one_awaited(frontend: Frontend) -> None:
