@@ -20,8 +20,8 @@ _RECENT = 8
 """Checkpoints in which what two runs have put at the same time is found."""
 _GRACE = 0.1
 """Seconds within which a run that was cancelled has left its thread."""
-_FIRST_NODE = 1.0
-"""Seconds within which a run that has put its input reaches its first node, on a machine under load, too."""
+_LOOKS_FOR_FIRST_NODE = 1000
+"""Looks, a millisecond apart, within which a run that has put its input reaches its first node."""
 _PATIENCE = 2.0
 """Seconds within which the last step of a run is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
@@ -59,10 +59,14 @@ async def claim_thread(config: RunnableConfig, journal: Journal | None, *, begin
 
 
 async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
-    """Let the run whose input is the head of a thread go first; it may have died, too."""
-    now = asyncio.get_running_loop().time
-    began = now()
-    while not THREADS.refuses(config, journal) and now() - began < _FIRST_NODE:  # noqa: ASYNC110 - a run of LangGraph's
+    """Let the run whose input is the head of a thread go first; it may have died, too.
+
+    Looks are counted, not seconds: while the whole process stands still (a garbage collection, a suspended machine) the
+    other run cannot begin either.
+    """
+    for _ in range(_LOOKS_FOR_FIRST_NODE):
+        if THREADS.refuses(config, journal):
+            return
         await asyncio.sleep(_FIRST_LOOK)
 
 

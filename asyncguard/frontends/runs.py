@@ -101,6 +101,7 @@ class _Threads:
         self._at_work: dict[_Thread, tuple[PregelLoop, asyncio.AbstractEventLoop | None]] = {}
         self._holders: WeakSet[PregelLoop] = WeakSet()
         self._left: OrderedDict[_Thread, Other] = OrderedDict()
+        self._savers: dict[int, list[ref[Any]]] = {}
 
     def take(self, config: RunnableConfig, journal: Journal | None) -> Other | None:
         """Take the thread of a run, or have it still.
@@ -115,7 +116,7 @@ class _Threads:
         run = run_of(config)
         if run is None or run in self._holders:  # in each node but the first
             return None
-        thread = _thread_of(run, config, journal)
+        thread = self._thread_of(run, config, journal)
         if thread is None:
             return None
         with self._lock:
@@ -134,7 +135,7 @@ class _Threads:
             journal: Of the agent.
         """
         run = run_of(config)
-        thread = _thread_of(run, config, journal)
+        thread = self._thread_of(run, config, journal)
         if run is None or thread is None:
             return False
         with self._lock:
@@ -155,12 +156,35 @@ class _Threads:
             journal: Of the agent.
         """
         run = run_of(config)
-        thread = _thread_of(run, config, journal)
+        thread = self._thread_of(run, config, journal)
         if run is None or thread is None or run.config["configurable"].get("checkpoint_id"):
             return None
         with self._lock:
             left, base = self._left.get(thread), _base_of(run)
         return None if not base or (left is not None and left.checkpoint == base) else base
+
+    def _thread_of(self, run: PregelLoop | None, config: RunnableConfig, journal: Journal | None) -> _Thread | None:
+        configurable = config.get("configurable", {})
+        saver = configurable.get(SAVER)
+        if run is None or not isinstance(saver, BaseCheckpointSaver):
+            return None
+        with self._lock:
+            store = self._address_of(saver)
+        return store, id(journal), str(configurable.get("thread_id")), "|".join(run.checkpoint_ns)
+
+    def _address_of(self, saver: Any) -> int:
+        """Return the address of what a saver keeps its checkpoints in, which names it while one of its savers lives.
+
+        A store of a new saver may get the address of one that is gone; how the runs of that one ended is forgotten.
+        """
+        store = id(_store_of(saver))
+        savers = [found for found in self._savers.get(store, ()) if found() is not None]
+        if not savers:
+            self._left = OrderedDict((thread, left) for thread, left in self._left.items() if thread[0] != store)
+            self._savers = {at: known for at, known in self._savers.items() if any(found() is not None for found in known)}
+        if not any(found() is saver for found in savers):
+            self._savers[store] = [*savers, ref(saver)]
+        return store
 
     def _leave(self, thread: _Thread, run: PregelLoop) -> None:
         with self._lock:
@@ -197,14 +221,6 @@ def _other(run: PregelLoop, *, under_way: bool) -> Other:
     storing = _storing(run)
     latest = str(run.checkpoint["id"])
     return Other(under_way=under_way, checkpoint=latest, storing=None if storing is None else ref(storing))
-
-
-def _thread_of(run: PregelLoop | None, config: RunnableConfig, journal: Journal | None) -> _Thread | None:
-    configurable = config.get("configurable", {})
-    saver = configurable.get(SAVER)
-    if run is None or not isinstance(saver, BaseCheckpointSaver):
-        return None
-    return id(_store_of(saver)), id(journal), str(configurable.get("thread_id")), "|".join(run.checkpoint_ns)
 
 
 def _base_of(run: PregelLoop) -> str:

@@ -139,6 +139,32 @@ def test_invoked_in_two_threads(frontend: Frontend, kind: str, durability: str, 
     connection.close()
 
 
+def test_how_a_run_left_a_saver_that_is_gone_is_no_news_of_a_new_one(frontend: Frontend) -> None:
+    """A saver at the address of another one begins with nothing: its first run does not wait for the other's end."""
+    gone = InMemorySaver()
+    agent = agent_on(frontend, gone)
+    agent.graph.invoke(agent.input("before", None), PLACE, durability="exit")
+    seen, address = weakref.ref(gone), gone.storage
+    del agent, gone
+    gc.collect()
+    assert seen() is None
+    saver = InMemorySaver()
+    address.clear()
+    saver.storage = address  # as the allocator does it now and then
+    agents = [agent_on(frontend, saver, latency=0.2) for _ in range(2)]
+    results: list[Any] = []
+    thread = threading.Thread(
+        target=lambda: results.append(agents[0].graph.invoke(agents[0].input("one", None), PLACE))
+    )
+    thread.start()
+    while not list(saver.list(PLACE)):
+        time.sleep(0.001)
+    with pytest.raises(CallerError):
+        agents[1].graph.invoke(agents[1].input("two", None), PLACE)
+    thread.join(timeout=60)
+    assert said(results[0]["messages"]) == ["one"]
+
+
 class LateNodes(BaseCallbackHandler):
     """Holds what is at the start of each node up, as a machine under load does."""
 
