@@ -180,8 +180,10 @@ class _Threads:
         store = id(_store_of(saver))
         savers = [found for found in self._savers.get(store, ()) if found() is not None]
         if not savers:
-            self._left = OrderedDict((thread, left) for thread, left in self._left.items() if thread[0] != store)
-            self._savers = {at: known for at, known in self._savers.items() if any(found() is not None for found in known)}
+            for thread in [thread for thread in self._left if thread[0] == store]:
+                del self._left[thread]
+            for gone in [at for at, known in self._savers.items() if all(found() is None for found in known)]:
+                del self._savers[gone]
         if not any(found() is saver for found in savers):
             self._savers[store] = [*savers, ref(saver)]
         return store
