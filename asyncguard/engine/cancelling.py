@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.tasks import TaskState
 from asyncguard.engine.dispatch import withdraw
@@ -61,5 +62,5 @@ def _give_up_external(session: Session, record: CallRecord) -> None:
         outcome=ev.Outcome.IN_DOUBT,
         content=text,
         size=content_size(text),
-        error="cancelled",
+        error=ErrorCode.CANCELLED,
     )

@@ -7,12 +7,12 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import Step, dispatchable, next_step
 from asyncguard.engine.durable import hand_out_again, intent_of, journaled, take_mail, was_begun
-from asyncguard.engine.executors.journaled import REFUSED
 from asyncguard.engine.executors.port import Completion, Failure, Job, Result
 from asyncguard.engine.late import heard_late, settled_late, took_own_end
 from asyncguard.engine.recovering import ask_again, give_up_lost, harmless, may_begin, reconsider, take
@@ -131,7 +131,9 @@ def _taken_over(session: Session, record: CallRecord) -> bool:
     begun = session.engine.begun
     if begun.differs(record.key, record.call.fingerprint):
         number, tool = record.attempts + 1, record.tool
-        refused = Failure(symptom=Symptom(error=REFUSED, message=_EDITED, transient=False, started=False))
+        refused = Failure(
+            symptom=Symptom(error=ErrorCode.JOURNAL_REFUSED, message=_EDITED, transient=False, started=False)
+        )
         session.completed(Completion(key=record.key, attempt=number, result=refused))
     else:
         found = begun.take_over(record.key, session.completed, after=record.latest)
@@ -248,7 +250,7 @@ def withdraw(session: Session, record: CallRecord, reason: str) -> None:
         outcome=ev.Outcome.IN_DOUBT,
         content=text,
         size=content_size(text),
-        error="process_lost",
+        error=ErrorCode.PROCESS_LOST,
     )
 
 
@@ -270,7 +272,7 @@ def _requeue(session: Session, record: CallRecord) -> None:
         key=record.key,
         action=ev.RecoveryAction.RETRY,
         attempt=record.attempts,
-        error="process_lost",
+        error=ErrorCode.PROCESS_LOST,
         reason="process lost, repeatable",
         aim=record.aim,
         arguments=record.sent,

@@ -9,9 +9,8 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState, content_size, fingerprint
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.circuits import NOT_HAPPENED
-from asyncguard.engine.executors.journaled import PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import threads
@@ -192,7 +191,7 @@ def _recovered(session: Session, record: CallRecord, known: Attempt, *, attempt:
         key=record.key,
         action=ev.RecoveryAction.RETRY if called else ev.RecoveryAction.FALLBACK,
         attempt=attempt,
-        error=PROCESS_LOST,
+        error=ErrorCode.PROCESS_LOST,
         reason="the journal has a later attempt",
         tool="" if called else known.tool,
         arguments=known.arguments,
@@ -289,7 +288,7 @@ def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
                 key=record.key,
                 action=ev.RecoveryAction.RETRY,
                 attempt=record.attempts,
-                error=NOT_HAPPENED,
+                error=ErrorCode.NOT_HAPPENED,
                 reason=f"{by} found that it did not happen, and wants it made again",
                 arguments=record.bound,
             )
@@ -301,5 +300,5 @@ def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
                 outcome=ev.Outcome.FAILED,
                 content=text,
                 size=content_size(text),
-                error=NOT_HAPPENED,
+                error=ErrorCode.NOT_HAPPENED,
             )

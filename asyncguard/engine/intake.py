@@ -7,13 +7,13 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit, objections
 from asyncguard.core.calls import Call, CallState, as_received, call_key, canonical_json, content_size, fingerprint
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.operands import OperandError, Path, references, resolve, substitute
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.turns import passed_over
-from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.session import Session
 
@@ -242,7 +242,7 @@ def freeze_effects(session: Session) -> None:
                 session.note(ev.CallSquashed, key=record.key, reason="the user sent a new message before it was issued")
     for state in (CallState.QUEUED, CallState.PENDING):
         for record in session.ledger.in_state(state):
-            if record.error == NOT_HAPPENED:
+            if record.error == ErrorCode.NOT_HAPPENED:
                 continue  # somebody who looked wants it made again
             called = session.board.spec(record.call.tool)
             tools = (called, *(session.board.spec(sibling.tool) for sibling in called.fallbacks))

@@ -12,13 +12,12 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import canonical_json, content_size
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Anomaly, AnomalyKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Source
-from asyncguard.core.turns import ASKED
 from asyncguard.engine.circuits import let_through, move_circuit, tell_circuit
 from asyncguard.engine.durable import follow_journal, replays
-from asyncguard.engine.executors.journaled import FENCED, PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
@@ -26,11 +25,8 @@ from asyncguard.recovery.case import Case, Seen, symptom_of_finding
 from asyncguard.recovery.comparing import Candidate, compare
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
-from asyncguard.recovery.policy import LOOKING, USER_SPOKE, decide
+from asyncguard.recovery.policy import LOOKING, decide
 from asyncguard.recovery.wording import mark_of_units
-
-ANOMALY = "anomaly"
-"""The error of an attempt that ended with a strange answer."""
 
 
 def take(session: Session, record: CallRecord, completion: Completion) -> None:
@@ -57,14 +53,18 @@ def take(session: Session, record: CallRecord, completion: Completion) -> None:
 
 def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Take the failure of an attempt for the call's own result; some are the journal's word, and not the tool's."""
-    if symptom.error == FENCED:
+    if symptom.error == ErrorCode.TAKEN_OVER:
         session.unsettled = True  # if the thread comes back to this process, the call is to be issued again
         raise ThreadBusyError(symptom.message)  # what this process knows is behind: it must not be stored
-    if symptom.error == PROCESS_LOST and not symptom.transient:  # begun as another call: a probe would be asked of this
-        end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=symptom.message, error=PROCESS_LOST))
-    elif symptom.error == PROCESS_LOST:
+    if (
+        symptom.error == ErrorCode.PROCESS_LOST and not symptom.transient
+    ):  # begun as another call: a probe would be asked of this
+        end_call(
+            session, record, End(outcome=ev.Outcome.IN_DOUBT, content=symptom.message, error=ErrorCode.PROCESS_LOST)
+        )
+    elif symptom.error == ErrorCode.PROCESS_LOST:
         give_up_lost(session, record, ev.Outcome.IN_DOUBT)
-    elif symptom.error == ASKED:
+    elif symptom.error == ErrorCode.INTERRUPT:
         ask_again(session, record)
     else:
         take_failure(session, record, symptom)
@@ -78,7 +78,7 @@ def ask_again(session: Session, record: CallRecord) -> None:
         key=record.key,
         action=ev.RecoveryAction.RETRY,
         attempt=record.attempts,
-        error=ASKED,
+        error=ErrorCode.INTERRUPT,
         reason="a person was asked",
         aim=record.aim,
         arguments=record.sent,
@@ -287,7 +287,7 @@ def _carry_out(session: Session, record: CallRecord, recovery: Recovery) -> None
         "key": record.key,
         "action": recovery.action,
         "attempt": record.attempts,
-        "error": ANOMALY if symptom is None else symptom.error,
+        "error": ErrorCode.ANOMALY if symptom is None else symptom.error,
         "reason": recovery.reason,
         "changes": recovery.changes,
     }
@@ -346,9 +346,9 @@ def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> N
     """Retire a call whose process died, or ask the probe of its effect first."""
     text = "The process that ran the call ended before it answered."
     if session.board.spec(record.tool).probe is not None and session.engine.config.verify:
-        take_failure(session, record, Symptom(error=PROCESS_LOST, message=text, transient=True))
+        take_failure(session, record, Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True))
         return
-    end_call(session, record, End(outcome=outcome, content=text, error=PROCESS_LOST))
+    end_call(session, record, End(outcome=outcome, content=text, error=ErrorCode.PROCESS_LOST))
 
 
 # -- circuit breakers ----------------------------------------------------------------------------------------------
@@ -373,4 +373,4 @@ def _stopped(session: Session, record: CallRecord) -> Symptom | None:
     if message is None and (replayed or record.key not in session.stopped):
         return None
     message = message or "The user sent a new message before it was tried again."
-    return Symptom(error=USER_SPOKE, message=message, transient=False, started=replayed)
+    return Symptom(error=ErrorCode.USER_SPOKE, message=message, transient=False, started=replayed)

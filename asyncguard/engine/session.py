@@ -17,6 +17,7 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core import kept_specs
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.footprints import EffectClass
@@ -25,7 +26,6 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
-from asyncguard.engine.executors.journaled import FENCED, REFUSED, UNAVAILABLE
 from asyncguard.engine.executors.port import Completion, Failure, Success
 from asyncguard.engine.journal.port import Attempt, AttemptState, Journal, Mail
 from asyncguard.errors import CallerError
@@ -185,7 +185,7 @@ class Session:
             self._observers.notify(details)
 
     def _tell_journal(self, record: CallRecord) -> None:
-        if record.error in (REFUSED, UNAVAILABLE):
+        if record.error in (ErrorCode.JOURNAL_REFUSED, ErrorCode.JOURNAL_UNAVAILABLE):
             return  # nothing was begun here; what the journal knows of the call stands
         if record.tries and self.board.spec(record.answering).written_down:
             known = self.begun_before.get(record.key)
@@ -373,7 +373,7 @@ class Session:
         for _ in range(len(self._completions)):
             completion = self._completions.popleft()
             result = completion.result
-            if isinstance(result, Failure) and result.symptom.error == FENCED:
+            if isinstance(result, Failure) and result.symptom.error == ErrorCode.TAKEN_OVER:
                 self.unsettled = True
             else:
                 self._completions.append(completion)

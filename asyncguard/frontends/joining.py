@@ -7,9 +7,9 @@ from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMe
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.dispatch import assume_started, may_be_repeated, put_in_doubt, withdraw
 from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.journal.port import AttemptState
@@ -109,7 +109,7 @@ def _needs_its_tool(session: Session, record: CallRecord, *, said: bool) -> bool
         return False  # the work outside goes on, and its result comes by mail
     if held_back:
         return spec.effect.repeatable
-    if record.aim is not ev.Aim.ANSWER or record.error == NOT_HAPPENED:
+    if record.aim is not ev.Aim.ANSWER or record.error == ErrorCode.NOT_HAPPENED:
         return True
     return spec.effect is not EffectClass.AT_MOST_ONCE or bool(called.asks or called.fallbacks)
 
@@ -222,7 +222,7 @@ def _adopt_or_withdraw(session: Session, handlers: HeldHandlers | None, record: 
     if handlers is not None and begun_elsewhere(session, record):
         _adopt(session, handlers, record)
     elif handlers is not None and (
-        record.error == NOT_HAPPENED or record.aim is not ev.Aim.ANSWER or _may_go_on(session, record)
+        record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER or _may_go_on(session, record)
     ):
         handlers.orphans.add(record.key)  # somebody who looked wants it made again, or a probe is to be asked
     elif record.state is CallState.QUEUED:
@@ -255,7 +255,7 @@ def _retire_as_answered(session: Session, record: CallRecord, answer: ToolMessag
         outcome=ev.Outcome.DONE if answer.status != "error" else ev.Outcome.FAILED,
         content=answer.content,
         size=content_size(answer.content),
-        error=None if answer.status != "error" else "tool_error",
+        error=None if answer.status != "error" else ErrorCode.TOOL_ERROR,
     )
 
 

@@ -18,14 +18,13 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
-from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape, withdraw
 from asyncguard.engine.durable import begun_elsewhere, take_up
-from asyncguard.engine.executors.journaled import PROCESS_LOST
 from asyncguard.engine.executors.port import Failure, Result
 from asyncguard.engine.intake import release_ready
 from asyncguard.engine.recovering import recover, take_failure
@@ -109,7 +108,9 @@ class HeldHandlers:
         """Admitted calls whose handlers are here, or for which the journal answers."""
         queued = session.ledger.in_state(CallState.QUEUED)
         # What a person wants made again has no wrapper any more, and can be run as soon as the tools are known.
-        asked = {record.key for record in queued if record.error == NOT_HAPPENED or record.aim is not ev.Aim.ANSWER}
+        asked = {
+            record.key for record in queued if record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER
+        }
         again = asked - self._held.keys()
         self.orphans |= again
         later = again if not self.tools else set()
@@ -150,8 +151,8 @@ class HeldHandlers:
                 text = "The process that held the call ended, and here it cannot be run."
                 begun = record.tries > 1 or record.key in session.begun_before or record.key in session.replays
                 if begun and session.board.spec(record.tool).effect is not EffectClass.PURE:
-                    return Failure(symptom=Symptom(error=PROCESS_LOST, message=text, transient=True))
-                return Failure(symptom=Symptom(error="not_run", message=text, transient=False, started=False))
+                    return Failure(symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True))
+                return Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=text, transient=False, started=False))
             invoke = partial(called_alone, watch, tool, call, self.config)
             return await attempt(session, record, invoke, foreground=False, watch=watch)
 
@@ -287,7 +288,7 @@ def _give_up_questions(session: Session) -> bool:
     for key in list(session.escapes):
         del session.escapes[key]
         text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
-        symptom = Symptom(error="cancelled", message=text, transient=False, started=False)
+        symptom = Symptom(error=ErrorCode.CANCELLED, message=text, transient=False, started=False)
         take_failure(session, session.ledger.record(key), symptom)
     return True
 

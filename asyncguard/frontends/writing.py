@@ -26,6 +26,7 @@ from langgraph.types import Command
 from asyncguard.config import NewsStyle
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import deliverable, held_back
 from asyncguard.engine.session import Session
@@ -168,7 +169,7 @@ class Writer:
             case CallState.DONE | CallState.RESOLVED:
                 held = record.content if record.content is not None else "(the result is no longer held)"
                 return self._marked_content(record, self._shown(record, held))
-            case CallState.FAILED if record.error == "tool_error":
+            case CallState.FAILED if record.error == ErrorCode.TOOL_ERROR:
                 return self._shown(record, record.content)
             case CallState.FAILED:
                 return f"{label} failed: {self._shown(record, text_of(record.content))}"
