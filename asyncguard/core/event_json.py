@@ -51,10 +51,6 @@ def _optional_dict(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if value is None else dict(value)
 
 
-def _plain_error(value: str | None) -> str | None:
-    return None if value is None else str(value)
-
-
 def _with_lists(content: Any) -> Any:
     """What was learnt, with lists where a symptom has tuples: savers and JSON would make lists of them silently."""
     if not isinstance(content, dict):
@@ -70,11 +66,7 @@ def _converter(kind: str, name: str) -> Callable[[Any], Any] | None:
         return _with_lists
     if name in _TUPLES:
         return list
-    special: dict[str, Callable[[Any], Any]] = {
-        "call": _call_to_json,
-        "arguments": _optional_dict,
-        "error": _plain_error,
-    }
+    special: dict[str, Callable[[Any], Any]] = {"call": _call_to_json, "arguments": _optional_dict}
     return special.get(name)
 
 

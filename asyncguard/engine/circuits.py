@@ -3,7 +3,6 @@
 The cause of a failure, as :mod:`asyncguard.recovery.breaker` has it, is the fingerprint of the call.
 """
 
-from asyncguard.core import events as ev
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import CircuitState, HazardKind, Symptom
 from asyncguard.core.records import CallRecord
@@ -75,4 +74,4 @@ def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:
     else:
         circuits[tool] = after
     if after.state is not before.state:
-        session.note(ev.CircuitMoved, tool=tool, state=after.state, failures=after.failures)
+        session.record.circuit_moved(tool, state=after.state, failures=after.failures)

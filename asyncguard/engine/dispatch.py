@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.calls import CallState
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
@@ -42,13 +42,7 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
         if _taken_over(session, record):
             continue
         delay = record.delay
-        session.note(
-            ev.CallStarted,
-            key=record.key,
-            attempt=record.attempts + 1,
-            tool=record.tool,
-            epoch=session.engine.epoch,
-        )
+        session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
         _start(session, record, runner, delay=delay)
     return len(chosen)
 
@@ -140,7 +134,7 @@ def _taken_over(session: Session, record: CallRecord) -> bool:
         if found is None:
             return False
         number, tool = found
-    session.note(ev.CallStarted, key=record.key, attempt=number, tool=tool, epoch=session.engine.epoch)
+    session.record.started(record.key, attempt=number, tool=tool)
     return True
 
 
@@ -203,7 +197,7 @@ def settle_lost(session: Session, *, queued: bool, siblings: bool = False, but: 
         if record.state is CallState.QUEUED and (begun or outcome is None):
             continue
         if record.state is CallState.QUEUED:
-            assume_started(session, record)
+            session.record.assumed_started(record.key)
         if outcome is None:
             _requeue(session, record)
         else:
@@ -232,26 +226,19 @@ def _resumed(session: Session, record: CallRecord) -> bool:
 
 def put_in_doubt(session: Session, record: CallRecord) -> None:
     """Retire a deferred or held call that another process may have released and begun, or ask its probe first."""
-    session.note(ev.CallAdmitted, key=record.key, released=True)
-    assume_started(session, record)
+    session.record.admitted(record.key, released=True)
+    session.record.assumed_started(record.key)
     give_up_lost(session, record, ev.Outcome.IN_DOUBT)
 
 
 def withdraw(session: Session, record: CallRecord, reason: str) -> None:
     """Take back an admitted call that nobody can run any more; it is in doubt if an attempt of it may have begun."""
     if harmless(session, record):
-        session.note(ev.CallCancelled, key=record.key, reason=reason)
+        session.record.cancelled(record.key, reason=reason)
         return
     text = f"{reason[:1].upper()}{reason[1:]}, and an attempt may have begun."
-    assume_started(session, record)
-    session.note(
-        ev.CallRetired,
-        key=record.key,
-        outcome=ev.Outcome.IN_DOUBT,
-        content=text,
-        size=content_size(text),
-        error=ErrorCode.PROCESS_LOST,
-    )
+    session.record.assumed_started(record.key)
+    session.record.retired(record.key, outcome=ev.Outcome.IN_DOUBT, content=text, error=ErrorCode.PROCESS_LOST)
 
 
 def may_be_repeated(session: Session, record: CallRecord) -> bool:
@@ -261,21 +248,13 @@ def may_be_repeated(session: Session, record: CallRecord) -> bool:
     return journaled(session, record) and not was_begun(session, record)
 
 
-def assume_started(session: Session, record: CallRecord) -> None:
-    """Record the start of an attempt that a process which has ended made."""
-    session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
-
-
 def _requeue(session: Session, record: CallRecord) -> None:
-    session.note(
-        ev.CallRecovered,
-        key=record.key,
-        action=ev.RecoveryAction.RETRY,
-        attempt=record.attempts,
+    session.record.requeued(
+        record.key,
         error=ErrorCode.PROCESS_LOST,
         reason="process lost, repeatable",
-        aim=record.aim,
         arguments=record.sent,
+        aim=record.aim,
     )
 
 

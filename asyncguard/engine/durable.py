@@ -8,7 +8,7 @@ was not, and calls lost what nobody can know (:mod:`asyncguard.engine.executors.
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import OPEN_STATES, CallState, content_size, fingerprint
+from asyncguard.core.calls import OPEN_STATES, CallState, fingerprint
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.engine.executors.port import Completion, Success
@@ -141,7 +141,7 @@ def take_up(session: Session, record: CallRecord) -> None:
     elif record.state is not CallState.QUEUED:
         known = session.engine.begun.arguments(record.key)
         arguments = None if known is None or known == record.call.arguments else dict(known)
-        session.note(ev.CallAdmitted, key=record.key, released=True, arguments=arguments)
+        session.record.admitted(record.key, released=True, arguments=arguments)
 
 
 def _adopt_begun(session: Session, record: CallRecord) -> None:
@@ -155,7 +155,7 @@ def _adopt_begun(session: Session, record: CallRecord) -> None:
         return
     if record.state is not CallState.QUEUED:
         arguments = known.arguments if called and known.arguments != record.call.arguments else None
-        session.note(ev.CallAdmitted, key=record.key, released=True, arguments=arguments)
+        session.record.admitted(record.key, released=True, arguments=arguments)
     if known.number != record.attempts + 1 or not called:
         _skip_to(session, record, known)
 
@@ -172,7 +172,7 @@ def follow_journal(session: Session, record: CallRecord) -> bool:
     if not (journaled(session, record) and was_begun(session, record)):
         return False
     known = session.begun_before[record.key]
-    _recovered(session, record, known, attempt=record.attempts)
+    _requeue(session, record, known)
     if known.number > record.attempts + 1:
         _skip_to(session, record, known)
     return True
@@ -180,21 +180,17 @@ def follow_journal(session: Session, record: CallRecord) -> bool:
 
 def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
     """Bring a queued call to the attempt before the one that is known."""
-    session.note(ev.CallStarted, key=record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch)
-    _recovered(session, record, known, attempt=known.number - 1)
+    session.record.started(record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch)
+    _requeue(session, record, known)
 
 
-def _recovered(session: Session, record: CallRecord, known: Attempt, *, attempt: int) -> None:
-    called = known.tool == record.call.tool
-    session.note(
-        ev.CallRecovered,
-        key=record.key,
-        action=ev.RecoveryAction.RETRY if called else ev.RecoveryAction.FALLBACK,
-        attempt=attempt,
+def _requeue(session: Session, record: CallRecord, known: Attempt) -> None:
+    session.record.requeued(
+        record.key,
         error=ErrorCode.PROCESS_LOST,
         reason="the journal has a later attempt",
-        tool="" if called else known.tool,
         arguments=known.arguments,
+        tool="" if known.tool == record.call.tool else known.tool,
     )
 
 
@@ -283,22 +279,12 @@ def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
             content = CONFIRMED if mail.content is None else mail.content
             session.completed(Completion(key=record.key, attempt=record.latest, result=Success(content=content)))
         case MailKind.RETRY:
-            session.note(
-                ev.CallRecovered,
-                key=record.key,
-                action=ev.RecoveryAction.RETRY,
-                attempt=record.attempts,
+            session.record.requeued(
+                record.key,
                 error=ErrorCode.NOT_HAPPENED,
                 reason=f"{by} found that it did not happen, and wants it made again",
                 arguments=record.bound,
             )
         case _:
             text = f"It did not happen, as {by} found. Call it again if it is still wanted."
-            session.note(
-                ev.CallRetired,
-                key=record.key,
-                outcome=ev.Outcome.FAILED,
-                content=text,
-                size=content_size(text),
-                error=ErrorCode.NOT_HAPPENED,
-            )
+            session.record.retired(record.key, outcome=ev.Outcome.FAILED, content=text, error=ErrorCode.NOT_HAPPENED)

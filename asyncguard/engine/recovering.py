@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import canonical_json, content_size
+from asyncguard.core.calls import canonical_json
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Anomaly, AnomalyKind, Symptom
 from asyncguard.core.records import CallRecord
@@ -73,15 +73,12 @@ def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
 def ask_again(session: Session, record: CallRecord) -> None:
     """Queue a call whose tool asked a person: it runs anew with the answer."""
     session.board.asking.add(record.key)
-    session.note(
-        ev.CallRecovered,
-        key=record.key,
-        action=ev.RecoveryAction.RETRY,
-        attempt=record.attempts,
+    session.record.requeued(
+        record.key,
         error=ErrorCode.INTERRUPT,
         reason="a person was asked",
-        aim=record.aim,
         arguments=record.sent,
+        aim=record.aim,
     )
 
 
@@ -211,7 +208,7 @@ def _same_question(session: Session, record: CallRecord, source: Source) -> list
 def _learn(
     session: Session, record: CallRecord, aim: ev.Aim, tool: str, content: Any, *, error: str | None = None
 ) -> None:
-    session.note(ev.CallFound, key=record.key, aim=aim, tool=tool, content=content, error=error)
+    session.record.found(record.key, aim=aim, tool=tool, content=content, error=error)
 
 
 # -- deciding ------------------------------------------------------------------------------------------------------
@@ -257,17 +254,7 @@ def case_of(session: Session, record: CallRecord, seen: Seen | None = None) -> C
 
 def _tell(session: Session, record: CallRecord, case: Case) -> None:
     session.hazards[record.key] = case.diagnosis.hazard
-    session.note(
-        ev.CallDiagnosed,
-        key=record.key,
-        tool=record.answering,
-        attempt=record.attempts,
-        symptom=case.seen.kinds,
-        hazard=case.diagnosis.hazard,
-        rule=case.diagnosis.rule,
-        confidence=case.diagnosis.confidence,
-        evidence=case.diagnosis.evidence,
-    )
+    session.record.diagnosed(record.key, case.diagnosis, symptom=case.seen.kinds)
 
 
 # -- acting --------------------------------------------------------------------------------------------------------
@@ -283,31 +270,18 @@ def recover(session: Session, action: ev.RecoveryAction) -> None:
 
 def _carry_out(session: Session, record: CallRecord, recovery: Recovery) -> None:
     symptom = _seen(session, record).symptom
-    told: dict[str, Any] = {
-        "key": record.key,
-        "action": recovery.action,
-        "attempt": record.attempts,
-        "error": ErrorCode.ANOMALY if symptom is None else symptom.error,
-        "reason": recovery.reason,
-        "changes": recovery.changes,
-    }
+    error = ErrorCode.ANOMALY if symptom is None else symptom.error
     session.tokens.pop(record.key, None)  # the attempt that it was issued for has ended
     match recovery.then:
         case Attempt() as following:
-            session.note(
-                ev.CallRecovered,
-                **told,
-                aim=following.aim,
-                delay=following.delay,
-                tool=following.tool,
-                arguments=_fitting(session, following),
-            )
+            then = replace(following, arguments=_fitting(session, following))
+            session.record.recovered(record.key, replace(recovery, then=then), error=error)
             if following.aim is ev.Aim.ANSWER:
                 session.seen.pop(record.key, None)
         case End(outcome=ev.Outcome.FAILED | ev.Outcome.IN_DOUBT) if follow_journal(session, record):
             pass
         case End() as end:
-            session.note(ev.CallRecovered, **told, follows=False)
+            session.record.recovered(record.key, recovery, error=error)
             end_call(session, record, end)
 
 
@@ -322,7 +296,6 @@ def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
 
 def end_call(session: Session, record: CallRecord, end: End) -> None:
     """Retire a call."""
-    content = end.content
     session.seen.pop(record.key, None)
     session.hazards.pop(record.key, None)
     session.tokens.pop(record.key, None)
@@ -330,12 +303,10 @@ def end_call(session: Session, record: CallRecord, end: End) -> None:
     session.barred.pop(record.key, None)
     if end.outcome is not ev.Outcome.DONE:
         session.raw.pop(record.key, None)  # state updates of an answer that is not used
-    session.note(
-        ev.CallRetired,
-        key=record.key,
+    session.record.retired(
+        record.key,
         outcome=end.outcome,
-        content=content,
-        size=content_size(content),
+        content=end.content,
         error=end.error,
         mark=end.mark,
         doubtful=end.doubtful,

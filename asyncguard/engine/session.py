@@ -11,14 +11,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core import kept_specs
 from asyncguard.core.calls import CallState
 from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.event_json import from_json, to_json
+from asyncguard.core.event_json import from_json
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import HazardKind
@@ -28,6 +28,8 @@ from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Completion, Failure, Success
 from asyncguard.engine.journal.port import Attempt, AttemptState, Journal, Mail
+from asyncguard.engine.outbox import Outbox
+from asyncguard.engine.recorder import Recorder
 from asyncguard.errors import CallerError
 from asyncguard.observability.details import Details
 from asyncguard.recovery.case import Casebook, Seen
@@ -72,6 +74,7 @@ class Session:
         self.thread = thread
         self.namespace = namespace
         self.board = self._new_board()
+        self.record = Recorder(engine, self.ledger, recorded=self._recorded)
         self.raw: dict[str, Any] = {}
         self.seen: dict[str, Seen] = {}
         self.hazards: dict[str, HazardKind] = {}
@@ -93,8 +96,7 @@ class Session:
         self.begun_before: Mapping[str, Attempt] = {}
         self.stored_at: dict[str, str] = {}
         self._observers = engine.observers
-        self._outbox: list[ev.Event] = []
-        self._stored: Mapping[str, Any] = {}
+        self._outbox = Outbox()
         self._completions: deque[Completion] = deque()
         self._mail: deque[Mail] = deque()
         self._told: list[Mail] = []
@@ -157,31 +159,19 @@ class Session:
                 f"Another run of thread {self.thread!r} is under way in this process; wait for it, or cancel it first."
             )
 
-    def begin_run(self, run: str, *, said: bool = True) -> None:
-        """Note that a run begins, in this process.
-
-        Args:
-            run: Its id.
-            said: Whether the user says something with it.
-        """
-        self.note(ev.RunStarted, run=run, epoch=self.engine.epoch, said=said)
-
     def _new_board(self) -> Scoreboard:
         engine = self.engine
         return Scoreboard(config=engine.config, specs=engine.specs, validators=engine.validators)
 
     # -- events ----------------------------------------------------------------------------------------------------
 
-    def note(self, kind: type[ev.Event], **data: Any) -> None:
-        """Record one event: fold it in, keep it for the state, tell the observers."""
-        ledger = self.board.ledger
-        event = kind(n=ledger.n + 1, at=self.engine.clock.now(), **data)
-        ledger.apply(event)
-        self._outbox.append(event)
-        if kind in (ev.CallRetired, ev.CallCancelled) and self.entered:
-            self._tell_journal(ledger.record(data["key"]))
+    def _recorded(self, event: ev.Event) -> None:
+        """Keep an event for the state; tell the journal of the end of a call, and the observers of everything."""
+        self._outbox.add(event)
+        if self.entered and isinstance(event, ev.CallRetired | ev.CallCancelled):
+            self._tell_journal(self.ledger.record(event.key))
         if self._observers:
-            details = Details.of(event, ledger, thread=self.thread, agent=self.namespace)
+            details = Details.of(event, self.ledger, thread=self.thread, agent=self.namespace)
             self._observers.notify(details)
 
     def _tell_journal(self, record: CallRecord) -> None:
@@ -197,15 +187,7 @@ class Session:
 
     def take_events(self) -> list[dict[str, Any]]:
         """The events since the last call as plain JSON, for the state; contents that stand in messages are left out."""
-        if not self._outbox:
-            return []
-        taken = [to_json(event) for event in self._outbox]
-        for event, data in zip(self._outbox, taken, strict=True):
-            if type(event) is ev.CallRetired and self.ledger.record(event.key).delivered:
-                data["content"] = None
-        self._stored = _mark_of(taken)
-        self._outbox.clear()
-        return taken
+        return self._outbox.take(self.ledger)
 
     # -- joining the state -----------------------------------------------------------------------------------------
 
@@ -219,18 +201,18 @@ class Session:
             CallerError: The state is another than the session's, and a run is inside: two runs share the thread.
         """
         self.board.all_met = self.engine.all_met
-        mark = _mark_of(stored)
-        if mark == self._stored:
+        if self._outbox.follows(stored):
             return False
         self.claim()
         old, starting = self.ledger, self.board.starting
         self.board = self._new_board()
         self.board.starting = starting
         self.board.evidence = EvidenceBook()
+        self.record.go_on(self.ledger)
         self._outbox.clear()
         for data in stored:
             self.ledger.apply(from_json(data))
-        self._stored = mark
+        self._outbox.begin_after(stored)
         self.board.all_met = self.engine.all_met
         for tool, data in self.ledger.declared.items():
             if self.engine.declaration(tool) != data:
@@ -302,7 +284,7 @@ class Session:
         if known.state is CallState.DONE and known.content is None and self._can_answer(record):
             return False  # our story was read from a state, which leaves out what stands in its messages
         for event in known.history[len(told) :]:
-            self.note(type(event), **{name: getattr(event, name) for name in _OWN_FIELDS[type(event)]})
+            self.record.repeated(event)
         return True
 
     def _can_answer(self, record: CallRecord) -> bool:
@@ -414,15 +396,7 @@ class Session:
     @property
     def idle(self) -> bool:
         """Whether nothing of this session is alive, so that it can be folded anew from the state at any time."""
-        return not (self.ledger.any_open() or self._outbox or self.has_completions or self._waiters)
-
-
-def _mark_of(stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What tells where a state is: its last event, but for the content, which the state may leave out.
-
-    Number and kind are not enough. Two branches of a thread may be of one shape, and differ in their calls.
-    """
-    return {**stored[-1], "content": None} if stored else {}
+        return not (self.ledger.any_open() or self._outbox.events or self.has_completions or self._waiters)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
@@ -436,10 +410,3 @@ def _step_of(event: ev.CallEvent) -> tuple[Any, ...]:
     """What tells a step of a call's story from another one; contents may have changed their form in the state."""
     names = ("attempt", "tool", "epoch", "aim", "action", "outcome")
     return (event.kind, *(getattr(event, name, None) for name in names))
-
-
-_OWN_FIELDS: Mapping[type[ev.Event], tuple[str, ...]] = {
-    kind: tuple(item.name for item in fields(kind) if item.name not in ("n", "at"))
-    for kind in (ev.CallStarted, ev.CallFound, ev.CallRecovered, ev.CallRetired)
-}
-"""Fields of the events of a call's history, without those that every event has."""

@@ -7,7 +7,6 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from asyncguard.core import events as ev
 from asyncguard.core.records import CallRecord
 from asyncguard.core.tasks import SOLE_TASK, Task, TaskState
 from asyncguard.core.turns import deliverable
@@ -163,7 +162,7 @@ def _take_said(
         _reopen(session, messages, cancelled)
         return []
     for task in tasks:
-        session.note(ev.TaskOpened, task=task.id, goal=task.goal)
+        session.record.task_opened(task.id, goal=task.goal)
         session.board.evidence.add(task.id, task.goal)
     return [_task_message(tasks, several=session.board.several_tasks)]
 
@@ -181,10 +180,10 @@ def _reopen(session: Session, messages: Sequence[AnyMessage], cancelled: Collect
     known = list(session.ledger.tasks())
     if not known:
         said = [text_of(message.content) for message in messages if isinstance(message, HumanMessage)]
-        session.note(ev.TaskOpened, task=SOLE_TASK, goal=said[-1] if said else "")
+        session.record.task_opened(SOLE_TASK, goal=said[-1] if said else "")
     for record in known:
         if record.state is not TaskState.OPEN and record.task.id not in cancelled:
-            session.note(ev.TaskOpened, task=record.task.id, goal=record.task.goal)
+            session.record.task_opened(record.task.id, goal=record.task.goal)
 
 
 def collect_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:

@@ -6,11 +6,11 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.calls import CallState
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.dispatch import assume_started, may_be_repeated, put_in_doubt, withdraw
+from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt, withdraw
 from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.journal.port import AttemptState
 from asyncguard.engine.session import Session
@@ -31,8 +31,8 @@ def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
         if not isinstance(message, ToolMessage) or is_ours(message):
             continue
         if (record := waiting.get(message.tool_call_id)) is not None:
-            session.note(ev.CallCancelled, key=record.key, reason="answered by other middleware")
-            session.note(ev.CallsDelivered, keys=(record.key,))
+            session.record.cancelled(record.key, reason="answered by other middleware")
+            session.record.delivered([record.key])
             session.board.tainted = session.board.tainted or session.board.taints(record)
 
 
@@ -58,14 +58,14 @@ def take_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
 
 def _take_answer(session: Session, record: CallRecord, answer: ToolMessage) -> None:
     if is_ours(answer):
-        session.note(ev.CallsDelivered, keys=(), placeholders=(record.key,))
+        session.record.delivered((), placeholders=[record.key])
         return
     if record.state is CallState.QUEUED and _was_run(session, record):
-        assume_started(session, record)
+        session.record.assumed_started(record.key)
     if record.state is CallState.PENDING:
         _retire_as_answered(session, record, answer)
     if not record.open:
-        session.note(ev.CallsDelivered, keys=(record.key,))
+        session.record.delivered([record.key])
         session.board.evidence.add(record.call.task, text_of(answer.content))
         session.board.tainted = session.board.tainted or not session.board.trusts(record)
 
@@ -149,7 +149,7 @@ def _decide_without_handler(session: Session, record: CallRecord, answer: ToolMe
     elif record.state is CallState.QUEUED or not is_ours(answer):
         _take_as_done(session, record, answer)
     elif may_be_repeated(session, record):
-        session.note(ev.CallSquashed, key=record.key, reason=_GONE)
+        session.record.squashed(record.key, reason=_GONE)
     else:
         put_in_doubt(session, record)
 
@@ -228,7 +228,7 @@ def _adopt_or_withdraw(session: Session, handlers: HeldHandlers | None, record: 
     elif record.state is CallState.QUEUED:
         withdraw(session, record, _GONE)
     else:
-        session.note(ev.CallSquashed, key=record.key, reason=_GONE)
+        session.record.squashed(record.key, reason=_GONE)
 
 
 def _may_go_on(session: Session, record: CallRecord) -> bool:
@@ -242,20 +242,19 @@ def _may_go_on(session: Session, record: CallRecord) -> bool:
 
 def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:
     if record.state is not CallState.QUEUED:
-        session.note(ev.CallAdmitted, key=record.key, released=True)
-    session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
+        session.record.admitted(record.key, released=True)
+    session.record.assumed_started(record.key)
     _retire_as_answered(session, record, answer)
-    session.note(ev.CallsDelivered, keys=(record.key,))
+    session.record.delivered([record.key])
 
 
 def _retire_as_answered(session: Session, record: CallRecord, answer: ToolMessage) -> None:
-    session.note(
-        ev.CallRetired,
-        key=record.key,
-        outcome=ev.Outcome.DONE if answer.status != "error" else ev.Outcome.FAILED,
+    failed = answer.status == "error"
+    session.record.retired(
+        record.key,
+        outcome=ev.Outcome.FAILED if failed else ev.Outcome.DONE,
         content=answer.content,
-        size=content_size(answer.content),
-        error=None if answer.status != "error" else ErrorCode.TOOL_ERROR,
+        error=ErrorCode.TOOL_ERROR if failed else None,
     )
 
 

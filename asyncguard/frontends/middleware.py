@@ -164,7 +164,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
             cancelled = read_cancelled(state.get("cancel"))
             check_input(session, tasks, messages, cancelled)
-            session.begin_run(new_id(), said=user_spoke(tasks, messages))
+            session.record.run_started(new_id(), said=user_spoke(tasks, messages))
             cancel_tasks(session, cancelled)
             written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
             add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)

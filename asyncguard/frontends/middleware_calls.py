@@ -224,7 +224,7 @@ def _park(session: Session, handlers: HeldHandlers, config: RunnableConfig) -> N
         cancel_beside(session, config)
     except GraphInterrupt:
         pending = session.ledger.in_state(CallState.PENDING)
-        session.note(ev.RunParked, keys=tuple(record.key for record in pending))
+        session.record.run_parked([record.key for record in pending])
         raise
 
 

@@ -122,7 +122,7 @@ class Nodes:
             cancelled = read_cancelled(state.get("cancel"))
             check_input(session, tasks, messages, cancelled)
             known = session.ledger.turns
-            session.begin_run(new_id(), said=user_spoke(tasks, messages))
+            session.record.run_started(new_id(), said=user_spoke(tasks, messages))
             cancel_tasks(session, cancelled)
             written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
             if not known:
@@ -184,7 +184,7 @@ class Nodes:
                 raise take_escape(session, next(iter(session.escapes)))
             case Step.PARK:
                 resting = session.ledger.in_state(CallState.PENDING)
-                session.note(ev.RunParked, keys=tuple(record.key for record in resting))
+                session.record.run_parked([record.key for record in resting])
                 return _go(session, "park")
             case Step.APPROVE if self._resumable(config):
                 return _go(session, "approve")

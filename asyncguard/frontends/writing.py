@@ -24,7 +24,6 @@ from langchain_core.messages import (
 from langgraph.types import Command
 
 from asyncguard.config import NewsStyle
-from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
@@ -79,7 +78,7 @@ class Writer:
             delivery.messages += self._news(late, delivery)
             told += [record.key for record in late]
         if told or pending:
-            session.note(ev.CallsDelivered, keys=tuple(told), placeholders=tuple(pending))
+            session.record.delivered(told, placeholders=pending)
         for key in told:
             self._remember(session.ledger.record(key))
         return delivery
@@ -91,8 +90,10 @@ class Writer:
         alone = self._session.board.in_foreground(record.call.tool) or not self._held_together(record)
         final = alone and not record.open
         message = self._answer(record, delivery) if final else self._placeholder(record)
-        keys, placeholders = ((record.key,), ()) if final else ((), (record.key,))
-        self._session.note(ev.CallsDelivered, keys=keys, placeholders=placeholders)
+        if final:
+            self._session.record.delivered([record.key])
+        else:
+            self._session.record.delivered((), placeholders=[record.key])
         if final:
             self._remember(record)
         return message, delivery.updates[0] if delivery.updates else None
@@ -102,7 +103,7 @@ class Writer:
         delivery = Delivery()
         if late := deliverable(self._session.board):
             delivery.messages = self._news(late, delivery)
-            self._session.note(ev.CallsDelivered, keys=tuple(record.key for record in late))
+            self._session.record.delivered([record.key for record in late])
             for record in late:
                 self._remember(record)
         return delivery
