@@ -41,15 +41,15 @@ def _cancel(session: Session, record: CallRecord) -> None:
     match record.state:
         case CallState.DEFERRED | CallState.HELD | CallState.QUEUED if begun_elsewhere(session, record):
             take_up(session, record)
-            session.barred[record.key] = _STOPPED
+            session.live.bar(record.key, _STOPPED)
         case CallState.DEFERRED | CallState.HELD:
             session.record.squashed(record.key, reason=REASON)
         case CallState.QUEUED:
             withdraw(session, record, REASON)
         case CallState.PENDING:
-            session.barred[record.key] = _STOPPED
+            session.live.bar(record.key, _STOPPED)
             running = session.engine.executor.cancel(record.key)
-            if not running and record.key in session.tokens:
+            if not running and record.key in session.live.tokens:
                 _give_up_external(session, record)
 
 

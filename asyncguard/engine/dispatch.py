@@ -57,7 +57,7 @@ def issue_again(session: Session, runner: Runner) -> int:
     Returns:
         How many were handed out.
     """
-    keys, session.again = session.again, set()
+    keys = session.live.take_again()
     for key in keys:
         _start(session, session.ledger.record(key), runner, delay=0.0)
     return len(keys)
@@ -84,7 +84,7 @@ def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float
         intent=intent_of(session, record, arguments) if journaled else None,
     )
     if spec.mode is Mode.EXTERNAL:
-        session.board.starting.add(record.key)
+        session.board.begins_outside(record.key)
     session.engine.executor.start(job, _receiver(session, record, spec))
 
 
@@ -154,7 +154,7 @@ def collect(session: Session) -> None:
     session.engine.executor.poll()
     take_mail(session)
     if session.board.starting:
-        session.board.starting.intersection_update(session.engine.executor.pending())
+        session.board.still_pending(session.engine.executor.pending())
     for completion in session.take_completions():
         record = session.ledger.find(completion.key)
         if record is None:
@@ -167,7 +167,7 @@ def collect(session: Session) -> None:
 
 def take_escape(session: Session, key: str) -> BaseException:
     """What a call raised for the front end; the call is queued again, for the tool runs anew when it was answered."""
-    error = session.escapes.pop(key)
+    error = session.live.take_escape(key)
     ask_again(session, session.ledger.record(key))
     return error
 
@@ -193,7 +193,7 @@ def settle_lost(session: Session, *, queued: bool, siblings: bool = False, but: 
             continue
         begun = session.engine.begun.knows(record.key, after=record.latest)
         if outcome is None:
-            session.replays[record.key] = record.attempts + 1
+            session.live.replayed(record.key, record.attempts + 1)
         if record.state is CallState.QUEUED and (begun or outcome is None):
             continue
         if record.state is CallState.QUEUED:
@@ -286,9 +286,9 @@ async def settle(session: Session, *, fresh: bool, due: Callable[[], bool] = lam
 
 
 def _outward_step(session: Session) -> Step:
-    if session.escapes:
+    if session.live.escapes:
         return Step.ESCAPE
-    if session.recoveries:
+    if session.live.recoveries:
         return Step.RECOVER
     return next_step(session.board)
 

@@ -37,7 +37,7 @@ class Wish:
 def take_message(session: Session, message_id: str, wishes: Sequence[Wish]) -> None:
     """Enter a model message: one turn, and a verdict for each of its calls."""
     ledger = session.ledger
-    session.board.elsewhere = sum(ledger.find(key) is None for key in session.engine.executor.pending())
+    session.board.runs_elsewhere(sum(ledger.find(key) is None for key in session.engine.executor.pending()))
     proposals = [_propose(session, message_id, position, wish) for position, wish in enumerate(wishes)]
     for proposal in proposals:
         _judge(session, proposal)
@@ -194,7 +194,7 @@ def answer_approval(session: Session, record: CallRecord, *, approved: bool, tol
     if begun_elsewhere(session, record):
         take_up(session, record)
         if not approved:
-            session.barred[record.key] = told
+            session.live.bar(record.key, told)
         return
     if not approved:
         session.record.rejected(record.key, guard=record.guard, reason=told)
@@ -240,7 +240,7 @@ def freeze_effects(session: Session) -> None:
             called = session.board.spec(record.call.tool)
             tools = (called, *(session.board.spec(sibling.tool) for sibling in called.fallbacks))
             if any(spec.effect is not EffectClass.PURE for spec in tools):
-                session.stopped.add(record.key)  # what has begun goes on; no attempt follows it
+                session.live.stop(record.key)  # what has begun goes on; no attempt follows it
 
 
 def _stop_tasks(session: Session) -> None:

@@ -9,8 +9,7 @@ the session contributes what it knows about calls that the state believes open.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,42 +20,23 @@ from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.event_json import from_json
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.hazards import HazardKind
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Completion, Failure, Success
-from asyncguard.engine.journal.port import Attempt, AttemptState, Journal, Mail
+from asyncguard.engine.journal.port import AttemptState, Mail
+from asyncguard.engine.lease import Lease
+from asyncguard.engine.live_calls import LiveCalls
 from asyncguard.engine.outbox import Outbox
 from asyncguard.engine.recorder import Recorder
-from asyncguard.errors import CallerError
 from asyncguard.observability.details import Details
-from asyncguard.recovery.case import Casebook, Seen
-from asyncguard.recovery.decisions import Recovery
+from asyncguard.recovery.case import Casebook
 
 
 def journal_of(epoch: str) -> str:
     """The journal in the name of a process, empty if it had none."""
     return epoch.partition("/")[0] if "/" in epoch else ""
-
-
-class _Inside:
-    """Counts who is inside a ``with`` block; one for all of them, as a turn enters several."""
-
-    def __init__(self, session: "Session") -> None:
-        self.count = 0
-        self._session = session
-
-    def __enter__(self) -> None:
-        self.count += 1
-        if self.count == 1 and self._session.entered:
-            self._session.journal.hold(self._session.thread)
-
-    def __exit__(self, *_: object) -> None:
-        self.count -= 1
-        if not self.count and self._session.entered:
-            self._session.journal.unhold(self._session.thread)
 
 
 class Session:
@@ -75,89 +55,27 @@ class Session:
         self.namespace = namespace
         self.board = self._new_board()
         self.record = Recorder(engine, self.ledger, recorded=self._recorded)
-        self.raw: dict[str, Any] = {}
-        self.seen: dict[str, Seen] = {}
-        self.hazards: dict[str, HazardKind] = {}
-        self.recoveries: dict[str, Recovery] = {}
-        self.escapes: dict[str, BaseException] = {}
-        self.stopped: set[str] = set()
-        self.barred: dict[str, str] = {}
-        self.replays: dict[str, int] = {}
-        self.tokens: dict[str, str] = {}
-        self.again: set[str] = set()
-        self.early: list[Mail] = []
-        self.late: list[Completion] = []
-        self.entered = False
-        self.entering: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-        self.held_at = 0.0
-        self.number = 0
-        self.unsettled = False
-        self.successor: Callable[[Session], Session] | None = None
-        self.begun_before: Mapping[str, Attempt] = {}
-        self.stored_at: dict[str, str] = {}
+        self.live = LiveCalls()
         self._observers = engine.observers
         self._outbox = Outbox()
         self._completions: deque[Completion] = deque()
         self._mail: deque[Mail] = deque()
         self._told: list[Mail] = []
+        # Mail is told again to the next holder of the thread, also if that is this process.
+        self.lease = Lease(engine, thread, left=self._told.clear)
+        self._early: list[Mail] = []
+        self._put_off: list[Completion] = []
+        self._reconcile_due = False
+        self._successor: Callable[[Session], Session] | None = None
+        self._stored_at: dict[str, str] = {}
         self._unissued: set[str] = set()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
-        self._inside = _Inside(self)
-        self._bodies = 0
-        self._failed = False
 
     @property
     def ledger(self) -> Ledger:
         """The ledger of the thread."""
         return self.board.ledger
-
-    @property
-    def journal(self) -> Journal:
-        """The journal of a thread that was entered."""
-        assert self.engine.journal is not None  # only with one is a thread entered
-        return self.engine.journal
-
-    def leave(self, ending: str = "") -> None:
-        """Give the thread free for other processes: its run ended, or rests until somebody resumes it.
-
-        Args:
-            ending: The checkpoint behind which the last step of the run is stored now, empty if there is none.
-        """
-        if self.entered:
-            self.entered = False
-            self._told.clear()  # whoever enters is told all of it again
-            self.journal.leave(self.thread, ending=ending)
-
-    @contextmanager
-    def leaving_on_error(self) -> Iterator[None]:
-        """Give the thread free if the block, or another one that is run beside it, raises: the run ends there."""
-        self._bodies += 1
-        try:
-            yield
-        except BaseException:
-            self._failed = True
-            raise
-        finally:
-            self._bodies -= 1
-            if self._failed and not self._bodies:
-                self._failed = False
-                self.leave()
-
-    def inside(self) -> AbstractContextManager[None]:
-        """Mark that a run of the thread waits inside; whoever else enters the thread meanwhile is refused."""
-        return self._inside
-
-    def claim(self) -> None:
-        """Begin a run on the thread.
-
-        Raises:
-            CallerError: Another run of the thread waits for its model or its tools in this process.
-        """
-        if self._inside.count:
-            raise CallerError(
-                f"Another run of thread {self.thread!r} is under way in this process; wait for it, or cancel it first."
-            )
 
     def _new_board(self) -> Scoreboard:
         engine = self.engine
@@ -168,7 +86,7 @@ class Session:
     def _recorded(self, event: ev.Event) -> None:
         """Keep an event for the state; tell the journal of the end of a call, and the observers of everything."""
         self._outbox.add(event)
-        if self.entered and isinstance(event, ev.CallRetired | ev.CallCancelled):
+        if self.lease.entered and isinstance(event, ev.CallRetired | ev.CallCancelled):
             self._tell_journal(self.ledger.record(event.key))
         if self._observers:
             details = Details.of(event, self.ledger, thread=self.thread, agent=self.namespace)
@@ -178,12 +96,12 @@ class Session:
         if record.error in (ErrorCode.JOURNAL_REFUSED, ErrorCode.JOURNAL_UNAVAILABLE):
             return  # nothing was begun here; what the journal knows of the call stands
         if record.tries and self.board.spec(record.answering).written_down:
-            known = self.begun_before.get(record.key)
+            known, journal = self.lease.begun_before.get(record.key), self.lease.journal
             left = known is not None and (known.number, known.state) == (record.latest, AttemptState.INTENT)
             if left and record.succeeded:
                 # A process that is gone began it, and another one may have to go on from before this is stored.
-                self.journal.end_soon(record.key, record.latest, Success(content=record.content))
-            self.journal.settle(record.key, record.state, record.error or "")
+                journal.end_soon(record.key, record.latest, Success(content=record.content))
+            journal.settle(record.key, record.state, record.error or "")
 
     def take_events(self) -> list[dict[str, Any]]:
         """The events since the last call as plain JSON, for the state; contents that stand in messages are left out."""
@@ -203,7 +121,7 @@ class Session:
         self.board.all_met = self.engine.all_met
         if self._outbox.follows(stored):
             return False
-        self.claim()
+        self.lease.claim()
         old, starting = self.ledger, self.board.starting
         self.board = self._new_board()
         self.board.starting = starting
@@ -217,8 +135,31 @@ class Session:
         for tool, data in self.ledger.declared.items():
             if self.engine.declaration(tool) != data:
                 self.board.kept[tool] = kept_specs.from_json(tool, data)
+        self._reconcile_due = True
         self._adopt(old)
         return True
+
+    @property
+    def reconcile_due(self) -> bool:
+        """Whether calls of a lost process may be open about which nothing was decided yet."""
+        return self._reconcile_due
+
+    def demand_reconcile(self) -> None:
+        """Have the open calls decided about when the thread is entered next."""
+        self._reconcile_due = True
+
+    def reconciled(self) -> None:
+        """Note that the open calls of a lost process are decided about."""
+        self._reconcile_due = False
+
+    @property
+    def stored_at(self) -> Mapping[str, str]:
+        """The last checkpoints of which it is known that they are stored, by namespace."""
+        return self._stored_at
+
+    def checkpoint_stored(self, namespace: str, checkpoint: str) -> None:
+        """Note that a checkpoint is stored."""
+        self._stored_at[namespace] = checkpoint
 
     def declare(self, tool: str) -> dict[str, Mapping[str, Any]] | None:
         """Declarations of a tool and its helpers that the thread does not keep yet, for a call that is made now.
@@ -256,13 +197,10 @@ class Session:
     def _adopt(self, old: Ledger) -> None:
         """Tell the new ledger what the old one knows about calls that the state believes open."""
         self._unissued.clear()
-        self.again.clear()
-        self.early.clear()
+        self._early.clear()
         # Another branch may know nothing yet of what this one was told.
         self._mail.extendleft(reversed(self._told))
         self._told.clear()
-        self.seen.clear()
-        self.hazards.clear()
         current: set[str] = set()
         for record in list(self.ledger.calls()):
             known = old.find(record.key)
@@ -270,9 +208,7 @@ class Session:
                 current.add(record.key)
                 if record.state is CallState.QUEUED and known.state is CallState.QUEUED:
                     self._unissued.add(record.key)
-        # What was decided about a call is void where the state knows another story of it, or none.
-        self.recoveries = {key: decided for key, decided in self.recoveries.items() if key in current}
-        self.escapes = {key: error for key, error in self.escapes.items() if key in current}
+        self.live.ledger_folded(current)
 
     def _catch_up(self, record: CallRecord, known: CallRecord) -> bool:
         """Tell again, event by event, what happened to a call; whether the state's story is the beginning of ours."""
@@ -300,15 +236,15 @@ class Session:
         Args:
             queued: Whether admitted calls count: they do where the node that issues them was entered again.
         """
-        running = set(self.engine.executor.pending())
+        live, running = self.live, set(self.engine.executor.pending())
         ended = {(completion.key, completion.attempt) for completion in list(self._completions)}
         states = (CallState.PENDING, CallState.QUEUED) if queued else (CallState.PENDING,)
         return [
             record
             for state in states
             for record in self.ledger.in_state(state)
-            if record.key not in running and record.key not in self.recoveries and record.key not in self.tokens
-            if record.key not in self.again
+            if record.key not in running and record.key not in live.recoveries and record.key not in live.tokens
+            if record.key not in live.again
             if (record.key, record.attempts) not in ended and record.key not in self._unissued
         ]
 
@@ -328,27 +264,43 @@ class Session:
 
     def _live(self) -> "Session":
         """The session that the thread has now: what comes for one that was forgotten is for that one."""
-        return self if self.successor is None else self.successor(self)
+        return self if self._successor is None else self._successor(self)
+
+    def succeed(self, successor: "Callable[[Session], Session]") -> None:
+        """Pass on what comes late: the session was forgotten, and the thread may have another one.
+
+        Args:
+            successor: Returns the session that the thread has now.
+        """
+        self._successor = successor
+
+    def revive(self) -> None:
+        """Be the session of the thread again."""
+        self._successor = None
 
     def take_mail(self) -> list[Mail]:
-        """Mail since the last call, in order."""
-        taken: list[Mail] = []
+        """Take the mail since the last call, in order, after what was put back then."""
+        taken, self._early = self._early, []
         while self._mail:
-            taken.append(self._mail.popleft())
-        self._told += taken
+            mail = self._mail.popleft()
+            taken.append(mail)
+            self._told.append(mail)
         return taken
 
-    @property
-    def has_mail(self) -> bool:
-        """Whether mail waits to be taken."""
-        return bool(self._mail)
+    def put_back(self, mail: Mail) -> None:
+        """Look at mail again with the next one: it is about an attempt that the state does not tell of yet."""
+        self._early.append(mail)
 
     def take_completions(self) -> list[Completion]:
         """Completions since the last call, in order of arrival."""
-        taken, self.late = self.late, []
+        taken, self._put_off = self._put_off, []
         while self._completions:
             taken.append(self._completions.popleft())
         return taken
+
+    def put_off(self, completion: Completion) -> None:
+        """Look at a completion again with the next ones: its call is not that far yet."""
+        self._put_off.append(completion)
 
     def drop_fenced(self) -> None:
         """Forget attempts that did not begin while another process had the thread: they are lost, and made again."""
@@ -356,7 +308,7 @@ class Session:
             completion = self._completions.popleft()
             result = completion.result
             if isinstance(result, Failure) and result.symptom.error == ErrorCode.TAKEN_OVER:
-                self.unsettled = True
+                self.demand_reconcile()
             else:
                 self._completions.append(completion)
 

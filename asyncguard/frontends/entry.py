@@ -194,7 +194,8 @@ def collect_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
     tasks_of = {record.call.call_id: record for record in session.ledger.calls()}
     # By the ledger, for messages may be gone, or be told again in a summary that nobody can tell from the user's words.
     tainted = any(record.delivered and session.board.taints(record) for record in session.ledger.calls())
-    session.board.tainted = session.board.tainted or tainted or _holds_foreign_output(messages, tasks_of)
+    if tainted or _holds_foreign_output(messages, tasks_of):
+        session.board.taint()
     for message in messages:
         if isinstance(message, ToolMessage) and (record := tasks_of.get(message.tool_call_id)) is not None:
             evidence.add(record.call.task, text_of(message.content))
@@ -218,12 +219,13 @@ def _collect_news(session: Session, message: AnyMessage) -> None:
         record = session.ledger.find(str(key))
         if record is not None:
             session.board.evidence.add(record.call.task, text_of(message.content))
-            session.board.tainted = session.board.tainted or not session.board.trusts(record)
+            session.board.taint_by_output(record)
 
 
 def add_user_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
     """Note what the user says; it concerns all tasks. A history that was brought along may hold anybody's output."""
-    session.board.tainted = session.board.tainted or _holds_foreign_output(messages, ())
+    if _holds_foreign_output(messages, ()):
+        session.board.taint()
     for message in messages:
         if isinstance(message, HumanMessage | SystemMessage) and not is_ours(message):
             session.board.evidence.add_common(text_of(message.content))

@@ -33,7 +33,7 @@ def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
         if (record := waiting.get(message.tool_call_id)) is not None:
             session.record.cancelled(record.key, reason="answered by other middleware")
             session.record.delivered([record.key])
-            session.board.tainted = session.board.tainted or session.board.taints(record)
+            session.board.taint_by_end(record)
 
 
 def _behind(messages: Sequence[AnyMessage], message_id: str) -> Sequence[AnyMessage]:
@@ -67,7 +67,7 @@ def _take_answer(session: Session, record: CallRecord, answer: ToolMessage) -> N
     if not record.open:
         session.record.delivered([record.key])
         session.board.evidence.add(record.call.task, text_of(answer.content))
-        session.board.tainted = session.board.tainted or not session.board.trusts(record)
+        session.board.taint_by_output(record)
 
 
 def _was_run(session: Session, record: CallRecord) -> bool:
@@ -104,7 +104,7 @@ def _needs_its_tool(session: Session, record: CallRecord, *, said: bool) -> bool
     spec, called = board.spec(record.tool), board.spec(record.call.tool)
     if not (board.declares(record.tool) and board.declares(record.call.tool)):
         return not (held_back and said)
-    begun = session.begun_before.get(record.key)
+    begun = session.lease.begun_before.get(record.key)
     if begun is not None and begun.state is AttemptState.STARTED:
         return False  # the work outside goes on, and its result comes by mail
     if held_back:
@@ -236,7 +236,7 @@ def _may_go_on(session: Session, record: CallRecord) -> bool:
     if record.tool not in session.engine.specs:
         return False
     effect = session.board.spec(record.tool).effect
-    begun = record.tries > 0 or record.key in session.replays
+    begun = record.tries > 0 or record.key in session.live.replays
     return effect is EffectClass.PURE or (effect.repeatable and begun)
 
 

@@ -149,7 +149,8 @@ class HeldHandlers:
         async def run() -> Result:
             if tool is None or needs_injection(tool):
                 text = "The process that held the call ended, and here it cannot be run."
-                begun = record.tries > 1 or record.key in session.begun_before or record.key in session.replays
+                known = record.key in session.lease.begun_before or record.key in session.live.replays
+                begun = record.tries > 1 or known
                 if begun and session.board.spec(record.tool).effect is not EffectClass.PURE:
                     return Failure(symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True))
                 return Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=text, transient=False, started=False))
@@ -185,7 +186,7 @@ async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRe
         issue(session, handlers.runner(session), [record])
     session.wake()
     while True:
-        with session.inside():
+        with session.lease.inside():
             step = await wait_for_turn(session, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
@@ -269,7 +270,7 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
 
 async def _past_escape(session: Session, handlers: HeldHandlers, own: CallRecord | None) -> bool:
     """Raise an interrupt of one's own tool, or wait while another wrapper raises its; whether to go on waiting."""
-    if own is not None and own.key in session.escapes:
+    if own is not None and own.key in session.live.escapes:
         handlers.drop(own.key)  # the answer will come with the handler of the wrapper's next run
         raise take_escape(session, own.key)
     if own is None:
@@ -285,8 +286,8 @@ def _give_up_questions(session: Session) -> bool:
 
     The call was deferred, and its wrapper has returned, or its run was cancelled. Made anew, it gets a wrapper.
     """
-    for key in list(session.escapes):
-        del session.escapes[key]
+    for key in list(session.live.escapes):
+        session.live.take_escape(key)
         text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
         symptom = Symptom(error=ErrorCode.CANCELLED, message=text, transient=False, started=False)
         take_failure(session, session.ledger.record(key), symptom)

@@ -208,7 +208,7 @@ def _token(session: Session, record: CallRecord) -> str:
 
     # With a journal the token stands in the intent, and the delivery comes as mail, to whoever holds the thread.
     token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)
-    session.tokens[key] = token
+    session.live.token_issued(key, token)
     return token
 
 

@@ -115,16 +115,16 @@ class Writer:
 
     def _remember(self, record: CallRecord) -> None:
         """Results that were told are evidence for their task; untrusted ones taint the context."""
-        self._session.raw.pop(record.key, None)
+        self._session.live.told(record.key)
         board = self._session.board
         if record.content is not None:
             board.evidence.add(record.call.task, text_of(record.content))
-        board.tainted = board.tainted or board.taints(record)
+        board.taint_by_end(record)
 
     # -- one call --------------------------------------------------------------------------------------------------
 
     def _answer(self, record: CallRecord, delivery: Delivery) -> ToolMessage:
-        raw = self._session.raw.get(record.key)
+        raw = self._session.live.raw.get(record.key)
         message, update = _split(raw, record.call.call_id)
         if update is not None:
             delivery.updates.append(self._shown_update(record, update))
@@ -222,7 +222,7 @@ class Writer:
 
     def _news(self, records: Sequence[CallRecord], delivery: Delivery) -> list[AnyMessage]:
         for record in records:
-            _, update = _split(self._session.raw.get(record.key), record.call.call_id)
+            _, update = _split(self._session.live.raw.get(record.key), record.call.call_id)
             if update is not None:
                 delivery.updates.append(self._shown_update(record, update))
         if self._config.news_style is NewsStyle.PAIR:

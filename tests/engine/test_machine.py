@@ -150,7 +150,7 @@ class Process:
         while True:
             await self.calm()
             collect(session)
-            step = Step.RECOVER if session.recoveries else next_step(session.board)
+            step = Step.RECOVER if session.live.recoveries else next_step(session.board)
             match step:
                 case Step.RELEASE:
                     release_ready(session)
@@ -160,7 +160,7 @@ class Process:
                 case Step.RECOVER:
                     for action in ev.RecoveryAction:
                         recover(session, action)
-                case _ if session.again:
+                case _ if session.live.again:
                     issue_again(session, lambda record: self.run(record))
                 case _:
                     return step
