@@ -26,7 +26,7 @@ class Symptom:
     """How an attempt failed."""
 
     error: str
-    """Name of the exception class, or ``timeout``, ``cancelled``, ``circuit_open``."""
+    """Name of the exception class, or an :class:`~asyncguard.core.error_codes.ErrorCode`; a plain ``str`` when made."""
     message: str
     """Text of the failure, for the model; never logged."""
     mro: tuple[str, ...] = ()
@@ -46,6 +46,10 @@ class Symptom:
     word that the one caused the other."""
     running: bool = False
     """Whether the attempt may still run: it was given up, and did not end by a return or an exception of its own."""
+
+    def __post_init__(self) -> None:
+        # Savers and JSON writers get the value as it is: a member of an enum would be stored as more than its text.
+        object.__setattr__(self, "error", str(self.error))
 
 
 class AnomalyKind(StrEnum):

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, Call, CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.lifecycle import Move, advance, advance_task
 from asyncguard.core.records import CallRecord, Finding, TaskRecord
 from asyncguard.core.tasks import Task, TaskState
@@ -167,7 +168,7 @@ class Ledger(LedgerViews):
     def _recover(self, event: ev.CallRecovered) -> None:
         record = self._move(event.key, Move.RECOVER) if event.follows else self.record(event.key)
         # An interrupt's tool runs anew by design, and a sibling is another tool: neither is a retry.
-        asked = event.error == "interrupt"
+        asked = event.error == ErrorCode.INTERRUPT
         record.recoveries = record.recoveries if asked else (*record.recoveries, event.action)
         record.history.append(event)
         if not event.follows:

@@ -1,6 +1,6 @@
 """The scoreboard: all that a guard may look at, and the view of it that the model is shown."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -21,7 +21,7 @@ Validator = Callable[[Mapping[str, Any]], tuple[str, ...]]
 
 @dataclass(kw_only=True)
 class Scoreboard:
-    """What is known at one moment; guards read it and change nothing."""
+    """What is known at one moment; guards read it and change nothing, the runtime changes it by its methods."""
 
     config: GuardConfig
     """Switches and limits."""
@@ -45,6 +45,38 @@ class Scoreboard:
     """Whether this process has met the agent's tools, so that one it does not know is gone."""
     asking: set[str] = field(default_factory=set)
     """Keys of calls that turned out to ask a person although their tool does not say so."""
+
+    # -- what the runtime enters -----------------------------------------------------------------------------------
+
+    def taint(self) -> None:
+        """Enter that untrusted output is in the model's context."""
+        self.tainted = True
+
+    def taint_by_end(self, record: CallRecord) -> None:
+        """Enter that the model is told of a call's end."""
+        self.tainted = self.tainted or self.taints(record)
+
+    def taint_by_output(self, record: CallRecord) -> None:
+        """Enter that the model has read a call's result, whatever became of the call."""
+        self.tainted = self.tainted or not self.trusts(record)
+
+    def begins_outside(self, key: str) -> None:
+        """Enter that the tool of an external call is starting the work."""
+        self.starting.add(key)
+
+    def still_pending(self, keys: Collection[str]) -> None:
+        """Enter which calls the executor has; the tools of all others have started their work, or failed to."""
+        self.starting.intersection_update(keys)
+
+    def runs_elsewhere(self, calls: int) -> None:
+        """Enter how many calls of other threads run in this process."""
+        self.elsewhere = calls
+
+    def asked_person(self, key: str) -> None:
+        """Enter that a call has asked a person, whatever its tool declares."""
+        self.asking.add(key)
+
+    # -- what guards ask -------------------------------------------------------------------------------------------
 
     @property
     def several_tasks(self) -> bool:

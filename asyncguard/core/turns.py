@@ -9,12 +9,10 @@ from enum import StrEnum
 
 from asyncguard.config import Delivery
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.toolspec import Mode
-
-ASKED = "interrupt"
-"""The error of an attempt that ended with a question to a person."""
 
 
 class Step(StrEnum):
@@ -75,7 +73,11 @@ def dispatchable(board: Scoreboard) -> list[CallRecord]:
         return queued
     others = [record for record in queued if not board.asks_person(record)]
     busy = any(board.asks_person(record) for record in board.ledger.in_state(CallState.PENDING))
-    return others if busy else [*others, min(asking, key=lambda record: (record.error != ASKED, record.call.sequence))]
+    return (
+        others
+        if busy
+        else [*others, min(asking, key=lambda record: (record.error != ErrorCode.INTERRUPT, record.call.sequence))]
+    )
 
 
 def has_news(board: Scoreboard) -> bool:

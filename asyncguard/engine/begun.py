@@ -11,12 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asyncguard.engine.executors.journaled import FENCED, REFUSED, UNAVAILABLE
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Result
 
 _KEPT = 512
 """Ended calls that are remembered; running ones always are."""
 _Receiver = Callable[[Completion], None]
+
+_NOT_BEGUN = frozenset({ErrorCode.TAKEN_OVER, ErrorCode.JOURNAL_REFUSED, ErrorCode.JOURNAL_UNAVAILABLE})
+"""Failures of attempts that the journal did not let begin."""
 
 
 def _nobody(_: Completion) -> None:
@@ -26,7 +29,7 @@ def _nobody(_: Completion) -> None:
 def _was_not_begun(result: Result) -> bool:
     """Whether the call can still be begun: a question to a person is asked anew, and so is a journal that refused."""
     if isinstance(result, Failure):
-        return result.symptom.error in (FENCED, REFUSED, UNAVAILABLE)
+        return result.symptom.error in _NOT_BEGUN
     return isinstance(result, Escape)
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.tasks import TaskState
 from asyncguard.engine.dispatch import withdraw
@@ -33,33 +34,26 @@ def cancel_tasks(session: Session, names: Sequence[str]) -> None:
         for record in list(session.ledger.open_of(name)):
             _cancel(session, record)
         if known[name].state is TaskState.OPEN:
-            session.note(ev.TaskEnded, task=name, state=TaskState.STOPPED, reason=REASON)
+            session.record.task_stopped(name, reason=REASON)
 
 
 def _cancel(session: Session, record: CallRecord) -> None:
     match record.state:
         case CallState.DEFERRED | CallState.HELD | CallState.QUEUED if begun_elsewhere(session, record):
             take_up(session, record)
-            session.barred[record.key] = _STOPPED
+            session.live.bar(record.key, _STOPPED)
         case CallState.DEFERRED | CallState.HELD:
-            session.note(ev.CallSquashed, key=record.key, reason=REASON)
+            session.record.squashed(record.key, reason=REASON)
         case CallState.QUEUED:
             withdraw(session, record, REASON)
         case CallState.PENDING:
-            session.barred[record.key] = _STOPPED
+            session.live.bar(record.key, _STOPPED)
             running = session.engine.executor.cancel(record.key)
-            if not running and record.key in session.tokens:
+            if not running and record.key in session.live.tokens:
                 _give_up_external(session, record)
 
 
 def _give_up_external(session: Session, record: CallRecord) -> None:
     """The work outside goes on; a delivery that comes all the same settles the doubt."""
     text = "The user cancelled the task; the work outside was started and may go on."
-    session.note(
-        ev.CallRetired,
-        key=record.key,
-        outcome=ev.Outcome.IN_DOUBT,
-        content=text,
-        size=content_size(text),
-        error="cancelled",
-    )
+    session.record.retired(record.key, outcome=ev.Outcome.IN_DOUBT, content=text, error=ErrorCode.CANCELLED)

@@ -3,20 +3,26 @@
 The cause of a failure, as :mod:`asyncguard.recovery.breaker` has it, is the fingerprint of the call.
 """
 
-from asyncguard.core import events as ev
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import CircuitState, HazardKind, Symptom
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.executors.journaled import PROCESS_LOST, REFUSED, UNAVAILABLE
 from asyncguard.engine.executors.port import Failure
 from asyncguard.engine.session import Session
 from asyncguard.recovery.breaker import Circuit, admits, after_failure, after_success, remaining
 from asyncguard.recovery.case import Case
 from asyncguard.recovery.diagnosis import is_transient
-from asyncguard.recovery.policy import CANCELLED, CIRCUIT_OPEN, USER_SPOKE
 
-NOT_HAPPENED = "not_happened"
-"""The error of an attempt of which somebody found that it did not happen."""
-_SAYS_NOTHING = frozenset({CIRCUIT_OPEN, USER_SPOKE, CANCELLED, NOT_HAPPENED, PROCESS_LOST, REFUSED, UNAVAILABLE})
+_SAYS_NOTHING = frozenset(
+    {
+        ErrorCode.CIRCUIT_OPEN,
+        ErrorCode.USER_SPOKE,
+        ErrorCode.CANCELLED,
+        ErrorCode.NOT_HAPPENED,
+        ErrorCode.PROCESS_LOST,
+        ErrorCode.JOURNAL_REFUSED,
+        ErrorCode.JOURNAL_UNAVAILABLE,
+    }
+)
 """Failures that are not the tool's."""
 
 
@@ -34,7 +40,7 @@ def let_through(session: Session, record: CallRecord, tool: str) -> Failure | No
     message = f"{tool} failed {circuit.failures} times in a row and rests."
     # While one call probes the tool, the others come back soon.
     wait = remaining(circuit, now, cooldown) if circuit.state is CircuitState.OPEN else None
-    symptom = Symptom(error=CIRCUIT_OPEN, message=message, transient=True, started=False, retry_after=wait)
+    symptom = Symptom(error=ErrorCode.CIRCUIT_OPEN, message=message, transient=True, started=False, retry_after=wait)
     return Failure(symptom=symptom)
 
 
@@ -68,4 +74,4 @@ def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:
     else:
         circuits[tool] = after
     if after.state is not before.state:
-        session.note(ev.CircuitMoved, tool=tool, state=after.state, failures=after.failures)
+        session.record.circuit_moved(tool, state=after.state, failures=after.failures)

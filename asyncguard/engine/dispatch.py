@@ -6,13 +6,13 @@ from functools import partial
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import Step, dispatchable, next_step
 from asyncguard.engine.durable import hand_out_again, intent_of, journaled, take_mail, was_begun
-from asyncguard.engine.executors.journaled import REFUSED
 from asyncguard.engine.executors.port import Completion, Failure, Job, Result
 from asyncguard.engine.late import heard_late, settled_late, took_own_end
 from asyncguard.engine.recovering import ask_again, give_up_lost, harmless, may_begin, reconsider, take
@@ -42,13 +42,7 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
         if _taken_over(session, record):
             continue
         delay = record.delay
-        session.note(
-            ev.CallStarted,
-            key=record.key,
-            attempt=record.attempts + 1,
-            tool=record.tool,
-            epoch=session.engine.epoch,
-        )
+        session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
         _start(session, record, runner, delay=delay)
     return len(chosen)
 
@@ -63,7 +57,7 @@ def issue_again(session: Session, runner: Runner) -> int:
     Returns:
         How many were handed out.
     """
-    keys, session.again = session.again, set()
+    keys = session.live.take_again()
     for key in keys:
         _start(session, session.ledger.record(key), runner, delay=0.0)
     return len(keys)
@@ -90,7 +84,7 @@ def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float
         intent=intent_of(session, record, arguments) if journaled else None,
     )
     if spec.mode is Mode.EXTERNAL:
-        session.board.starting.add(record.key)
+        session.board.begins_outside(record.key)
     session.engine.executor.start(job, _receiver(session, record, spec))
 
 
@@ -131,14 +125,16 @@ def _taken_over(session: Session, record: CallRecord) -> bool:
     begun = session.engine.begun
     if begun.differs(record.key, record.call.fingerprint):
         number, tool = record.attempts + 1, record.tool
-        refused = Failure(symptom=Symptom(error=REFUSED, message=_EDITED, transient=False, started=False))
+        refused = Failure(
+            symptom=Symptom(error=ErrorCode.JOURNAL_REFUSED, message=_EDITED, transient=False, started=False)
+        )
         session.completed(Completion(key=record.key, attempt=number, result=refused))
     else:
         found = begun.take_over(record.key, session.completed, after=record.latest)
         if found is None:
             return False
         number, tool = found
-    session.note(ev.CallStarted, key=record.key, attempt=number, tool=tool, epoch=session.engine.epoch)
+    session.record.started(record.key, attempt=number, tool=tool)
     return True
 
 
@@ -158,7 +154,7 @@ def collect(session: Session) -> None:
     session.engine.executor.poll()
     take_mail(session)
     if session.board.starting:
-        session.board.starting.intersection_update(session.engine.executor.pending())
+        session.board.still_pending(session.engine.executor.pending())
     for completion in session.take_completions():
         record = session.ledger.find(completion.key)
         if record is None:
@@ -171,7 +167,7 @@ def collect(session: Session) -> None:
 
 def take_escape(session: Session, key: str) -> BaseException:
     """What a call raised for the front end; the call is queued again, for the tool runs anew when it was answered."""
-    error = session.escapes.pop(key)
+    error = session.live.take_escape(key)
     ask_again(session, session.ledger.record(key))
     return error
 
@@ -197,11 +193,11 @@ def settle_lost(session: Session, *, queued: bool, siblings: bool = False, but: 
             continue
         begun = session.engine.begun.knows(record.key, after=record.latest)
         if outcome is None:
-            session.replays[record.key] = record.attempts + 1
+            session.live.replayed(record.key, record.attempts + 1)
         if record.state is CallState.QUEUED and (begun or outcome is None):
             continue
         if record.state is CallState.QUEUED:
-            assume_started(session, record)
+            session.record.assumed_started(record.key)
         if outcome is None:
             _requeue(session, record)
         else:
@@ -230,26 +226,19 @@ def _resumed(session: Session, record: CallRecord) -> bool:
 
 def put_in_doubt(session: Session, record: CallRecord) -> None:
     """Retire a deferred or held call that another process may have released and begun, or ask its probe first."""
-    session.note(ev.CallAdmitted, key=record.key, released=True)
-    assume_started(session, record)
+    session.record.admitted(record.key, released=True)
+    session.record.assumed_started(record.key)
     give_up_lost(session, record, ev.Outcome.IN_DOUBT)
 
 
 def withdraw(session: Session, record: CallRecord, reason: str) -> None:
     """Take back an admitted call that nobody can run any more; it is in doubt if an attempt of it may have begun."""
     if harmless(session, record):
-        session.note(ev.CallCancelled, key=record.key, reason=reason)
+        session.record.cancelled(record.key, reason=reason)
         return
     text = f"{reason[:1].upper()}{reason[1:]}, and an attempt may have begun."
-    assume_started(session, record)
-    session.note(
-        ev.CallRetired,
-        key=record.key,
-        outcome=ev.Outcome.IN_DOUBT,
-        content=text,
-        size=content_size(text),
-        error="process_lost",
-    )
+    session.record.assumed_started(record.key)
+    session.record.retired(record.key, outcome=ev.Outcome.IN_DOUBT, content=text, error=ErrorCode.PROCESS_LOST)
 
 
 def may_be_repeated(session: Session, record: CallRecord) -> bool:
@@ -259,21 +248,13 @@ def may_be_repeated(session: Session, record: CallRecord) -> bool:
     return journaled(session, record) and not was_begun(session, record)
 
 
-def assume_started(session: Session, record: CallRecord) -> None:
-    """Record the start of an attempt that a process which has ended made."""
-    session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
-
-
 def _requeue(session: Session, record: CallRecord) -> None:
-    session.note(
-        ev.CallRecovered,
-        key=record.key,
-        action=ev.RecoveryAction.RETRY,
-        attempt=record.attempts,
-        error="process_lost",
+    session.record.requeued(
+        record.key,
+        error=ErrorCode.PROCESS_LOST,
         reason="process lost, repeatable",
-        aim=record.aim,
         arguments=record.sent,
+        aim=record.aim,
     )
 
 
@@ -305,9 +286,9 @@ async def settle(session: Session, *, fresh: bool, due: Callable[[], bool] = lam
 
 
 def _outward_step(session: Session) -> Step:
-    if session.escapes:
+    if session.live.escapes:
         return Step.ESCAPE
-    if session.recoveries:
+    if session.live.recoveries:
         return Step.RECOVER
     return next_step(session.board)
 

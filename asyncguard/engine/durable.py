@@ -8,10 +8,9 @@ was not, and calls lost what nobody can know (:mod:`asyncguard.engine.executors.
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import OPEN_STATES, CallState, content_size, fingerprint
+from asyncguard.core.calls import OPEN_STATES, CallState, fingerprint
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.circuits import NOT_HAPPENED
-from asyncguard.engine.executors.journaled import PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import threads
@@ -38,18 +37,18 @@ async def enter_thread(session: Session, thread: str, *, known: int = 0, again: 
         JournalError: The journal cannot be read or written.
     """
     journal = session.engine.journal
-    if journal is None or (session.entered and not again):
+    lease = session.lease
+    if journal is None or (lease.entered and not again):
         return None
-    held = session.entered
+    held = lease.entered
     keys = [record.key for record in session.ledger.calls() if record.state in OPEN_STATES]
     # An agent that is a tool of another one shares the caller's thread id, and is a thread of its own.
     name = f"{thread}|{session.namespace}" if thread and session.namespace else thread
     tenure = await journal.enter(session.thread, name, keys, session.receive, known=known)
-    session.begun_before, session.number = tenure.attempts, tenure.number
-    session.entered, session.held_at = True, session.engine.clock.now()
+    lease.taken(tenure)
     if not held:
         session.drop_fenced()
-    with session.leaving_on_error():
+    with lease.leaving_on_error():
         unsettled = await journal.unsettled(session.thread)
     for key in unsettled:
         record = session.ledger.find(key)
@@ -69,15 +68,15 @@ async def ensure_held(session: Session) -> None:
     Raises:
         ThreadBusyError: Another process carries the thread on.
     """
-    now = session.engine.clock.now()
-    if not session.entered or now - session.held_at < threads.RENEWAL:
+    lease, now = session.lease, session.engine.clock.now()
+    if not lease.entered or now - lease.confirmed_at < threads.RENEWAL:
         return
-    if not await session.journal.holds(session.thread):
+    if not await lease.journal.holds(session.thread):
         raise ThreadBusyError(
             "Another process has taken the thread over while this one gave no sign of life; what was done here since "
             "is in the journal."
         )
-    session.held_at = now
+    lease.confirmed(now)
 
 
 async def ensure_written(session: Session) -> None:
@@ -106,7 +105,7 @@ def journaled(session: Session, record: CallRecord) -> bool:
 
 def was_begun(session: Session, record: CallRecord) -> bool:
     """Whether the journal has an attempt of a journaled call that the state does not tell of."""
-    known = session.begun_before.get(record.key)
+    known = session.lease.begun_before.get(record.key)
     return known is not None and known.number > record.latest
 
 
@@ -124,9 +123,9 @@ def replays(session: Session, record: CallRecord) -> bool:
         session: The thread.
         record: Its attempt is about to be made.
     """
-    if session.replays.get(record.key) == record.attempts:
+    if session.live.replays.get(record.key) == record.attempts:
         return True
-    known = session.begun_before.get(record.key)
+    known = session.lease.begun_before.get(record.key)
     return known is not None and (known.number, known.state) == (record.attempts, AttemptState.INTENT)
 
 
@@ -142,7 +141,7 @@ def take_up(session: Session, record: CallRecord) -> None:
     elif record.state is not CallState.QUEUED:
         known = session.engine.begun.arguments(record.key)
         arguments = None if known is None or known == record.call.arguments else dict(known)
-        session.note(ev.CallAdmitted, key=record.key, released=True, arguments=arguments)
+        session.record.admitted(record.key, released=True, arguments=arguments)
 
 
 def _adopt_begun(session: Session, record: CallRecord) -> None:
@@ -150,13 +149,13 @@ def _adopt_begun(session: Session, record: CallRecord) -> None:
 
     What led to that attempt was never stored.
     """
-    known = session.begun_before[record.key]
+    known = session.lease.begun_before[record.key]
     called = known.tool == record.call.tool
     if record.state is CallState.QUEUED and (record.attempts + 1, record.tool) == (known.number, known.tool):
         return
     if record.state is not CallState.QUEUED:
         arguments = known.arguments if called and known.arguments != record.call.arguments else None
-        session.note(ev.CallAdmitted, key=record.key, released=True, arguments=arguments)
+        session.record.admitted(record.key, released=True, arguments=arguments)
     if known.number != record.attempts + 1 or not called:
         _skip_to(session, record, known)
 
@@ -172,8 +171,8 @@ def follow_journal(session: Session, record: CallRecord) -> bool:
     """
     if not (journaled(session, record) and was_begun(session, record)):
         return False
-    known = session.begun_before[record.key]
-    _recovered(session, record, known, attempt=record.attempts)
+    known = session.lease.begun_before[record.key]
+    _requeue(session, record, known)
     if known.number > record.attempts + 1:
         _skip_to(session, record, known)
     return True
@@ -181,31 +180,27 @@ def follow_journal(session: Session, record: CallRecord) -> bool:
 
 def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
     """Bring a queued call to the attempt before the one that is known."""
-    session.note(ev.CallStarted, key=record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch)
-    _recovered(session, record, known, attempt=known.number - 1)
+    session.record.started(record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch)
+    _requeue(session, record, known)
 
 
-def _recovered(session: Session, record: CallRecord, known: Attempt, *, attempt: int) -> None:
-    called = known.tool == record.call.tool
-    session.note(
-        ev.CallRecovered,
-        key=record.key,
-        action=ev.RecoveryAction.RETRY if called else ev.RecoveryAction.FALLBACK,
-        attempt=attempt,
-        error=PROCESS_LOST,
+def _requeue(session: Session, record: CallRecord, known: Attempt) -> None:
+    session.record.requeued(
+        record.key,
+        error=ErrorCode.PROCESS_LOST,
         reason="the journal has a later attempt",
-        tool="" if called else known.tool,
         arguments=known.arguments,
+        tool="" if known.tool == record.call.tool else known.tool,
     )
 
 
 def hand_out_again(session: Session, record: CallRecord) -> None:
     """Let the journal decide about a lost call that the state believes started."""
-    known = session.begun_before.get(record.key)
+    known = session.lease.begun_before.get(record.key)
     if known is not None and known.number == record.attempts and known.state is AttemptState.STARTED:
-        session.tokens[record.key] = ""  # the work outside goes on; its result comes by mail
+        session.live.token_issued(record.key, "")  # the work outside goes on; its result comes by mail
         return
-    session.again.add(record.key)
+    session.live.hand_out_again(record.key)
 
 
 def intent_of(session: Session, record: CallRecord, arguments: dict[str, Any]) -> Intent | None:
@@ -231,7 +226,7 @@ def intent_of(session: Session, record: CallRecord, arguments: dict[str, Any]) -
         arguments=arguments,
         fingerprint=fingerprint(record.tool, arguments),
         timeout=spec.timeout,
-        token=session.tokens.get(record.key) or None,
+        token=session.live.tokens.get(record.key) or None,
         allowed=_allowed(session, record),
     )
 
@@ -254,15 +249,12 @@ def _allowed(session: Session, record: CallRecord) -> bool:
 
 def take_mail(session: Session) -> None:
     """Carry out what was told from outside since the last call; what is about a settled call changes nothing."""
-    if not (session.early or session.has_mail):
-        return
-    early, session.early = session.early, []
-    for mail in (*early, *session.take_mail()):
+    for mail in session.take_mail():
         record = session.ledger.find(mail.key)
         if record is None:
             continue  # a call of another branch of the thread
         if record.open and record.attempts < mail.attempt:
-            session.early.append(mail)  # the state is behind; the call is issued again, and is pending then
+            session.put_back(mail)  # the state is behind; the call is issued again, and is pending then
         elif mail.kind is MailKind.DELIVERY:
             _take_delivery(session, record, mail)
         elif record.state is CallState.IN_DOUBT and mail.attempt >= record.latest:
@@ -284,22 +276,12 @@ def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
             content = CONFIRMED if mail.content is None else mail.content
             session.completed(Completion(key=record.key, attempt=record.latest, result=Success(content=content)))
         case MailKind.RETRY:
-            session.note(
-                ev.CallRecovered,
-                key=record.key,
-                action=ev.RecoveryAction.RETRY,
-                attempt=record.attempts,
-                error=NOT_HAPPENED,
+            session.record.requeued(
+                record.key,
+                error=ErrorCode.NOT_HAPPENED,
                 reason=f"{by} found that it did not happen, and wants it made again",
                 arguments=record.bound,
             )
         case _:
             text = f"It did not happen, as {by} found. Call it again if it is still wanted."
-            session.note(
-                ev.CallRetired,
-                key=record.key,
-                outcome=ev.Outcome.FAILED,
-                content=text,
-                size=content_size(text),
-                error=NOT_HAPPENED,
-            )
+            session.record.retired(record.key, outcome=ev.Outcome.FAILED, content=text, error=ErrorCode.NOT_HAPPENED)

@@ -7,13 +7,13 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit, objections
 from asyncguard.core.calls import Call, CallState, as_received, call_key, canonical_json, content_size, fingerprint
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.operands import OperandError, Path, references, resolve, substitute
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.turns import passed_over
-from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.session import Session
 
@@ -37,18 +37,13 @@ class Wish:
 def take_message(session: Session, message_id: str, wishes: Sequence[Wish]) -> None:
     """Enter a model message: one turn, and a verdict for each of its calls."""
     ledger = session.ledger
-    session.board.elsewhere = sum(ledger.find(key) is None for key in session.engine.executor.pending())
+    session.board.runs_elsewhere(sum(ledger.find(key) is None for key in session.engine.executor.pending()))
     proposals = [_propose(session, message_id, position, wish) for position, wish in enumerate(wishes)]
     for proposal in proposals:
         _judge(session, proposal)
     mentioned = {wish.task for wish in wishes}
-    session.note(
-        ev.TurnTaken,
-        turn=ledger.turns + 1,
-        message_id=message_id,
-        calls=len(wishes),
-        passed_over=passed_over(session.board, mentioned, len(wishes)),
-    )
+    passed = passed_over(session.board, mentioned, len(wishes))
+    session.record.turn_taken(message_id, calls=len(wishes), passed_over=passed)
     _stop_tasks(session)
 
 
@@ -69,7 +64,7 @@ def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Pr
         footprint=session.board.spec(wish.tool).footprint(wish.arguments, wish.task),
         fingerprint=fingerprint(wish.tool, text if received == wish.arguments else received),
     )
-    session.note(ev.CallProposed, call=call, declared=session.declare(wish.tool))
+    session.record.proposed(call, session.declare(wish.tool))
     return Proposal(call=call, spec=spec, position=position, size=content_size(text), problem=wish.problem)
 
 
@@ -80,27 +75,25 @@ def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> N
     key = proposal.call.key
     match verdict:
         case Reject():
-            session.note(ev.CallRejected, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
+            session.record.rejected(key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
         case Defer():
-            session.note(
-                ev.CallDeferred, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on, also=verdict.also
-            )
+            session.record.deferred(key, guard=verdict.guard, reason=verdict.reason, on=verdict.on, also=verdict.also)
         case Admit():
             _let_pass(session, proposal, verdict, released=released)
 
 
 def _tell_objections(session: Session, proposal: Proposal) -> None:
     """In shadow mode: note what every guard would have done."""
-    note, key, objection = session.note, proposal.call.key, ev.Objection
+    objected, key, objection = session.record.objected, proposal.call.key, ev.Objection
     for verdict in objections(proposal, session.board, session.engine.watching):
         guard = verdict.guard
         match verdict:
             case Reject(reason=reason, on=on):
-                note(ev.CallObjected, key=key, guard=guard, objection=objection.REJECT, reason=reason, on=on)
+                objected(key, objection.REJECT, guard=guard, reason=reason, on=on)
             case Defer(reason=reason, on=on):
-                note(ev.CallObjected, key=key, guard=guard, objection=objection.DEFER, reason=reason, on=on)
+                objected(key, objection.DEFER, guard=guard, reason=reason, on=on)
             case Admit(approval=reason):
-                note(ev.CallObjected, key=key, guard=guard, objection=objection.HOLD, reason=reason)
+                objected(key, objection.HOLD, guard=guard, reason=reason)
 
 
 def _let_pass(session: Session, proposal: Proposal, verdict: Admit, *, released: bool) -> None:
@@ -109,18 +102,18 @@ def _let_pass(session: Session, proposal: Proposal, verdict: Admit, *, released:
     try:
         arguments = _substituted(session, proposal.call)
     except OperandError as error:
-        session.note(ev.CallRejected, key=key, guard=OPERANDS, reason=str(error))
+        session.record.rejected(key, guard=OPERANDS, reason=str(error))
         return
     if arguments is not None and (problems := _check(session, proposal.call.tool, arguments)):
         reason = "With the referenced values filled in, the arguments do not fit: " + "; ".join(problems)
-        session.note(ev.CallRejected, key=key, guard=OPERANDS, reason=reason)
+        session.record.rejected(key, guard=OPERANDS, reason=reason)
         return
     approval = verdict.approval or _approval_of_operands(session, proposal, arguments)
     if approval and not proposal.approved:
         guard = verdict.guard or "trust"
-        session.note(ev.CallHeld, key=key, guard=guard, reason=approval, arguments=arguments)
+        session.record.held(key, guard=guard, reason=approval, arguments=arguments)
         return
-    session.note(ev.CallAdmitted, key=key, released=released, approved=proposal.approved, arguments=arguments)
+    session.record.admitted(key, released=released, approved=proposal.approved, arguments=arguments)
     issued = session.ledger.record(key).effective_arguments
     for name, value in issued.items():
         session.board.evidence.add(proposal.call.task, f"{name} {value}")
@@ -179,7 +172,7 @@ def release_ready(session: Session) -> None:
             take_up(session, record)
         elif failed:
             labels = ", ".join(session.ledger.record(key).call.label for key in failed)
-            session.note(ev.CallSquashed, key=record.key, reason=f"{labels} gave no usable result", on=tuple(failed))
+            session.record.squashed(record.key, reason=f"{labels} gave no usable result", on=tuple(failed))
         else:
             _judge(session, _again(session, record), released=True)
     _stop_tasks(session)
@@ -201,10 +194,10 @@ def answer_approval(session: Session, record: CallRecord, *, approved: bool, tol
     if begun_elsewhere(session, record):
         take_up(session, record)
         if not approved:
-            session.barred[record.key] = told
+            session.live.bar(record.key, told)
         return
     if not approved:
-        session.note(ev.CallRejected, key=record.key, guard=record.guard, reason=told)
+        session.record.rejected(record.key, guard=record.guard, reason=told)
         return
     _judge(session, _again(session, record, approved=True), released=True)
 
@@ -218,7 +211,7 @@ def refuse_held(session: Session) -> None:
                 f"{record.reason} In this run nobody can be asked: tell the user, who can look, or run the agent with "
             )
             reason += "a checkpointer and a thread_id, so that the call can be approved."
-        session.note(ev.CallRejected, key=record.key, guard=record.guard, reason=reason)
+        session.record.rejected(record.key, guard=record.guard, reason=reason)
 
 
 def _again(session: Session, record: CallRecord, *, approved: bool = False) -> Proposal:
@@ -239,15 +232,15 @@ def freeze_effects(session: Session) -> None:
             if begun_elsewhere(session, record):
                 take_up(session, record)
             else:
-                session.note(ev.CallSquashed, key=record.key, reason="the user sent a new message before it was issued")
+                session.record.squashed(record.key, reason="the user sent a new message before it was issued")
     for state in (CallState.QUEUED, CallState.PENDING):
         for record in session.ledger.in_state(state):
-            if record.error == NOT_HAPPENED:
+            if record.error == ErrorCode.NOT_HAPPENED:
                 continue  # somebody who looked wants it made again
             called = session.board.spec(record.call.tool)
             tools = (called, *(session.board.spec(sibling.tool) for sibling in called.fallbacks))
             if any(spec.effect is not EffectClass.PURE for spec in tools):
-                session.stopped.add(record.key)  # what has begun goes on; no attempt follows it
+                session.live.stop(record.key)  # what has begun goes on; no attempt follows it
 
 
 def _stop_tasks(session: Session) -> None:
@@ -255,4 +248,4 @@ def _stop_tasks(session: Session) -> None:
     for task in session.ledger.open_tasks():
         if task.rejections > limit and task.state is TaskState.OPEN:
             reason = f"{task.rejections} calls were rejected; the limit is {limit}"
-            session.note(ev.TaskEnded, task=task.task.id, state=TaskState.STOPPED, reason=reason)
+            session.record.task_stopped(task.task.id, reason=reason)

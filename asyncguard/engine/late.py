@@ -48,7 +48,7 @@ def settled_late(session: Session, record: CallRecord, completion: Completion) -
         case Success(content=content):
             anomalies = anomalies_of(session, record, content)
             mark = mark_of_doubt(anomalies) if anomalies else ""
-            session.raw[record.key] = raw_of(completion.result)
+            session.live.answered(record.key, raw_of(completion.result))
             end_call(session, record, End(outcome=ev.Outcome.DONE, content=content, mark=mark, doubtful=bool(mark)))
             return True
         case Failure(symptom=symptom):
@@ -72,16 +72,16 @@ def _answers_for(session: Session, record: CallRecord, completion: Completion) -
 def took_own_end(session: Session, record: CallRecord, completion: Completion) -> bool:
     """Whether the completion is the own end of an attempt about which a probe is still asked; it then counts."""
     asking = record.aim is not ev.Aim.ANSWER
-    if completion.attempt != record.latest or not (asking or record.key in session.recoveries):
+    if completion.attempt != record.latest or not (asking or record.key in session.live.recoveries):
         return False
     if asking and record.state is CallState.QUEUED:
-        session.late.append(completion)  # the question is not under way yet; looked at again when it is
+        session.put_off(completion)  # the question is not under way yet; looked at again when it is
         return True
     if record.state is not CallState.PENDING:
         return False
     if asking:
         session.engine.executor.cancel(record.key)
-    session.recoveries.pop(record.key, None)
+    session.live.undecided(record.key)
     match completion.result:
         case Success() as result:
             take_answer(session, record, result)

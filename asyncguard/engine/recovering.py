@@ -11,14 +11,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import canonical_json, content_size
+from asyncguard.core.calls import canonical_json
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Anomaly, AnomalyKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Source
-from asyncguard.core.turns import ASKED
 from asyncguard.engine.circuits import let_through, move_circuit, tell_circuit
 from asyncguard.engine.durable import follow_journal, replays
-from asyncguard.engine.executors.journaled import FENCED, PROCESS_LOST
 from asyncguard.engine.executors.port import Completion, Escape, Failure, Started, Success
 from asyncguard.engine.session import Session
 from asyncguard.errors import ThreadBusyError
@@ -26,11 +25,8 @@ from asyncguard.recovery.case import Case, Seen, symptom_of_finding
 from asyncguard.recovery.comparing import Candidate, compare
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
-from asyncguard.recovery.policy import LOOKING, USER_SPOKE, decide
+from asyncguard.recovery.policy import LOOKING, decide
 from asyncguard.recovery.wording import mark_of_units
-
-ANOMALY = "anomaly"
-"""The error of an attempt that ended with a strange answer."""
 
 
 def take(session: Session, record: CallRecord, completion: Completion) -> None:
@@ -50,21 +46,25 @@ def take(session: Session, record: CallRecord, completion: Completion) -> None:
         case Failure(symptom=symptom):
             _take_end(session, record, symptom)
         case Escape(error=error):
-            session.escapes[record.key] = error
+            session.live.escaped(record.key, error)
         case Started():
-            session.tokens.setdefault(record.key, "")  # it was started in a process that is gone
+            session.live.runs_outside(record.key)  # it was started in a process that is gone
 
 
 def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Take the failure of an attempt for the call's own result; some are the journal's word, and not the tool's."""
-    if symptom.error == FENCED:
-        session.unsettled = True  # if the thread comes back to this process, the call is to be issued again
+    if symptom.error == ErrorCode.TAKEN_OVER:
+        session.demand_reconcile()  # if the thread comes back to this process, the call is to be issued again
         raise ThreadBusyError(symptom.message)  # what this process knows is behind: it must not be stored
-    if symptom.error == PROCESS_LOST and not symptom.transient:  # begun as another call: a probe would be asked of this
-        end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=symptom.message, error=PROCESS_LOST))
-    elif symptom.error == PROCESS_LOST:
+    if (
+        symptom.error == ErrorCode.PROCESS_LOST and not symptom.transient
+    ):  # begun as another call: a probe would be asked of this
+        end_call(
+            session, record, End(outcome=ev.Outcome.IN_DOUBT, content=symptom.message, error=ErrorCode.PROCESS_LOST)
+        )
+    elif symptom.error == ErrorCode.PROCESS_LOST:
         give_up_lost(session, record, ev.Outcome.IN_DOUBT)
-    elif symptom.error == ASKED:
+    elif symptom.error == ErrorCode.INTERRUPT:
         ask_again(session, record)
     else:
         take_failure(session, record, symptom)
@@ -72,23 +72,20 @@ def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
 
 def ask_again(session: Session, record: CallRecord) -> None:
     """Queue a call whose tool asked a person: it runs anew with the answer."""
-    session.board.asking.add(record.key)
-    session.note(
-        ev.CallRecovered,
-        key=record.key,
-        action=ev.RecoveryAction.RETRY,
-        attempt=record.attempts,
-        error=ASKED,
+    session.board.asked_person(record.key)
+    session.record.requeued(
+        record.key,
+        error=ErrorCode.INTERRUPT,
         reason="a person was asked",
-        aim=record.aim,
         arguments=record.sent,
+        aim=record.aim,
     )
 
 
 def take_failure(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Take a failed attempt; what was seen of it is kept with the call, so that a restart comes to the same case."""
     _learn(session, record, ev.Aim.ANSWER, record.answering, asdict(symptom), error=symptom.error)
-    session.seen[record.key] = Seen(symptom=symptom)
+    session.live.saw(record.key, Seen(symptom=symptom))
     _consider(session, record)
 
 
@@ -108,14 +105,14 @@ def harmless(session: Session, record: CallRecord) -> bool:
     if session.board.spec(record.answering or record.tool).effect.renewable:
         return True
     if not record.tries:
-        return record.key not in session.replays
+        return record.key not in session.live.replays
     ended = any(found.aim is ev.Aim.ANSWER and found.tries == record.tries for found in record.findings)
     return ended and not case_of(session, record).unknown
 
 
 def retire(session: Session, record: CallRecord, result: Success, *, mark: str = "") -> None:
     """End a call with the result as it came."""
-    session.raw[record.key] = raw_of(result)
+    session.live.answered(record.key, raw_of(result))
     end = End(outcome=ev.Outcome.DONE, content=result.content, mark=mark, doubtful=bool(mark))
     end_call(session, record, end)
 
@@ -135,15 +132,15 @@ def take_answer(session: Session, record: CallRecord, result: Success) -> None:
     if not anomalies:
         retire(session, record, result, mark=mark_of_units(session.casebook.foreign_units(record)))
         return
-    session.raw[record.key] = raw_of(result)  # a marked answer still has the state updates that came with it
+    session.live.answered(record.key, raw_of(result))  # a marked answer still has the state updates that came with it
     _learn(session, record, ev.Aim.ANSWER, record.answering, result.content)
-    session.seen[record.key] = Seen(content=result.content, anomalies=anomalies)
+    session.live.saw(record.key, Seen(content=result.content, anomalies=anomalies))
     _consider(session, record)
 
 
 def _seen(session: Session, record: CallRecord) -> Seen:
     """What came of the latest attempt for the call's own result; after a restart, from what the state tells of it."""
-    known = session.seen.get(record.key)
+    known = session.live.seen.get(record.key)
     if known is None:
         answers = (found for found in reversed(record.findings) if found.aim is ev.Aim.ANSWER)
         found = next(answers)
@@ -151,13 +148,13 @@ def _seen(session: Session, record: CallRecord) -> Seen:
             known = Seen(symptom=_outlived(session, record, symptom_of_finding(found)))
         else:
             known = Seen(content=found.content, anomalies=anomalies_of(session, record, found.content))
-        session.seen[record.key] = known
+        session.live.saw(record.key, known)
     return known
 
 
 def _outlived(session: Session, record: CallRecord, symptom: Symptom) -> Symptom:
     """Return a symptom as the journal has it: no attempt runs on after the end of its process."""
-    known = session.begun_before.get(record.key)
+    known = session.lease.begun_before.get(record.key)
     if known is None or known.number != record.latest or not isinstance(known.result, Failure):
         return symptom
     return replace(symptom, running=symptom.running and known.result.symptom.running)
@@ -211,7 +208,7 @@ def _same_question(session: Session, record: CallRecord, source: Source) -> list
 def _learn(
     session: Session, record: CallRecord, aim: ev.Aim, tool: str, content: Any, *, error: str | None = None
 ) -> None:
-    session.note(ev.CallFound, key=record.key, aim=aim, tool=tool, content=content, error=error)
+    session.record.found(record.key, aim=aim, tool=tool, content=content, error=error)
 
 
 # -- deciding ------------------------------------------------------------------------------------------------------
@@ -224,21 +221,21 @@ def _consider(session: Session, record: CallRecord) -> None:
         # Brought into its form the answer can be held against what other calls of the task have brought.
         differing = _disagreements(session, record, case.normalised.value)
         if differing:
-            session.seen[record.key] = replace(case.seen, anomalies=(*case.seen.anomalies, *differing))
+            session.live.saw(record.key, replace(case.seen, anomalies=(*case.seen.anomalies, *differing)))
             case = case_of(session, record)
     fresh = record.aim is ev.Aim.ANSWER
-    if fresh or case.diagnosis.hazard is not session.hazards.get(record.key):
+    if fresh or case.diagnosis.hazard is not session.live.hazards.get(record.key):
         _tell(session, record, case)
     if fresh and case.seen.symptom is not None:
         tell_circuit(session, record, case, case.seen.symptom)
-    session.recoveries[record.key] = decide(case, session.engine.config, _spent(session, record.call.task))
+    session.live.decided(record.key, decide(case, session.engine.config, _spent(session, record.call.task)))
 
 
 def _spent(session: Session, name: str) -> Spent:
     """Retries so far; decided ones count before they are carried out, for many calls may fail at once."""
     ledger = session.ledger
     task = ledger.task(name)
-    due = [key for key, decided in session.recoveries.items() if decided.action is ev.RecoveryAction.RETRY]
+    due = [key for key, decided in session.live.recoveries.items() if decided.action is ev.RecoveryAction.RETRY]
     of_task = sum(ledger.record(key).call.task == name for key in due)
     return Spent(run=ledger.retries + len(due), task=of_task + (0 if task is None else task.retries))
 
@@ -256,18 +253,8 @@ def case_of(session: Session, record: CallRecord, seen: Seen | None = None) -> C
 
 
 def _tell(session: Session, record: CallRecord, case: Case) -> None:
-    session.hazards[record.key] = case.diagnosis.hazard
-    session.note(
-        ev.CallDiagnosed,
-        key=record.key,
-        tool=record.answering,
-        attempt=record.attempts,
-        symptom=case.seen.kinds,
-        hazard=case.diagnosis.hazard,
-        rule=case.diagnosis.rule,
-        confidence=case.diagnosis.confidence,
-        evidence=case.diagnosis.evidence,
-    )
+    session.live.diagnosed(record.key, case.diagnosis.hazard)
+    session.record.diagnosed(record.key, case.diagnosis, symptom=case.seen.kinds)
 
 
 # -- acting --------------------------------------------------------------------------------------------------------
@@ -275,39 +262,26 @@ def _tell(session: Session, record: CallRecord, case: Case) -> None:
 
 def recover(session: Session, action: ev.RecoveryAction) -> None:
     """Carry out the decided recoveries of one kind: a call is queued for its next attempt, or ends."""
-    for key, recovery in list(session.recoveries.items()):
+    for key, recovery in list(session.live.recoveries.items()):
         if recovery.action is action:
-            del session.recoveries[key]
+            session.live.undecided(key)
             _carry_out(session, session.ledger.record(key), recovery)
 
 
 def _carry_out(session: Session, record: CallRecord, recovery: Recovery) -> None:
     symptom = _seen(session, record).symptom
-    told: dict[str, Any] = {
-        "key": record.key,
-        "action": recovery.action,
-        "attempt": record.attempts,
-        "error": ANOMALY if symptom is None else symptom.error,
-        "reason": recovery.reason,
-        "changes": recovery.changes,
-    }
-    session.tokens.pop(record.key, None)  # the attempt that it was issued for has ended
+    error = ErrorCode.ANOMALY if symptom is None else symptom.error
+    session.live.attempt_over(record.key)
     match recovery.then:
         case Attempt() as following:
-            session.note(
-                ev.CallRecovered,
-                **told,
-                aim=following.aim,
-                delay=following.delay,
-                tool=following.tool,
-                arguments=_fitting(session, following),
-            )
+            then = replace(following, arguments=_fitting(session, following))
+            session.record.recovered(record.key, replace(recovery, then=then), error=error)
             if following.aim is ev.Aim.ANSWER:
-                session.seen.pop(record.key, None)
+                session.live.tried_again(record.key)
         case End(outcome=ev.Outcome.FAILED | ev.Outcome.IN_DOUBT) if follow_journal(session, record):
             pass
         case End() as end:
-            session.note(ev.CallRecovered, **told, follows=False)
+            session.record.recovered(record.key, recovery, error=error)
             end_call(session, record, end)
 
 
@@ -322,20 +296,11 @@ def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
 
 def end_call(session: Session, record: CallRecord, end: End) -> None:
     """Retire a call."""
-    content = end.content
-    session.seen.pop(record.key, None)
-    session.hazards.pop(record.key, None)
-    session.tokens.pop(record.key, None)
-    session.stopped.discard(record.key)
-    session.barred.pop(record.key, None)
-    if end.outcome is not ev.Outcome.DONE:
-        session.raw.pop(record.key, None)  # state updates of an answer that is not used
-    session.note(
-        ev.CallRetired,
-        key=record.key,
+    session.live.ended(record.key, used=end.outcome is ev.Outcome.DONE)
+    session.record.retired(
+        record.key,
         outcome=end.outcome,
-        content=content,
-        size=content_size(content),
+        content=end.content,
         error=end.error,
         mark=end.mark,
         doubtful=end.doubtful,
@@ -346,9 +311,9 @@ def give_up_lost(session: Session, record: CallRecord, outcome: ev.Outcome) -> N
     """Retire a call whose process died, or ask the probe of its effect first."""
     text = "The process that ran the call ended before it answered."
     if session.board.spec(record.tool).probe is not None and session.engine.config.verify:
-        take_failure(session, record, Symptom(error=PROCESS_LOST, message=text, transient=True))
+        take_failure(session, record, Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True))
         return
-    end_call(session, record, End(outcome=outcome, content=text, error=PROCESS_LOST))
+    end_call(session, record, End(outcome=outcome, content=text, error=ErrorCode.PROCESS_LOST))
 
 
 # -- circuit breakers ----------------------------------------------------------------------------------------------
@@ -369,8 +334,8 @@ def _stopped(session: Session, record: CallRecord) -> Symptom | None:
     under its key, as it would be without one: that tells what came of it. What the user took back is not.
     """
     replayed = replays(session, record)
-    message = session.barred.get(record.key)
-    if message is None and (replayed or record.key not in session.stopped):
+    message = session.live.barred.get(record.key)
+    if message is None and (replayed or record.key not in session.live.stopped):
         return None
     message = message or "The user sent a new message before it was tried again."
-    return Symptom(error=USER_SPOKE, message=message, transient=False, started=replayed)
+    return Symptom(error=ErrorCode.USER_SPOKE, message=message, transient=False, started=replayed)

@@ -9,52 +9,34 @@ the session contributes what it knows about calls that the state believes open.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core import kept_specs
 from asyncguard.core.calls import CallState
-from asyncguard.core.event_json import from_json, to_json
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.event_json import from_json
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.hazards import HazardKind
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.engine.engine import Engine
-from asyncguard.engine.executors.journaled import FENCED, REFUSED, UNAVAILABLE
 from asyncguard.engine.executors.port import Completion, Failure, Success
-from asyncguard.engine.journal.port import Attempt, AttemptState, Journal, Mail
-from asyncguard.errors import CallerError
+from asyncguard.engine.journal.port import AttemptState, Mail
+from asyncguard.engine.lease import Lease
+from asyncguard.engine.live_calls import LiveCalls
+from asyncguard.engine.outbox import Outbox
+from asyncguard.engine.recorder import Recorder
 from asyncguard.observability.details import Details
-from asyncguard.recovery.case import Casebook, Seen
-from asyncguard.recovery.decisions import Recovery
+from asyncguard.recovery.case import Casebook
 
 
 def journal_of(epoch: str) -> str:
     """The journal in the name of a process, empty if it had none."""
     return epoch.partition("/")[0] if "/" in epoch else ""
-
-
-class _Inside:
-    """Counts who is inside a ``with`` block; one for all of them, as a turn enters several."""
-
-    def __init__(self, session: "Session") -> None:
-        self.count = 0
-        self._session = session
-
-    def __enter__(self) -> None:
-        self.count += 1
-        if self.count == 1 and self._session.entered:
-            self._session.journal.hold(self._session.thread)
-
-    def __exit__(self, *_: object) -> None:
-        self.count -= 1
-        if not self.count and self._session.entered:
-            self._session.journal.unhold(self._session.thread)
 
 
 class Session:
@@ -72,99 +54,28 @@ class Session:
         self.thread = thread
         self.namespace = namespace
         self.board = self._new_board()
-        self.raw: dict[str, Any] = {}
-        self.seen: dict[str, Seen] = {}
-        self.hazards: dict[str, HazardKind] = {}
-        self.recoveries: dict[str, Recovery] = {}
-        self.escapes: dict[str, BaseException] = {}
-        self.stopped: set[str] = set()
-        self.barred: dict[str, str] = {}
-        self.replays: dict[str, int] = {}
-        self.tokens: dict[str, str] = {}
-        self.again: set[str] = set()
-        self.early: list[Mail] = []
-        self.late: list[Completion] = []
-        self.entered = False
-        self.entering: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-        self.held_at = 0.0
-        self.number = 0
-        self.unsettled = False
-        self.successor: Callable[[Session], Session] | None = None
-        self.begun_before: Mapping[str, Attempt] = {}
-        self.stored_at: dict[str, str] = {}
+        self.record = Recorder(engine, self.ledger, recorded=self._recorded)
+        self.live = LiveCalls()
         self._observers = engine.observers
-        self._outbox: list[ev.Event] = []
-        self._stored: Mapping[str, Any] = {}
+        self._outbox = Outbox()
         self._completions: deque[Completion] = deque()
         self._mail: deque[Mail] = deque()
         self._told: list[Mail] = []
+        # Mail is told again to the next holder of the thread, also if that is this process.
+        self.lease = Lease(engine, thread, left=self._told.clear)
+        self._early: list[Mail] = []
+        self._put_off: list[Completion] = []
+        self._reconcile_due = False
+        self._successor: Callable[[Session], Session] | None = None
+        self._stored_at: dict[str, str] = {}
         self._unissued: set[str] = set()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
-        self._inside = _Inside(self)
-        self._bodies = 0
-        self._failed = False
 
     @property
     def ledger(self) -> Ledger:
         """The ledger of the thread."""
         return self.board.ledger
-
-    @property
-    def journal(self) -> Journal:
-        """The journal of a thread that was entered."""
-        assert self.engine.journal is not None  # only with one is a thread entered
-        return self.engine.journal
-
-    def leave(self, ending: str = "") -> None:
-        """Give the thread free for other processes: its run ended, or rests until somebody resumes it.
-
-        Args:
-            ending: The checkpoint behind which the last step of the run is stored now, empty if there is none.
-        """
-        if self.entered:
-            self.entered = False
-            self._told.clear()  # whoever enters is told all of it again
-            self.journal.leave(self.thread, ending=ending)
-
-    @contextmanager
-    def leaving_on_error(self) -> Iterator[None]:
-        """Give the thread free if the block, or another one that is run beside it, raises: the run ends there."""
-        self._bodies += 1
-        try:
-            yield
-        except BaseException:
-            self._failed = True
-            raise
-        finally:
-            self._bodies -= 1
-            if self._failed and not self._bodies:
-                self._failed = False
-                self.leave()
-
-    def inside(self) -> AbstractContextManager[None]:
-        """Mark that a run of the thread waits inside; whoever else enters the thread meanwhile is refused."""
-        return self._inside
-
-    def claim(self) -> None:
-        """Begin a run on the thread.
-
-        Raises:
-            CallerError: Another run of the thread waits for its model or its tools in this process.
-        """
-        if self._inside.count:
-            raise CallerError(
-                f"Another run of thread {self.thread!r} is under way in this process; wait for it, or cancel it first."
-            )
-
-    def begin_run(self, run: str, *, said: bool = True) -> None:
-        """Note that a run begins, in this process.
-
-        Args:
-            run: Its id.
-            said: Whether the user says something with it.
-        """
-        self.note(ev.RunStarted, run=run, epoch=self.engine.epoch, said=said)
 
     def _new_board(self) -> Scoreboard:
         engine = self.engine
@@ -172,40 +83,29 @@ class Session:
 
     # -- events ----------------------------------------------------------------------------------------------------
 
-    def note(self, kind: type[ev.Event], **data: Any) -> None:
-        """Record one event: fold it in, keep it for the state, tell the observers."""
-        ledger = self.board.ledger
-        event = kind(n=ledger.n + 1, at=self.engine.clock.now(), **data)
-        ledger.apply(event)
-        self._outbox.append(event)
-        if kind in (ev.CallRetired, ev.CallCancelled) and self.entered:
-            self._tell_journal(ledger.record(data["key"]))
+    def _recorded(self, event: ev.Event) -> None:
+        """Keep an event for the state; tell the journal of the end of a call, and the observers of everything."""
+        self._outbox.add(event)
+        if self.lease.entered and isinstance(event, ev.CallRetired | ev.CallCancelled):
+            self._tell_journal(self.ledger.record(event.key))
         if self._observers:
-            details = Details.of(event, ledger, thread=self.thread, agent=self.namespace)
+            details = Details.of(event, self.ledger, thread=self.thread, agent=self.namespace)
             self._observers.notify(details)
 
     def _tell_journal(self, record: CallRecord) -> None:
-        if record.error in (REFUSED, UNAVAILABLE):
+        if record.error in (ErrorCode.JOURNAL_REFUSED, ErrorCode.JOURNAL_UNAVAILABLE):
             return  # nothing was begun here; what the journal knows of the call stands
         if record.tries and self.board.spec(record.answering).written_down:
-            known = self.begun_before.get(record.key)
+            known, journal = self.lease.begun_before.get(record.key), self.lease.journal
             left = known is not None and (known.number, known.state) == (record.latest, AttemptState.INTENT)
             if left and record.succeeded:
                 # A process that is gone began it, and another one may have to go on from before this is stored.
-                self.journal.end_soon(record.key, record.latest, Success(content=record.content))
-            self.journal.settle(record.key, record.state, record.error or "")
+                journal.end_soon(record.key, record.latest, Success(content=record.content))
+            journal.settle(record.key, record.state, record.error or "")
 
     def take_events(self) -> list[dict[str, Any]]:
         """The events since the last call as plain JSON, for the state; contents that stand in messages are left out."""
-        if not self._outbox:
-            return []
-        taken = [to_json(event) for event in self._outbox]
-        for event, data in zip(self._outbox, taken, strict=True):
-            if type(event) is ev.CallRetired and self.ledger.record(event.key).delivered:
-                data["content"] = None
-        self._stored = _mark_of(taken)
-        self._outbox.clear()
-        return taken
+        return self._outbox.take(self.ledger)
 
     # -- joining the state -----------------------------------------------------------------------------------------
 
@@ -219,24 +119,47 @@ class Session:
             CallerError: The state is another than the session's, and a run is inside: two runs share the thread.
         """
         self.board.all_met = self.engine.all_met
-        mark = _mark_of(stored)
-        if mark == self._stored:
+        if self._outbox.follows(stored):
             return False
-        self.claim()
+        self.lease.claim()
         old, starting = self.ledger, self.board.starting
         self.board = self._new_board()
         self.board.starting = starting
         self.board.evidence = EvidenceBook()
+        self.record.go_on(self.ledger)
         self._outbox.clear()
         for data in stored:
             self.ledger.apply(from_json(data))
-        self._stored = mark
+        self._outbox.begin_after(stored)
         self.board.all_met = self.engine.all_met
         for tool, data in self.ledger.declared.items():
             if self.engine.declaration(tool) != data:
                 self.board.kept[tool] = kept_specs.from_json(tool, data)
+        self._reconcile_due = True
         self._adopt(old)
         return True
+
+    @property
+    def reconcile_due(self) -> bool:
+        """Whether calls of a lost process may be open about which nothing was decided yet."""
+        return self._reconcile_due
+
+    def demand_reconcile(self) -> None:
+        """Have the open calls decided about when the thread is entered next."""
+        self._reconcile_due = True
+
+    def reconciled(self) -> None:
+        """Note that the open calls of a lost process are decided about."""
+        self._reconcile_due = False
+
+    @property
+    def stored_at(self) -> Mapping[str, str]:
+        """The last checkpoints of which it is known that they are stored, by namespace."""
+        return self._stored_at
+
+    def checkpoint_stored(self, namespace: str, checkpoint: str) -> None:
+        """Note that a checkpoint is stored."""
+        self._stored_at[namespace] = checkpoint
 
     def declare(self, tool: str) -> dict[str, Mapping[str, Any]] | None:
         """Declarations of a tool and its helpers that the thread does not keep yet, for a call that is made now.
@@ -274,13 +197,10 @@ class Session:
     def _adopt(self, old: Ledger) -> None:
         """Tell the new ledger what the old one knows about calls that the state believes open."""
         self._unissued.clear()
-        self.again.clear()
-        self.early.clear()
+        self._early.clear()
         # Another branch may know nothing yet of what this one was told.
         self._mail.extendleft(reversed(self._told))
         self._told.clear()
-        self.seen.clear()
-        self.hazards.clear()
         current: set[str] = set()
         for record in list(self.ledger.calls()):
             known = old.find(record.key)
@@ -288,9 +208,7 @@ class Session:
                 current.add(record.key)
                 if record.state is CallState.QUEUED and known.state is CallState.QUEUED:
                     self._unissued.add(record.key)
-        # What was decided about a call is void where the state knows another story of it, or none.
-        self.recoveries = {key: decided for key, decided in self.recoveries.items() if key in current}
-        self.escapes = {key: error for key, error in self.escapes.items() if key in current}
+        self.live.ledger_folded(current)
 
     def _catch_up(self, record: CallRecord, known: CallRecord) -> bool:
         """Tell again, event by event, what happened to a call; whether the state's story is the beginning of ours."""
@@ -302,7 +220,7 @@ class Session:
         if known.state is CallState.DONE and known.content is None and self._can_answer(record):
             return False  # our story was read from a state, which leaves out what stands in its messages
         for event in known.history[len(told) :]:
-            self.note(type(event), **{name: getattr(event, name) for name in _OWN_FIELDS[type(event)]})
+            self.record.repeated(event)
         return True
 
     def _can_answer(self, record: CallRecord) -> bool:
@@ -318,15 +236,15 @@ class Session:
         Args:
             queued: Whether admitted calls count: they do where the node that issues them was entered again.
         """
-        running = set(self.engine.executor.pending())
+        live, running = self.live, set(self.engine.executor.pending())
         ended = {(completion.key, completion.attempt) for completion in list(self._completions)}
         states = (CallState.PENDING, CallState.QUEUED) if queued else (CallState.PENDING,)
         return [
             record
             for state in states
             for record in self.ledger.in_state(state)
-            if record.key not in running and record.key not in self.recoveries and record.key not in self.tokens
-            if record.key not in self.again
+            if record.key not in running and record.key not in live.recoveries and record.key not in live.tokens
+            if record.key not in live.again
             if (record.key, record.attempts) not in ended and record.key not in self._unissued
         ]
 
@@ -346,35 +264,51 @@ class Session:
 
     def _live(self) -> "Session":
         """The session that the thread has now: what comes for one that was forgotten is for that one."""
-        return self if self.successor is None else self.successor(self)
+        return self if self._successor is None else self._successor(self)
+
+    def succeed(self, successor: "Callable[[Session], Session]") -> None:
+        """Pass on what comes late: the session was forgotten, and the thread may have another one.
+
+        Args:
+            successor: Returns the session that the thread has now.
+        """
+        self._successor = successor
+
+    def revive(self) -> None:
+        """Be the session of the thread again."""
+        self._successor = None
 
     def take_mail(self) -> list[Mail]:
-        """Mail since the last call, in order."""
-        taken: list[Mail] = []
+        """Take the mail since the last call, in order, after what was put back then."""
+        taken, self._early = self._early, []
         while self._mail:
-            taken.append(self._mail.popleft())
-        self._told += taken
+            mail = self._mail.popleft()
+            taken.append(mail)
+            self._told.append(mail)
         return taken
 
-    @property
-    def has_mail(self) -> bool:
-        """Whether mail waits to be taken."""
-        return bool(self._mail)
+    def put_back(self, mail: Mail) -> None:
+        """Look at mail again with the next one: it is about an attempt that the state does not tell of yet."""
+        self._early.append(mail)
 
     def take_completions(self) -> list[Completion]:
         """Completions since the last call, in order of arrival."""
-        taken, self.late = self.late, []
+        taken, self._put_off = self._put_off, []
         while self._completions:
             taken.append(self._completions.popleft())
         return taken
+
+    def put_off(self, completion: Completion) -> None:
+        """Look at a completion again with the next ones: its call is not that far yet."""
+        self._put_off.append(completion)
 
     def drop_fenced(self) -> None:
         """Forget attempts that did not begin while another process had the thread: they are lost, and made again."""
         for _ in range(len(self._completions)):
             completion = self._completions.popleft()
             result = completion.result
-            if isinstance(result, Failure) and result.symptom.error == FENCED:
-                self.unsettled = True
+            if isinstance(result, Failure) and result.symptom.error == ErrorCode.TAKEN_OVER:
+                self.demand_reconcile()
             else:
                 self._completions.append(completion)
 
@@ -414,15 +348,7 @@ class Session:
     @property
     def idle(self) -> bool:
         """Whether nothing of this session is alive, so that it can be folded anew from the state at any time."""
-        return not (self.ledger.any_open() or self._outbox or self.has_completions or self._waiters)
-
-
-def _mark_of(stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What tells where a state is: its last event, but for the content, which the state may leave out.
-
-    Number and kind are not enough. Two branches of a thread may be of one shape, and differ in their calls.
-    """
-    return {**stored[-1], "content": None} if stored else {}
+        return not (self.ledger.any_open() or self._outbox.events or self.has_completions or self._waiters)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
@@ -436,10 +362,3 @@ def _step_of(event: ev.CallEvent) -> tuple[Any, ...]:
     """What tells a step of a call's story from another one; contents may have changed their form in the state."""
     names = ("attempt", "tool", "epoch", "aim", "action", "outcome")
     return (event.kind, *(getattr(event, name, None) for name in names))
-
-
-_OWN_FIELDS: Mapping[type[ev.Event], tuple[str, ...]] = {
-    kind: tuple(item.name for item in fields(kind) if item.name not in ("n", "at"))
-    for kind in (ev.CallStarted, ev.CallFound, ev.CallRecovered, ev.CallRetired)
-}
-"""Fields of the events of a call's history, without those that every event has."""

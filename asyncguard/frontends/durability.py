@@ -163,7 +163,7 @@ async def ensure_stored(session: Session, config: RunnableConfig, records: Itera
                 }
             )
             await _until_stored(saver, place, config)
-            session.stored_at[namespace] = checkpoint
+            session.checkpoint_stored(namespace, checkpoint)
 
 
 async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfig) -> None:

@@ -7,7 +7,6 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from asyncguard.core import events as ev
 from asyncguard.core.records import CallRecord
 from asyncguard.core.tasks import SOLE_TASK, Task, TaskState
 from asyncguard.core.turns import deliverable
@@ -163,7 +162,7 @@ def _take_said(
         _reopen(session, messages, cancelled)
         return []
     for task in tasks:
-        session.note(ev.TaskOpened, task=task.id, goal=task.goal)
+        session.record.task_opened(task.id, goal=task.goal)
         session.board.evidence.add(task.id, task.goal)
     return [_task_message(tasks, several=session.board.several_tasks)]
 
@@ -181,10 +180,10 @@ def _reopen(session: Session, messages: Sequence[AnyMessage], cancelled: Collect
     known = list(session.ledger.tasks())
     if not known:
         said = [text_of(message.content) for message in messages if isinstance(message, HumanMessage)]
-        session.note(ev.TaskOpened, task=SOLE_TASK, goal=said[-1] if said else "")
+        session.record.task_opened(SOLE_TASK, goal=said[-1] if said else "")
     for record in known:
         if record.state is not TaskState.OPEN and record.task.id not in cancelled:
-            session.note(ev.TaskOpened, task=record.task.id, goal=record.task.goal)
+            session.record.task_opened(record.task.id, goal=record.task.goal)
 
 
 def collect_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
@@ -195,7 +194,8 @@ def collect_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
     tasks_of = {record.call.call_id: record for record in session.ledger.calls()}
     # By the ledger, for messages may be gone, or be told again in a summary that nobody can tell from the user's words.
     tainted = any(record.delivered and session.board.taints(record) for record in session.ledger.calls())
-    session.board.tainted = session.board.tainted or tainted or _holds_foreign_output(messages, tasks_of)
+    if tainted or _holds_foreign_output(messages, tasks_of):
+        session.board.taint()
     for message in messages:
         if isinstance(message, ToolMessage) and (record := tasks_of.get(message.tool_call_id)) is not None:
             evidence.add(record.call.task, text_of(message.content))
@@ -219,12 +219,13 @@ def _collect_news(session: Session, message: AnyMessage) -> None:
         record = session.ledger.find(str(key))
         if record is not None:
             session.board.evidence.add(record.call.task, text_of(message.content))
-            session.board.tainted = session.board.tainted or not session.board.trusts(record)
+            session.board.taint_by_output(record)
 
 
 def add_user_evidence(session: Session, messages: Sequence[AnyMessage]) -> None:
     """Note what the user says; it concerns all tasks. A history that was brought along may hold anybody's output."""
-    session.board.tainted = session.board.tainted or _holds_foreign_output(messages, ())
+    if _holds_foreign_output(messages, ()):
+        session.board.taint()
     for message in messages:
         if isinstance(message, HumanMessage | SystemMessage) and not is_ours(message):
             session.board.evidence.add_common(text_of(message.content))

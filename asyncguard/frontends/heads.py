@@ -68,24 +68,15 @@ async def take_thread(
     """
     if session.engine.journal is None:
         return
-    loop = asyncio.get_running_loop()
-    while session.entering is not None and session.entering[0] is loop:
-        await session.entering[1].wait()  # the calls of a message come together: one asks, and all go on at once
-    if session.entered and not again:
-        return
-    session.entering = entering = (loop, asyncio.Event())
-    try:
-        await _take(session, config, _place(config, begins=begins), known=known, again=again)
-    finally:
-        if session.entering is entering:
-            session.entering = None
-        entering[1].set()
+    async with session.lease.entering(again=again) as wanted:
+        if wanted:
+            await _take(session, config, _place(config, begins=begins), known=known, again=again)
 
 
 async def _take(session: Session, config: RunnableConfig, place: "_Place | None", *, known: int, again: bool) -> None:
     # Nobody else can have carried on what this process had last; the checkpoint may be an older one on purpose.
     journal = session.engine.journal
-    ours = journal is not None and not session.entered and await journal.holds(session.thread)
+    ours = journal is not None and not session.lease.entered and await journal.holds(session.thread)
     try:
         tenure = await enter_thread(session, thread_of(config), known=known, again=again)
     except ThreadBusyError:
@@ -113,7 +104,7 @@ async def _take(session: Session, config: RunnableConfig, place: "_Place | None"
                 "it; run it again."
             )
     except BaseException:
-        session.leave()
+        session.lease.leave()
         raise
 
 
@@ -148,8 +139,8 @@ async def keeping(session: Session, config: RunnableConfig) -> AsyncIterator[Non
         yield
         await ensure_held(session)
     except ThreadBusyError:
-        if session.entered and (place := _place(config)) is not None:
-            await _uncover(place, session.number)
+        if session.lease.entered and (place := _place(config)) is not None:
+            await _uncover(place, session.lease.number)
         raise
 
 
@@ -161,9 +152,9 @@ def stands_on(config: RunnableConfig) -> str:
 
 def numbered(identity: Thread, session: Session) -> Thread:
     """The identity of a thread with the number of this process, for the state."""
-    if not session.number:
+    if not session.lease.number:
         return identity
-    return Thread(session=identity["session"], nonce=identity["nonce"], number=session.number)
+    return Thread(session=identity["session"], nonce=identity["nonce"], number=session.lease.number)
 
 
 # -- where a run stands --------------------------------------------------------------------------------------------

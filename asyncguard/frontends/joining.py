@@ -6,11 +6,11 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import CallState, content_size
+from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.circuits import NOT_HAPPENED
-from asyncguard.engine.dispatch import assume_started, may_be_repeated, put_in_doubt, withdraw
+from asyncguard.engine.dispatch import may_be_repeated, put_in_doubt, withdraw
 from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.journal.port import AttemptState
 from asyncguard.engine.session import Session
@@ -31,9 +31,9 @@ def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
         if not isinstance(message, ToolMessage) or is_ours(message):
             continue
         if (record := waiting.get(message.tool_call_id)) is not None:
-            session.note(ev.CallCancelled, key=record.key, reason="answered by other middleware")
-            session.note(ev.CallsDelivered, keys=(record.key,))
-            session.board.tainted = session.board.tainted or session.board.taints(record)
+            session.record.cancelled(record.key, reason="answered by other middleware")
+            session.record.delivered([record.key])
+            session.board.taint_by_end(record)
 
 
 def _behind(messages: Sequence[AnyMessage], message_id: str) -> Sequence[AnyMessage]:
@@ -58,16 +58,16 @@ def take_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
 
 def _take_answer(session: Session, record: CallRecord, answer: ToolMessage) -> None:
     if is_ours(answer):
-        session.note(ev.CallsDelivered, keys=(), placeholders=(record.key,))
+        session.record.delivered((), placeholders=[record.key])
         return
     if record.state is CallState.QUEUED and _was_run(session, record):
-        assume_started(session, record)
+        session.record.assumed_started(record.key)
     if record.state is CallState.PENDING:
         _retire_as_answered(session, record, answer)
     if not record.open:
-        session.note(ev.CallsDelivered, keys=(record.key,))
+        session.record.delivered([record.key])
         session.board.evidence.add(record.call.task, text_of(answer.content))
-        session.board.tainted = session.board.tainted or not session.board.trusts(record)
+        session.board.taint_by_output(record)
 
 
 def _was_run(session: Session, record: CallRecord) -> bool:
@@ -104,12 +104,12 @@ def _needs_its_tool(session: Session, record: CallRecord, *, said: bool) -> bool
     spec, called = board.spec(record.tool), board.spec(record.call.tool)
     if not (board.declares(record.tool) and board.declares(record.call.tool)):
         return not (held_back and said)
-    begun = session.begun_before.get(record.key)
+    begun = session.lease.begun_before.get(record.key)
     if begun is not None and begun.state is AttemptState.STARTED:
         return False  # the work outside goes on, and its result comes by mail
     if held_back:
         return spec.effect.repeatable
-    if record.aim is not ev.Aim.ANSWER or record.error == NOT_HAPPENED:
+    if record.aim is not ev.Aim.ANSWER or record.error == ErrorCode.NOT_HAPPENED:
         return True
     return spec.effect is not EffectClass.AT_MOST_ONCE or bool(called.asks or called.fallbacks)
 
@@ -149,7 +149,7 @@ def _decide_without_handler(session: Session, record: CallRecord, answer: ToolMe
     elif record.state is CallState.QUEUED or not is_ours(answer):
         _take_as_done(session, record, answer)
     elif may_be_repeated(session, record):
-        session.note(ev.CallSquashed, key=record.key, reason=_GONE)
+        session.record.squashed(record.key, reason=_GONE)
     else:
         put_in_doubt(session, record)
 
@@ -222,13 +222,13 @@ def _adopt_or_withdraw(session: Session, handlers: HeldHandlers | None, record: 
     if handlers is not None and begun_elsewhere(session, record):
         _adopt(session, handlers, record)
     elif handlers is not None and (
-        record.error == NOT_HAPPENED or record.aim is not ev.Aim.ANSWER or _may_go_on(session, record)
+        record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER or _may_go_on(session, record)
     ):
         handlers.orphans.add(record.key)  # somebody who looked wants it made again, or a probe is to be asked
     elif record.state is CallState.QUEUED:
         withdraw(session, record, _GONE)
     else:
-        session.note(ev.CallSquashed, key=record.key, reason=_GONE)
+        session.record.squashed(record.key, reason=_GONE)
 
 
 def _may_go_on(session: Session, record: CallRecord) -> bool:
@@ -236,26 +236,25 @@ def _may_go_on(session: Session, record: CallRecord) -> bool:
     if record.tool not in session.engine.specs:
         return False
     effect = session.board.spec(record.tool).effect
-    begun = record.tries > 0 or record.key in session.replays
+    begun = record.tries > 0 or record.key in session.live.replays
     return effect is EffectClass.PURE or (effect.repeatable and begun)
 
 
 def _take_as_done(session: Session, record: CallRecord, answer: ToolMessage) -> None:
     if record.state is not CallState.QUEUED:
-        session.note(ev.CallAdmitted, key=record.key, released=True)
-    session.note(ev.CallStarted, key=record.key, attempt=record.attempts + 1, tool=record.tool, epoch="lost")
+        session.record.admitted(record.key, released=True)
+    session.record.assumed_started(record.key)
     _retire_as_answered(session, record, answer)
-    session.note(ev.CallsDelivered, keys=(record.key,))
+    session.record.delivered([record.key])
 
 
 def _retire_as_answered(session: Session, record: CallRecord, answer: ToolMessage) -> None:
-    session.note(
-        ev.CallRetired,
-        key=record.key,
-        outcome=ev.Outcome.DONE if answer.status != "error" else ev.Outcome.FAILED,
+    failed = answer.status == "error"
+    session.record.retired(
+        record.key,
+        outcome=ev.Outcome.FAILED if failed else ev.Outcome.DONE,
         content=answer.content,
-        size=content_size(answer.content),
-        error=None if answer.status != "error" else "tool_error",
+        error=ErrorCode.TOOL_ERROR if failed else None,
     )
 
 

@@ -156,15 +156,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
         session, handlers = await self._threads.joined({**state, "asyncguard": identity}, get_config(), begins=True)
-        with session.leaving_on_error():
-            session.claim()
+        with session.lease.leaving_on_error():
+            session.lease.claim()
             messages, turns = state["messages"], session.ledger.turns
             drop_answered(session, messages)
             settle_left(session, handlers)
             tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
             cancelled = read_cancelled(state.get("cancel"))
             check_input(session, tasks, messages, cancelled)
-            session.begin_run(new_id(), said=user_spoke(tasks, messages))
+            session.record.run_started(new_id(), said=user_spoke(tasks, messages))
             cancel_tasks(session, cancelled)
             written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
             add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
@@ -207,7 +207,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         # At the beginning of a run only what came from outside meanwhile is taken in, before the model speaks.
         due = session.ledger.turns or session.has_completions or cancelled
         if due and session.ledger.ended is None and not decided:
-            with session.leaving_on_error(), session.inside():
+            with session.lease.leaving_on_error(), session.lease.inside():
                 async with keeping(session, config):
                     await rest(session, handlers, config)
 
@@ -221,7 +221,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return ModelResponse(result=[*news, closing_message(session, reason)])
         prepared, conversation = self._prepared(session, request, news)
         try:
-            with session.leaving_on_error(), session.inside():
+            with session.lease.leaving_on_error(), session.lease.inside():
                 self._portal.run(ensure_written(session))
                 response = handler(prepared)
                 self._portal.run(keep_thread(session, config))
@@ -237,7 +237,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return ModelResponse(result=[*news, closing_message(session, reason)])
         prepared, conversation = self._prepared(session, request, news)
         try:
-            with session.leaving_on_error(), session.inside():
+            with session.lease.leaving_on_error(), session.lease.inside():
                 await ensure_written(session)
                 response = await handler(prepared)
                 await keep_thread(session, config)
@@ -352,13 +352,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     def _identity(self, session: Session, state: GuardState) -> dict[str, Any]:
         """The thread's identity for the state, where that does not tell this process's number yet."""
         identity = state["asyncguard"]
-        return {} if identity.get("number", 0) == session.number else {"asyncguard": numbered(identity, session)}
+        return {} if identity.get("number", 0) == session.lease.number else {"asyncguard": numbered(identity, session)}
 
     async def _stored(
         self, session: Session, config: RunnableConfig, update: dict[str, Any], *, ends: bool
     ) -> dict[str, Any]:
         """What ``after_model`` stores, if the thread is still this process's; a run that has ended gives it free."""
-        with session.leaving_on_error():
+        with session.lease.leaving_on_error():
             await keep_thread(session, config)
         update["ledger"] = session.take_events()
         update |= self._threads.take_updates(session)
@@ -410,7 +410,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             text = "This call was not seen by the guard; middleware between model and guard may have made it."
             return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
         handlers.keep(record.key, request, handler)
-        with session.leaving_on_error():
+        with session.lease.leaving_on_error():
             async with keeping(session, config):
                 await run_until_due(session, handlers, record, config)
         message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)

@@ -18,14 +18,13 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step
-from asyncguard.engine.circuits import NOT_HAPPENED
 from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape, withdraw
 from asyncguard.engine.durable import begun_elsewhere, take_up
-from asyncguard.engine.executors.journaled import PROCESS_LOST
 from asyncguard.engine.executors.port import Failure, Result
 from asyncguard.engine.intake import release_ready
 from asyncguard.engine.recovering import recover, take_failure
@@ -109,7 +108,9 @@ class HeldHandlers:
         """Admitted calls whose handlers are here, or for which the journal answers."""
         queued = session.ledger.in_state(CallState.QUEUED)
         # What a person wants made again has no wrapper any more, and can be run as soon as the tools are known.
-        asked = {record.key for record in queued if record.error == NOT_HAPPENED or record.aim is not ev.Aim.ANSWER}
+        asked = {
+            record.key for record in queued if record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER
+        }
         again = asked - self._held.keys()
         self.orphans |= again
         later = again if not self.tools else set()
@@ -148,10 +149,11 @@ class HeldHandlers:
         async def run() -> Result:
             if tool is None or needs_injection(tool):
                 text = "The process that held the call ended, and here it cannot be run."
-                begun = record.tries > 1 or record.key in session.begun_before or record.key in session.replays
+                known = record.key in session.lease.begun_before or record.key in session.live.replays
+                begun = record.tries > 1 or known
                 if begun and session.board.spec(record.tool).effect is not EffectClass.PURE:
-                    return Failure(symptom=Symptom(error=PROCESS_LOST, message=text, transient=True))
-                return Failure(symptom=Symptom(error="not_run", message=text, transient=False, started=False))
+                    return Failure(symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True))
+                return Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=text, transient=False, started=False))
             invoke = partial(called_alone, watch, tool, call, self.config)
             return await attempt(session, record, invoke, foreground=False, watch=watch)
 
@@ -184,7 +186,7 @@ async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRe
         issue(session, handlers.runner(session), [record])
     session.wake()
     while True:
-        with session.inside():
+        with session.lease.inside():
             step = await wait_for_turn(session, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
@@ -223,7 +225,7 @@ def _park(session: Session, handlers: HeldHandlers, config: RunnableConfig) -> N
         cancel_beside(session, config)
     except GraphInterrupt:
         pending = session.ledger.in_state(CallState.PENDING)
-        session.note(ev.RunParked, keys=tuple(record.key for record in pending))
+        session.record.run_parked([record.key for record in pending])
         raise
 
 
@@ -268,7 +270,7 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
 
 async def _past_escape(session: Session, handlers: HeldHandlers, own: CallRecord | None) -> bool:
     """Raise an interrupt of one's own tool, or wait while another wrapper raises its; whether to go on waiting."""
-    if own is not None and own.key in session.escapes:
+    if own is not None and own.key in session.live.escapes:
         handlers.drop(own.key)  # the answer will come with the handler of the wrapper's next run
         raise take_escape(session, own.key)
     if own is None:
@@ -284,10 +286,10 @@ def _give_up_questions(session: Session) -> bool:
 
     The call was deferred, and its wrapper has returned, or its run was cancelled. Made anew, it gets a wrapper.
     """
-    for key in list(session.escapes):
-        del session.escapes[key]
+    for key in list(session.live.escapes):
+        session.live.take_escape(key)
         text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
-        symptom = Symptom(error="cancelled", message=text, transient=False, started=False)
+        symptom = Symptom(error=ErrorCode.CANCELLED, message=text, transient=False, started=False)
         take_failure(session, session.ledger.record(key), symptom)
     return True
 

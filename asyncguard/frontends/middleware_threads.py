@@ -58,14 +58,15 @@ class Threads:
         identity = state["asyncguard"]
         session = self._registry.session(identity["session"], namespace_of(config))
         folded = session.attach(state.get("ledger") or [])
-        session.unsettled = session.unsettled or folded
         await take_thread(session, config, known=identity.get("number", 0), begins=begins, again=folded)
         if folded:  # what was to be written is void with the ledger that knew of it
             self.take_updates(session)
-        if session.unsettled:  # wrappers of one message arrive together; the first that goes on does it for all
+        if session.reconcile_due:  # wrappers of one message arrive together; the first that goes on does it for all
             handlers = self._of(session)
             waiting = waiting_for_tools(session, handlers, said=begins)
-            session.unsettled = handlers.rests = bool(waiting)
+            handlers.rests = bool(waiting)
+            if not waiting:
+                session.reconciled()
             collect_evidence(session, state["messages"])
             take_answers(session, state["messages"])
             squash_without_handlers(session, handlers, state["messages"], waiting)
@@ -97,7 +98,7 @@ class Threads:
 
     def forget(self, session: Session, config: RunnableConfig) -> None:
         """Drop a session whose run ends with this step."""
-        session.leave(stands_on(config))
+        session.lease.leave(stands_on(config))
         self._handlers.pop((session.thread, session.namespace), None)
         self._registry.forget(session)
 

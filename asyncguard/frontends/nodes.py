@@ -98,13 +98,13 @@ class Nodes:
             if identity is None:
                 return await function(state, config)
             session = self.registry.session(identity["session"], namespace_of(config))
-            with session.leaving_on_error():
+            with session.lease.leaving_on_error():
                 async with keeping(session, config):
                     update = await function(state, config)
-                if identity.get("number", 0) != session.number:
+                if identity.get("number", 0) != session.lease.number:
                     update = _numbered(update, numbered(identity, session))
                 if session.ledger.ended is not None:
-                    session.leave(stands_on(config))
+                    session.lease.leave(stands_on(config))
                     self.registry.forget(session)
                 return update
 
@@ -115,14 +115,14 @@ class Nodes:
         new_id = self.engine.ports.new_id
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
         session = await self._session({**state, "asyncguard": identity}, config, issuing=True, begins=True)
-        with session.leaving_on_error():  # at the beginning of a thread the state does not name it yet
-            session.claim()
+        with session.lease.leaving_on_error():  # at the beginning of a thread the state does not name it yet
+            session.lease.claim()
             messages = state.get("messages", [])
             tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
             cancelled = read_cancelled(state.get("cancel"))
             check_input(session, tasks, messages, cancelled)
             known = session.ledger.turns
-            session.begin_run(new_id(), said=user_spoke(tasks, messages))
+            session.record.run_started(new_id(), said=user_spoke(tasks, messages))
             cancel_tasks(session, cancelled)
             written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
             if not known:
@@ -145,7 +145,7 @@ class Nodes:
         sent = conversation.request(view_message(session))
         tasks = [task.task.id for task in session.ledger.tasks()]
         try:
-            with session.inside():
+            with session.lease.inside():
                 await ensure_written(session)
                 said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
         except ValidationError as error:
@@ -167,7 +167,7 @@ class Nodes:
         await ensure_stored(session, config, session.ledger.in_state(CallState.QUEUED))
         runner = self.runner.bind(session, config)
         fresh = issue_again(session, runner) + issue(session, runner) > 0
-        with session.inside():
+        with session.lease.inside():
             step = await settle(session, fresh=fresh)
             while step is Step.PARK and not self._resumable(config):
                 await session.wait_changed(None)  # nobody could resume a parked run: wait here
@@ -179,12 +179,12 @@ class Nodes:
                 release_ready(session)
                 return _go(session, "execute")
             case Step.RECOVER:
-                return _go(session, next(iter(session.recoveries.values())).action.value)
+                return _go(session, next(iter(session.live.recoveries.values())).action.value)
             case Step.ESCAPE:
-                raise take_escape(session, next(iter(session.escapes)))
+                raise take_escape(session, next(iter(session.live.escapes)))
             case Step.PARK:
                 resting = session.ledger.in_state(CallState.PENDING)
-                session.note(ev.RunParked, keys=tuple(record.key for record in resting))
+                session.record.run_parked([record.key for record in resting])
                 return _go(session, "park")
             case Step.APPROVE if self._resumable(config):
                 return _go(session, "approve")
@@ -238,10 +238,9 @@ class Nodes:
         identity = state["asyncguard"]
         session = self.registry.session(identity["session"], namespace_of(config))
         folded = session.attach(state.get("ledger", []))
-        session.unsettled = session.unsettled or folded
         await take_thread(session, config, known=identity.get("number", 0), begins=begins, again=folded)
-        if session.unsettled:  # also where an earlier entry failed between the two
-            session.unsettled = False
+        if session.reconcile_due:  # also where an earlier entry failed between the two
+            session.reconciled()
             collect_evidence(session, state.get("messages", []))
             settle_lost(session, queued=issuing)
         take_mail(session)

@@ -58,13 +58,13 @@ class Registry:
     def _drop(self, name: tuple[str, str]) -> None:
         dropped = self._sessions.pop(name, None)
         if dropped is not None:
-            dropped.successor = self._live
+            dropped.succeed(self._live)
 
     def _live(self, forgotten: Session) -> Session:
         """The session for what comes late for a forgotten one: that one again, if the thread has no other."""
         live = self._sessions.setdefault((forgotten.thread, forgotten.namespace), forgotten)
         if live is forgotten:
-            forgotten.successor = None
+            forgotten.revive()
         return live
 
     def __len__(self) -> int:

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from asyncguard.config import GuardConfig, Limits
 from asyncguard.core.calls import canonical_json
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.toolspec import Mode, ToolSpec
@@ -207,7 +208,7 @@ def _token(session: Session, record: CallRecord) -> str:
 
     # With a journal the token stands in the intent, and the delivery comes as mail, to whoever holds the thread.
     token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)
-    session.tokens[key] = token
+    session.live.token_issued(key, token)
     return token
 
 
@@ -265,12 +266,12 @@ async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool,
     try:
         result = result_of(await invoke())
     except RefusedEntryError as error:
-        result = Failure(symptom=Symptom(error="not_run", message=str(error), transient=False))
+        result = Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=str(error), transient=False))
     except GraphBubbleUp as error:
         if foreground:
             return Escape(error=error)
         text = "The tool asked a person in the background. Declare it with interrupts=True to run it in the foreground."
-        return Failure(symptom=Symptom(error="undeclared_interrupt", message=text, transient=False))
+        return Failure(symptom=Symptom(error=ErrorCode.UNDECLARED_INTERRUPT, message=text, transient=False))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything, and none of it may end another task
         if _failed_injection(error):
             watch.early = error
@@ -365,7 +366,7 @@ def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
     if message.status != "error":
         return Success(content=message.content, raw=parts)
     # The tool handled its own error and says so: its outcome is known, and repeating it will not help.
-    symptom = Symptom(error="tool_error", message=text_of(message.content), transient=False, answered=True)
+    symptom = Symptom(error=ErrorCode.TOOL_ERROR, message=text_of(message.content), transient=False, answered=True)
     return Failure(symptom=symptom)
 
 
@@ -386,7 +387,7 @@ def symptom_of(error: BaseException) -> Symptom:
             started=error.started,
         )
     return Symptom(
-        error="timeout" if isinstance(error, TimeoutError) else type(error).__name__,
+        error=ErrorCode.TIMEOUT if isinstance(error, TimeoutError) else type(error).__name__,
         message=text,
         mro=seen.mro,
         status=seen.status,

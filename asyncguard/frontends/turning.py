@@ -49,9 +49,8 @@ def take_turn(session: Session, message: AIMessage, task_argument: str) -> Turn:
     if wishes:
         return Turn(messages=[message], verdict=None)
     completion = judge_completion(session.board)
-    session.note(
-        ev.CompletionJudged,
-        verdict=completion.verdict,
+    session.record.completion_judged(
+        completion.verdict,
         reason=completion.reason,
         tasks=completion.tasks,
         enforced=not session.engine.config.shadow,
@@ -93,8 +92,8 @@ def end_run(session: Session, reason: str) -> dict[str, Any]:
     """
     for task in session.ledger.open_tasks():
         if not session.ledger.has_open(task.task.id):
-            session.note(ev.TaskEnded, task=task.task.id, state=TaskState.CLOSED)
-    session.note(ev.RunEnded, reason=reason, turns=session.ledger.turns)
+            session.record.task_closed(task.task.id)
+    session.record.run_ended(reason)
     return report(session, reason)
 
 

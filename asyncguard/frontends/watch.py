@@ -24,6 +24,7 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.engine.executors.port import Escape, Failure, Result
@@ -213,18 +214,20 @@ class Watch:
             return result
         if _says_error(self.answer) and _in_own_words(error):
             text = text_of(self.answer.content)
-            return self._doubted(result, Symptom(error="tool_error", message=text, transient=False, answered=True))
+            return self._doubted(
+                result, Symptom(error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True)
+            )
         if isinstance(error, Exception):
             return self._after_error(result, error)
         if isinstance(result, Failure) and not result.symptom.answered:
             return result
         text = "The tool was given up before it answered, by middleware that stands between asyncguard and the tool."
-        return self._doubted(result, Symptom(error="unanswered", message=text, transient=False))
+        return self._doubted(result, Symptom(error=ErrorCode.UNANSWERED, message=text, transient=False))
 
     def _not_begun(self, result: Result) -> Result:
         if self._refusal:
             text = self._refusal
-            return Failure(symptom=Symptom(error="not_run", message=text, transient=False, started=False))
+            return Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=text, transient=False, started=False))
         if self.early is None or not isinstance(result, Failure) or result.symptom.answered:
             return result
         return Failure(symptom=replace(result.symptom, started=False))
@@ -232,7 +235,7 @@ class Watch:
     def _after_answer(self, result: Result) -> Result:
         if self._refusal and not self.spec.effect.repeatable:
             text = f"Middleware called the tool a second time after it had answered. {self._refusal}"
-            return self._doubted(result, Symptom(error="repeated", message=text, transient=False))
+            return self._doubted(result, Symptom(error=ErrorCode.REPEATED, message=text, transient=False))
         if not isinstance(result, Failure) or not result.symptom.answered or _says_error(self.answer):
             return result
         return self._doubted(result, replace(result.symptom, answered=False))

@@ -24,8 +24,8 @@ from langchain_core.messages import (
 from langgraph.types import Command
 
 from asyncguard.config import NewsStyle
-from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import deliverable, held_back
 from asyncguard.engine.session import Session
@@ -78,7 +78,7 @@ class Writer:
             delivery.messages += self._news(late, delivery)
             told += [record.key for record in late]
         if told or pending:
-            session.note(ev.CallsDelivered, keys=tuple(told), placeholders=tuple(pending))
+            session.record.delivered(told, placeholders=pending)
         for key in told:
             self._remember(session.ledger.record(key))
         return delivery
@@ -90,8 +90,10 @@ class Writer:
         alone = self._session.board.in_foreground(record.call.tool) or not self._held_together(record)
         final = alone and not record.open
         message = self._answer(record, delivery) if final else self._placeholder(record)
-        keys, placeholders = ((record.key,), ()) if final else ((), (record.key,))
-        self._session.note(ev.CallsDelivered, keys=keys, placeholders=placeholders)
+        if final:
+            self._session.record.delivered([record.key])
+        else:
+            self._session.record.delivered((), placeholders=[record.key])
         if final:
             self._remember(record)
         return message, delivery.updates[0] if delivery.updates else None
@@ -101,7 +103,7 @@ class Writer:
         delivery = Delivery()
         if late := deliverable(self._session.board):
             delivery.messages = self._news(late, delivery)
-            self._session.note(ev.CallsDelivered, keys=tuple(record.key for record in late))
+            self._session.record.delivered([record.key for record in late])
             for record in late:
                 self._remember(record)
         return delivery
@@ -113,16 +115,16 @@ class Writer:
 
     def _remember(self, record: CallRecord) -> None:
         """Results that were told are evidence for their task; untrusted ones taint the context."""
-        self._session.raw.pop(record.key, None)
+        self._session.live.told(record.key)
         board = self._session.board
         if record.content is not None:
             board.evidence.add(record.call.task, text_of(record.content))
-        board.tainted = board.tainted or board.taints(record)
+        board.taint_by_end(record)
 
     # -- one call --------------------------------------------------------------------------------------------------
 
     def _answer(self, record: CallRecord, delivery: Delivery) -> ToolMessage:
-        raw = self._session.raw.get(record.key)
+        raw = self._session.live.raw.get(record.key)
         message, update = _split(raw, record.call.call_id)
         if update is not None:
             delivery.updates.append(self._shown_update(record, update))
@@ -168,7 +170,7 @@ class Writer:
             case CallState.DONE | CallState.RESOLVED:
                 held = record.content if record.content is not None else "(the result is no longer held)"
                 return self._marked_content(record, self._shown(record, held))
-            case CallState.FAILED if record.error == "tool_error":
+            case CallState.FAILED if record.error == ErrorCode.TOOL_ERROR:
                 return self._shown(record, record.content)
             case CallState.FAILED:
                 return f"{label} failed: {self._shown(record, text_of(record.content))}"
@@ -220,7 +222,7 @@ class Writer:
 
     def _news(self, records: Sequence[CallRecord], delivery: Delivery) -> list[AnyMessage]:
         for record in records:
-            _, update = _split(self._session.raw.get(record.key), record.call.call_id)
+            _, update = _split(self._session.live.raw.get(record.key), record.call.call_id)
             if update is not None:
                 delivery.updates.append(self._shown_update(record, update))
         if self._config.news_style is NewsStyle.PAIR:

@@ -15,6 +15,7 @@ from tenacity import RetryCallState, Retrying, stop_after_attempt, wait_exponent
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import canonical_json
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import HazardKind, Symptom
@@ -24,15 +25,6 @@ from asyncguard.recovery.case import Case, Probed
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.wording import diagnosis_and_options, mark_of_changes, mark_of_doubt, mark_of_settlement
-
-CIRCUIT_OPEN = "circuit_open"
-"""The failure of a call that a breaker did not let through."""
-
-
-CANCELLED = "cancelled"
-"""The failure of an attempt that was cancelled."""
-USER_SPOKE = "user_spoke"
-"""The failure of an attempt that a word of the user stopped before it began."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,12 +87,14 @@ def _user_spoke(case: Case, config: GuardConfig, spent: Spent) -> bool:
     if symptom is None:
         return False
     # What was cancelled is not tried again, nowhere; only whether its effect happened is still asked.
-    return symptom.error == USER_SPOKE or (symptom.error == CANCELLED and not _in_doubt_with_probe(case, config, spent))
+    return symptom.error == ErrorCode.USER_SPOKE or (
+        symptom.error == ErrorCode.CANCELLED and not _in_doubt_with_probe(case, config, spent)
+    )
 
 
 def _circuit_is_open(case: Case, _: GuardConfig, __: Spent) -> bool:
     symptom = case.seen.symptom
-    return symptom is not None and symptom.error == CIRCUIT_OPEN and case.next_sibling is not None
+    return symptom is not None and symptom.error == ErrorCode.CIRCUIT_OPEN and case.next_sibling is not None
 
 
 def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
@@ -112,11 +106,11 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
     if not (is_transient(symptom) or garbled or case.probed is Probed.NOT_HAPPENED):
         return False
     asked = symptom.retry_after or 0.0
-    if asked > config.timing.retry_after_max and symptom.error != CIRCUIT_OPEN:
+    if asked > config.timing.retry_after_max and symptom.error != ErrorCode.CIRCUIT_OPEN:
         return False  # to come back earlier than asked would be refused, too
     limits = config.limits
     left = spent.run < limits.max_run_retries and spent.task < limits.max_task_retries
-    if symptom.error == CIRCUIT_OPEN:
+    if symptom.error == ErrorCode.CIRCUIT_OPEN:
         return left  # no attempt was made; how often it may come back is bounded with all of its recoveries
     return left and not stop_after_attempt(limits.max_attempts)(_state(case.record))
 

@@ -7,6 +7,7 @@ call that does not fit the tool's signature from an error within the tool, where
 import re
 from collections.abc import Mapping
 
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
@@ -93,7 +94,7 @@ REFUSAL_TEXTS: Mapping[str, re.Pattern[str]] = {
         r"|takes no keyword arguments$"
     ),
     # A tool that answers with its own error: the beginnings that LangGraph's ToolNode and MCP's server write.
-    "tool_error": re.compile(r"^(Error invoking tool '|Input validation error: )"),
+    ErrorCode.TOOL_ERROR: re.compile(r"^(Error invoking tool '|Input validation error: )"),
 }
 """Class (or :attr:`Symptom.error`) to what the text of a failure of that class says when the call was refused."""
 
@@ -128,7 +129,7 @@ BROKEN_CLASSES = frozenset(
 )
 """Exception classes, with their modules, which say that machine or network broke, for a while or for good."""
 
-STOPPED = frozenset({"timeout", "cancelled", "circuit_open"})
+STOPPED = frozenset({ErrorCode.TIMEOUT, ErrorCode.CANCELLED, ErrorCode.CIRCUIT_OPEN})
 """Values of :attr:`Symptom.error` for attempts that somebody ended before the tool did."""
 
 
@@ -136,7 +137,7 @@ def is_transient(symptom: Symptom) -> bool:
     """Whether another attempt may succeed. What the tool itself says counts first, then status, then class."""
     if symptom.transient is not None:
         return symptom.transient
-    if symptom.error == "timeout":
+    if symptom.error == ErrorCode.TIMEOUT:
         return True
     if symptom.status is not None:
         return symptom.status in TRANSIENT_STATUSES

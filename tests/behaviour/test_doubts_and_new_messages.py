@@ -112,13 +112,13 @@ async def test_what_is_known_not_to_have_begun_is_simply_allowed(agent_of: Agent
 def test_where_nobody_can_be_asked_the_reason_says_how_to_go_on() -> None:
     """A call that is held for a doubt is refused with what the user can do."""
     session = Session(Engine(GuardConfig(), {"pay": ToolSpec(name="pay")}, Ports()), "t")
-    session.begin_run("r")
-    session.note(ev.TaskOpened, task="main", goal="Pay x.")
+    session.record.run_started("r")
+    session.record.task_opened("main", goal="Pay x.")
     take_message(session, "m", [Wish(tool="pay", arguments={"q": "x"}, call_id="c", task="main")])
     (call,) = session.ledger.calls()
-    session.note(ev.CallStarted, key=call.key, attempt=1, tool="pay", epoch="e")
-    session.note(ev.CallRetired, key=call.key, outcome=ev.Outcome.IN_DOUBT, content="", size=0)
-    session.begin_run("r2")
+    session.record.started(call.key, attempt=1, tool="pay", epoch="e")
+    session.record.retired(call.key, outcome=ev.Outcome.IN_DOUBT, content="")
+    session.record.run_started("r2")
     take_message(session, "m2", [Wish(tool="pay", arguments={"q": "x"}, call_id="d", task="main")])
     refuse_held(session)
     _, refused = session.ledger.calls()

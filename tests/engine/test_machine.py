@@ -150,7 +150,7 @@ class Process:
         while True:
             await self.calm()
             collect(session)
-            step = Step.RECOVER if session.recoveries else next_step(session.board)
+            step = Step.RECOVER if session.live.recoveries else next_step(session.board)
             match step:
                 case Step.RELEASE:
                     release_ready(session)
@@ -160,7 +160,7 @@ class Process:
                 case Step.RECOVER:
                     for action in ev.RecoveryAction:
                         recover(session, action)
-                case _ if session.again:
+                case _ if session.live.again:
                     issue_again(session, lambda record: self.run(record))
                 case _:
                     return step
@@ -184,9 +184,9 @@ class World(RuleBasedStateMachine):
     def begin(self) -> None:
         """The first process, and a thread of two tasks."""
         self._start()
-        self.session.begin_run("run")  # names the journal, as each run does
+        self.session.record.run_started("run")  # names the journal, as each run does
         for task in TASKS:
-            self.session.note(ev.TaskOpened, task=task, goal="Do it.")
+            self.session.record.task_opened(task, goal="Do it.")
         self.now.store()
 
     def _run(self, work: Awaitable[Any]) -> Any:
@@ -290,7 +290,7 @@ class World(RuleBasedStateMachine):
         """The user cancels what is under way for a task, and wants more of it later."""
         self.cancelled |= {record.key for record in self.session.ledger.open_of(task)}
         cancel_tasks(self.session, [task])
-        self.session.note(ev.TaskOpened, task=task, goal="Do it all the same.")
+        self.session.record.task_opened(task, goal="Do it all the same.")
         self.step = self._run(self.now.drive())
 
     @rule(pick=PICKS, kind=st.sampled_from([MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY]))
@@ -360,7 +360,7 @@ class World(RuleBasedStateMachine):
             stored.apply(from_json(data))
         now = {record.key: record.state for record in self.session.ledger.calls()}
         assert {record.key for record in stored.calls()} <= set(now)
-        for event in self.session._outbox:
+        for event in self.session._outbox.events:
             stored.apply(from_json(json.loads(json.dumps(to_json(event)))))
         assert {record.key: record.state for record in stored.calls()} == now
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from asyncguard.config import RECOVERY_NAMES, GuardConfig, Limits, Timing
 from asyncguard.core.calls import Call
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
 from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.hazards import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
@@ -21,11 +22,8 @@ from asyncguard.recovery.comparing import Candidate
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.normalising import Normalised
 from asyncguard.recovery.policy import (
-    CANCELLED,
-    CIRCUIT_OPEN,
     FAILED,
     STRANGE,
-    USER_SPOKE,
     Row,
     back_off,
     decide,
@@ -42,9 +40,9 @@ BUSY = Symptom(error="ToolFault", message="busy", transient=True, started=False)
 REFUSED = Symptom(error="ToolFault", message="unprocessable", status=422, started=False)
 CLOSED = Symptom(error="ValueError", message="closed", mro=("builtins.ValueError",))
 SAID_NO = Symptom(error="tool_error", message="no", transient=False, answered=True)
-RESTS = Symptom(error=CIRCUIT_OPEN, message="rests", transient=True, started=False, retry_after=60.0)
-STOPPED = Symptom(error=USER_SPOKE, message="stopped", transient=False, started=False)
-CANCELLED_CALL = Symptom(error=CANCELLED, message="cancelled")
+RESTS = Symptom(error=ErrorCode.CIRCUIT_OPEN, message="rests", transient=True, started=False, retry_after=60.0)
+STOPPED = Symptom(error=ErrorCode.USER_SPOKE, message="stopped", transient=False, started=False)
+CANCELLED_CALL = Symptom(error=ErrorCode.CANCELLED, message="cancelled")
 READ = Finding(aim=Aim.CONTRACT, tool="describe", content="{}")
 VERIFIED = Finding(aim=Aim.VERIFIER, tool="v", content="1")
 SOURCED = Finding(aim=Aim.SOURCE, tool="s", content="1")

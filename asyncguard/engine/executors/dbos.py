@@ -10,20 +10,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import LoopClock
 from asyncguard.engine.executors.dbos_courier import Courier, Told
 from asyncguard.engine.executors.dbos_database import CANCELLED, SUCCESS, Ended, OrderTables
 from asyncguard.engine.executors.dbos_target import database_url
-from asyncguard.engine.executors.journaled import REFUSED
 from asyncguard.engine.executors.local import LocalExecutor
-from asyncguard.engine.executors.port import Completion, Failure, Health, Job, Result
+from asyncguard.engine.executors.port import CANCELLED_BEFORE_START, Completion, Failure, Health, Job, Result
 from asyncguard.engine.journal.port import Journal
 from asyncguard.engine.workers.order import Order, answer_from_json, order_of, order_to_json
 from asyncguard.errors import CallerError, JournalError
 
 DEFAULT_QUEUE = "asyncguard"
-_NOT_BEGUN = "The call was cancelled before it began."
 _NOT_OURS = "The conversation is carried on by another process now; nothing more begins in this one."
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _CLOSED = "The executor was closed; nothing begins any more."
@@ -99,7 +98,7 @@ class DbosExecutor:
         try:
             order, text = self._written(job)
         except CallerError as error:
-            refused = _failure("cancelled" if self._closed else "not_for_workers", str(error))
+            refused = _failure(ErrorCode.CANCELLED if self._closed else ErrorCode.NOT_FOR_WORKERS, str(error))
             loop.call_soon(done, Completion(key=job.key, attempt=job.attempt, result=refused))
             return
         carried = _Carried(job=job, order=order, done=done, loop=loop)
@@ -182,7 +181,7 @@ class DbosExecutor:
             return
         with self._lock:
             if self._closed:
-                refused = _failure("cancelled", _CLOSED)
+                refused = _failure(ErrorCode.CANCELLED, _CLOSED)
             else:
                 carried.posted = True
                 self._courier.post(carried.order.id, text)
@@ -204,7 +203,7 @@ class DbosExecutor:
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
             self._journal_trouble = ""
-            return None if held else _failure(REFUSED, _NOT_OURS)
+            return None if held else _failure(ErrorCode.JOURNAL_REFUSED, _NOT_OURS)
         return None
 
     def _stop(self, carried: _Carried) -> None:
@@ -214,7 +213,7 @@ class DbosExecutor:
     def _withdrawn(self, carried: _Carried, task: asyncio.Task[None]) -> None:
         """A job that was cancelled before it was posted; one whose gate raised, too, has not begun."""
         if task.cancelled():
-            self._complete(carried.order.id, _failure("cancelled", _NOT_BEGUN))
+            self._complete(carried.order.id, _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START))
         elif (error := task.exception()) is not None:
             self._complete(carried.order.id, _failure(type(error).__name__, f"{type(error).__name__}: {error}"))
 
@@ -237,15 +236,17 @@ def _result(ended: Ended, order: Order) -> Result:
         try:
             return answer_from_json(ended.answer, order.fingerprint)
         except CallerError as error:
-            return _failure("unreadable_answer", str(error), started=True)
+            return _failure(ErrorCode.UNREADABLE_ANSWER, str(error), started=True)
     if ended.state == SUCCESS:
-        return _failure("unreadable_answer", "The worker's answer cannot be read.", started=True)
+        return _failure(ErrorCode.UNREADABLE_ANSWER, "The worker's answer cannot be read.", started=True)
     if ended.state == CANCELLED and not ended.claims:
-        return _failure("cancelled", _NOT_BEGUN)
+        return _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START)
     if ended.state == CANCELLED:
-        return _failure("cancelled", "The call was cancelled while a worker ran it.", started=True, running=True)
+        return _failure(
+            ErrorCode.CANCELLED, "The call was cancelled while a worker ran it.", started=True, running=True
+        )
     message = f"The workers gave the call up ({ended.state}) after it was taken {ended.claims} times."
-    return _failure("workers_gave_up", message, started=bool(ended.claims))
+    return _failure(ErrorCode.WORKERS_GAVE_UP, message, started=bool(ended.claims))
 
 
 def _failure(error: str, message: str, *, started: bool = False, running: bool = False) -> Failure:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import sqlalchemy.exc
 from dbos import error as dbos_error
 
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.executors.dbos_database import Ended, OrderTables, Waiting
 from asyncguard.engine.executors.port import Failure
@@ -156,7 +157,9 @@ class Courier:
                 # A transaction whose end was not heard of may have lasted.
                 started = errand.name in self._tried
                 message = "The executor was closed before the call could be sent to a worker."
-                self._tell(errand.name, Failure(symptom=Symptom(error="cancelled", message=message, started=started)))
+                self._tell(
+                    errand.name, Failure(symptom=Symptom(error=ErrorCode.CANCELLED, message=message, started=started))
+                )
         self._errands.clear()
 
     def _send(self, batch: list[_Errand]) -> None:
@@ -188,7 +191,7 @@ class Courier:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException) as error:
             message = f"The call could not be sent to a worker ({type(error).__name__}); it was not begun."
-            symptom = Symptom(error="order_refused", message=message, transient=False, started=False)
+            symptom = Symptom(error=ErrorCode.ORDER_REFUSED, message=message, transient=False, started=False)
             self._tell(name, Failure(symptom=symptom))
 
     def _look(self) -> None:
@@ -205,7 +208,7 @@ class Courier:
         for name in self._awaited - self._tables.present(self._awaited):
             self._awaited.discard(name)
             message = "The call was sent to a worker, and its order was removed from the queue before it ended."
-            self._tell(name, Failure(symptom=Symptom(error="order_lost", message=message)))
+            self._tell(name, Failure(symptom=Symptom(error=ErrorCode.ORDER_LOST, message=message)))
         waiting = self._tables.waiting(self._queue).get(self._version) if self._awaited else None
         reason = "" if waiting is None else self._reason(waiting)
         self._notice = "" if waiting is None or not reason else self._sentence(waiting, reason)

@@ -2,20 +2,12 @@
 
 import logging
 
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import Clock
 from asyncguard.engine.executors.port import Failure, Job, Result
 from asyncguard.engine.journal.port import Fresh, Journal, Known, Lost, Refused, Running
 from asyncguard.errors import JournalError
-
-PROCESS_LOST = "process_lost"
-"""The failure of an attempt whose process ended, of which nothing else is known."""
-REFUSED = "journal_refused"
-"""The failure of an attempt that the journal did not let begin."""
-FENCED = "taken_over"
-"""The same, where the process may begin nothing any more: its run ends."""
-UNAVAILABLE = "journal_unavailable"
-"""The failure of an attempt that could not be written down, and therefore did not begin."""
 
 _log = logging.getLogger("asyncguard.journal")
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 0.5
@@ -42,7 +34,9 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
         except JournalError as error:
             _log.warning("attempt %d of call %s was not begun: %s", job.intent.attempt, job.intent.key, error)
             reason = error.data.get("reason", "its journal failed, and the log says why")
-            return _failure(UNAVAILABLE, f"The call could not be written down, so it was not begun: {reason}.")
+            return _failure(
+                ErrorCode.JOURNAL_UNAVAILABLE, f"The call could not be written down, so it was not begun: {reason}."
+            )
         match verdict:
             case Fresh():
                 return None
@@ -50,14 +44,16 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
                 return result
             case Lost(other=other):
                 return Failure(
-                    symptom=Symptom(error=PROCESS_LOST, message=_OTHER if other else _LOST, transient=not other)
+                    symptom=Symptom(
+                        error=ErrorCode.PROCESS_LOST, message=_OTHER if other else _LOST, transient=not other
+                    )
                 )
             case Refused(reason=reason, fenced=fenced):
-                return _failure(FENCED if fenced else REFUSED, reason)
+                return _failure(ErrorCode.TAKEN_OVER if fenced else ErrorCode.JOURNAL_REFUSED, reason)
             case Running():
                 await clock.sleep(pause)
                 pause = min(2 * pause, _LONGEST_LOOK)
 
 
-def _failure(error: str, message: str) -> Failure:
+def _failure(error: ErrorCode, message: str) -> Failure:
     return Failure(symptom=Symptom(error=error, message=message, transient=False, started=False))

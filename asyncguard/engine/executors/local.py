@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import Clock
 from asyncguard.engine.executors.journaled import begin_in
-from asyncguard.engine.executors.port import Completion, Failure, Health, Job, Result
+from asyncguard.engine.executors.port import CANCELLED_BEFORE_START, Completion, Failure, Health, Job, Result
 from asyncguard.engine.journal.port import Journal
 
-_NOT_BEGUN = "The call was cancelled before it began."
 _CANCELLED = "The call was cancelled while it ran."
 _CLOSED = "The executor was closed; nothing begins any more."
 _TO_STOP = 1.0
@@ -65,7 +65,7 @@ class LocalExecutor:
         run = _Running(job=job, done=done)
         loop = asyncio.get_running_loop()
         if self._closed:
-            closed = Failure(symptom=_symptom("cancelled", _CLOSED, started=False))
+            closed = Failure(symptom=_symptom(ErrorCode.CANCELLED, _CLOSED, started=False))
             loop.call_soon(done, run.completion(closed))
             return
         run.task = loop.create_task(self._run(run), name=f"call {job.key}")
@@ -80,7 +80,7 @@ class LocalExecutor:
             return False
         loop = run.task.get_loop()
         if run.begun and not loop.is_closed():
-            cancelled = Failure(symptom=_symptom("cancelled", _CANCELLED, running=True))
+            cancelled = Failure(symptom=_symptom(ErrorCode.CANCELLED, _CANCELLED, running=True))
             loop.call_soon_threadsafe(loop.call_later, _TO_STOP, self._give_up, run, cancelled)
         return run.task.cancel()
 
@@ -143,7 +143,7 @@ class LocalExecutor:
         if refused is None:
             run.begun = True
             if (timeout := run.job.timeout) is not None:
-                late = Failure(symptom=_symptom("timeout", f"No answer within {timeout:g} s.", running=True))
+                late = Failure(symptom=_symptom(ErrorCode.TIMEOUT, f"No answer within {timeout:g} s.", running=True))
                 run.timer = asyncio.get_running_loop().call_later(timeout, self._give_up, run, late)
         return refused
 
@@ -180,8 +180,8 @@ class LocalExecutor:
 
 def _cancelled(run: _Running) -> Failure:
     """A cancelled task: that it has ended says nothing about a thread that it had started."""
-    text = _CANCELLED if run.begun else _NOT_BEGUN
-    return Failure(symptom=_symptom("cancelled", text, started=run.begun, running=run.begun))
+    text = _CANCELLED if run.begun else CANCELLED_BEFORE_START
+    return Failure(symptom=_symptom(ErrorCode.CANCELLED, text, started=run.begun, running=run.begun))
 
 
 def _symptom(error: str, message: str, *, started: bool = True, running: bool = False) -> Symptom:

@@ -11,6 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.intent import Intent
 
+CANCELLED_BEFORE_START = "The call was cancelled before it began."
+"""Message of the failure of a job whose tool was not reached."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Success:

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
-from asyncguard.engine.executors.port import Failure, Result
+from asyncguard.engine.executors.port import CANCELLED_BEFORE_START, Failure, Result
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import attempts, listing, mail, processes, retention, threads
 from asyncguard.engine.journal.content import as_content, to_json
@@ -19,9 +20,7 @@ from asyncguard.engine.journal.writer import Rounds, Writer
 from asyncguard.errors import AsyncguardError, JournalError
 
 _NOT_BEGUN = Failure(
-    symptom=Symptom(
-        error="cancelled", message="The call was cancelled before it began.", transient=False, started=False
-    )
+    symptom=Symptom(error=ErrorCode.CANCELLED, message=CANCELLED_BEFORE_START, transient=False, started=False)
 )
 
 

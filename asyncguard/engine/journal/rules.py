@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.executors.port import Failure, Started, Success
@@ -26,16 +27,14 @@ from asyncguard.engine.journal.port import (
 )
 from asyncguard.errors import JournalError
 
-NOT_HAPPENED = "not_happened"
-"""The failure of an attempt of which somebody found that it did not happen."""
 CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
 """The result of an effect of which only that is known."""
 TOLD = "It took effect; what it answered was told in its thread, and could not be written down."
 """The result of an attempt that its thread has as done, and whose outcome found no room."""
 
-ASKED = "interrupt"
-"""The failure of an attempt that ended with a question, which was answered: another attempt follows."""
-_ANSWERED = Failure(symptom=Symptom(error=ASKED, message="A person was asked, and answered.", started=False))
+_ANSWERED = Failure(
+    symptom=Symptom(error=ErrorCode.INTERRUPT, message="A person was asked, and answered.", started=False)
+)
 
 
 class Write(StrEnum):
@@ -151,7 +150,9 @@ def _told(number: int, mail: tuple[Mail, ...]) -> Known | None:
         return None
     text = "Somebody looked, and found that it did not happen."
     again = last.kind is MailKind.RETRY
-    return Known(result=Failure(symptom=Symptom(error=NOT_HAPPENED, message=text, started=False, transient=again)))
+    return Known(
+        result=Failure(symptom=Symptom(error=ErrorCode.NOT_HAPPENED, message=text, started=False, transient=again))
+    )
 
 
 def in_doubt(state: CallState, resolution: str, latest: Recorded | None) -> bool:

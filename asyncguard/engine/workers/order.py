@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.core.calls import fingerprint
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.executors.port import Failure, Job, Result
@@ -18,8 +19,6 @@ from asyncguard.engine.journal.results import result_from_json, result_to_json
 from asyncguard.errors import CallerError
 
 _FORMAT = 1
-UNREADABLE = "unreadable_order"
-"""The failure of an order or an answer that was not written by this program, or by a newer one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -235,4 +234,4 @@ def answer_from_json(text: str, fingerprint: str) -> Result:
     if answered in (fingerprint, ""):
         return result
     message = "This call was sent to a worker before with another tool or other arguments; make it as a new call."
-    return Failure(symptom=Symptom(error="conflicting_order", message=message, transient=False, started=False))
+    return Failure(symptom=Symptom(error=ErrorCode.CONFLICTING_ORDER, message=message, transient=False, started=False))

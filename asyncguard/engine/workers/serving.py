@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.clock import Clock
-from asyncguard.engine.executors.journaled import UNAVAILABLE, begin_in
-from asyncguard.engine.executors.port import Failure, Job, Result, Success
+from asyncguard.engine.executors.journaled import begin_in
+from asyncguard.engine.executors.port import CANCELLED_BEFORE_START, Failure, Job, Result, Success
 from asyncguard.engine.journal.port import Journal
 from asyncguard.engine.workers.order import (
-    UNREADABLE,
     Order,
     answer_to_json,
     order_from_json,
@@ -89,7 +89,7 @@ class Serving:
             order = order_from_json(text)
         except CallerError as error:
             self._log.error("order unreadable", error=str(error))
-            return answer_to_json("", _failure(UNREADABLE, str(error)))
+            return answer_to_json("", _failure(ErrorCode.UNREADABLE_ORDER, str(error)))
         began = self._clock.now()
         self._accepted[order.id] = order
         try:
@@ -105,7 +105,7 @@ class Serving:
     async def _result(self, order: Order) -> Result:
         refusal = self._refusal(order)
         if refusal is not None:
-            return _failure("refused_by_worker", refusal)
+            return _failure(ErrorCode.REFUSED_BY_WORKER, refusal)
         if order.effect is None:
             return await self._made(order)
         answer = await self._begin(order)
@@ -138,7 +138,7 @@ class Serving:
         until, pause = self._clock.now() + self._patience, _FIRST_PAUSE
         while True:
             answer = await begin_in(self._journal, job, self._clock)
-            away = isinstance(answer, Failure) and answer.symptom.error == UNAVAILABLE
+            away = isinstance(answer, Failure) and answer.symptom.error == ErrorCode.JOURNAL_UNAVAILABLE
             if not away or self._clock.now() > until:
                 return answer
             self._log.warning("journal unavailable", **_names(order))
@@ -148,7 +148,7 @@ class Serving:
     async def _made(self, order: Order) -> Result:
         """Run the tool within its time. What outlives its time or its cancellation is still heard of."""
         if order.id in self._cancelled:
-            return _failure("cancelled", "The call was cancelled before it began.")
+            return _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START)
         self._log.info("call begun", **_names(order))
         task = asyncio.ensure_future(self._tools.run(order))
         self._running[order.id] = _Running(loop=asyncio.get_running_loop(), task=task)
@@ -163,7 +163,7 @@ class Serving:
             if order.effect is None or order.effect.effect.repeatable:
                 task.cancel()  # the end of any other tells what became of its effect
             self._keep(self._heard_late(order, task))
-            return _failure("timeout", f"No answer within {order.timeout:g} s.", started=True, running=True)
+            return _failure(ErrorCode.TIMEOUT, f"No answer within {order.timeout:g} s.", started=True, running=True)
         return _result(task)
 
     async def _heard_late(self, order: Order, task: asyncio.Task[Result]) -> None:
@@ -197,7 +197,7 @@ class Serving:
 
 def _result(task: asyncio.Task[Result]) -> Result:
     if task.cancelled():
-        return _failure("cancelled", "The call was cancelled while it ran.", started=True, running=True)
+        return _failure(ErrorCode.CANCELLED, "The call was cancelled while it ran.", started=True, running=True)
     error = task.exception()
     if error is not None:  # a toolbox that breaks its promise not to raise is a failure like any
         return _failure(type(error).__name__, f"{type(error).__name__}: {error}", started=True)

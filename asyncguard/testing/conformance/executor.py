@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.engine.executors.port import Completion, Executor, Failure, Job, Result, Success
 
 _PATIENCE = 30.0
@@ -138,7 +139,7 @@ async def _ends_at_the_timeout(bench: _Bench) -> None:
     await bench.completed(1)
     result = bench.only()
     assert isinstance(result, Failure), f"a job that runs out of time ended with {result}"
-    assert result.symptom.error == "timeout", f"a timeout was reported as {result.symptom.error!r}"
+    assert result.symptom.error == ErrorCode.TIMEOUT, f"a timeout was reported as {result.symptom.error!r}"
     assert result.symptom.started, "a timeout leaves open whether the effect began, so started has to be True"
     took = asyncio.get_running_loop().time() - start
     assert took >= _STEP * 2.7, "the delay was counted against the timeout"

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.engine.executors.port import Escape, Result, Started, Success
 from asyncguard.engine.journal.port import AttemptState, Fresh, Known, Lost, MailKind, Running, Verdict
@@ -239,9 +240,9 @@ async def notes_what_became_of_calls(bench: Bench) -> None:
     journal.settle(bench.key("unknown"), CallState.DONE)
     for number, state in enumerate((CallState.DONE, CallState.FAILED, CallState.IN_DOUBT, CallState.RESOLVED)):
         intent = await bench.ended(journal, TIMEOUT, f"k{number}", arguments={"n": number})
-        journal.settle(intent.key, state, "timeout")
+        journal.settle(intent.key, state, ErrorCode.TIMEOUT)
         entry = await bench.entry(journal, f"k{number}")
-        assert (entry.state, entry.error) == (state, "timeout"), f"settled as {state}, told as {entry.state}"
+        assert (entry.state, entry.error) == (state, ErrorCode.TIMEOUT), f"settled as {state}, told as {entry.state}"
     assert not await asyncio.to_thread(journal.entries, key=bench.key("unknown")), "a call appeared from nowhere"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from asyncguard.core.calls import CallState, fingerprint
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.engine.executors.port import Failure, Result, Success
@@ -20,7 +21,7 @@ _Error = TypeVar("_Error", bound=Exception)
 
 DONE = Success(content="done")
 """A result."""
-TIMEOUT = Failure(symptom=Symptom(error="timeout", message="No answer."))
+TIMEOUT = Failure(symptom=Symptom(error=ErrorCode.TIMEOUT, message="No answer."))
 """A failure that leaves open whether the effect happened."""
 NOT_STARTED = Failure(symptom=Symptom(error="ToolFault", message="No.", mro=("a.B", "c.D"), status=409, started=False))
 """A failure of which it is known that nothing happened."""
@@ -110,7 +111,7 @@ class Bench:
     async def doubtful(self, journal: Journal, name: str = "k", **changes: Any) -> Intent:
         """A call that its thread settled as in doubt."""
         intent = await self.ended(journal, TIMEOUT, name, **changes)
-        journal.settle(intent.key, CallState.IN_DOUBT, "timeout")
+        journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
         return intent
 
     async def entry(self, journal: Journal, name: str = "k") -> Entry:

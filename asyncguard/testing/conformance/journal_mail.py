@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.engine.executors.port import Failure, Started, Success
 from asyncguard.engine.journal.port import Fresh, Known, Mail, MailKind
@@ -156,7 +157,7 @@ async def lets_a_resolved_call_go_on(bench: Bench) -> None:
     await bench.begun(journal, attempt=2)
     assert (await bench.entry(journal)).state is CallState.PENDING, "a call whose next attempt runs is pending"
     await journal.end(intent.key, 2, TIMEOUT)
-    journal.settle(intent.key, CallState.IN_DOUBT, "timeout")
+    journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
     refused(await journal.begin(bench.intent("equal")), "a call that is in doubt again blocks its equals again")
     await bench.resolve(journal, MailKind.HAPPENED, "paid")
     verdict = await journal.begin(replace(intent, attempt=2))
@@ -172,11 +173,11 @@ async def tells_late_results(bench: Bench) -> None:
         intent = await bench.begun(journal, name, arguments={"name": name})
         await journal.end(intent.key, 1, TIMEOUT)
         if first:
-            journal.settle(intent.key, CallState.IN_DOUBT, "timeout")
+            journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
             await journal.end(intent.key, 1, DONE)
         else:
             await journal.end(intent.key, 1, DONE)
-            journal.settle(intent.key, CallState.IN_DOUBT, "timeout")
+            journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
         await wait_for(mail, before + 1)
         told = (mail[-1].kind, mail[-1].key, mail[-1].content)
         assert told == (MailKind.HAPPENED, intent.key, "done"), f"a late result was told as {told}"
@@ -191,7 +192,7 @@ async def tells_the_first_of_two_successes(bench: Bench) -> None:
     mail = await bench.enter(journal)
     intent = await bench.ended(journal, DONE)
     await journal.end(intent.key, 1, Success(content="second"))
-    journal.settle(intent.key, CallState.IN_DOUBT, "timeout")
+    journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
     await wait_for(mail, 1)
     assert mail[0].content == "done", f"the first outcome stays, and {mail[0]} came"
 

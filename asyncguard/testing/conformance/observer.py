@@ -7,6 +7,7 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, call_key, fingerprint
+from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import Footprint
 from asyncguard.core.hazards import CircuitState, HazardKind
 from asyncguard.core.ledger import Ledger
@@ -106,7 +107,7 @@ def _ways(tell: Callable[..., Details], keys: list[str]) -> Iterator[Details]:
     yield tell(ev.CallAdmitted, key=doubtful)
     yield tell(ev.CallStarted, key=doubtful, attempt=1, tool="look", epoch="e1")
     doubt = ev.Outcome.IN_DOUBT
-    yield tell(ev.CallRetired, key=doubtful, outcome=doubt, content="No answer.", size=10, error="timeout")
+    yield tell(ev.CallRetired, key=doubtful, outcome=doubt, content="No answer.", size=10, error=ErrorCode.TIMEOUT)
 
 
 def _call(thread: str, position: int) -> Call:
