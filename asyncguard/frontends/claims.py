@@ -80,7 +80,7 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other 
 
 async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
     """Whether a checkpoint holds an input that no node has taken in."""
-    newest = [found async for found in listed(config["configurable"][SAVER], of_thread(config), _RECENT)]
+    newest = await listed(config["configurable"][SAVER], of_thread(config), _RECENT)
     inputs = inputs_of(newest)
     return any(id_of(found) == checkpoint and not {checkpoint, parent_of(found)}.isdisjoint(inputs) for found in newest)
 
@@ -92,9 +92,8 @@ async def _arrived(config: RunnableConfig, other: Other) -> bool:
     began, pause = now(), _FIRST_LOOK
     while True:
         done = other.stored
-        async for found in listed(saver, thread, _RECENT):
-            if id_of(found) == other.checkpoint:
-                return True
+        if any(id_of(found) == other.checkpoint for found in await listed(saver, thread, _RECENT)):
+            return True
         if done or now() - began > _PATIENCE:
             return False
         await asyncio.sleep(pause)

@@ -185,7 +185,7 @@ class _Place:
 
     async def newest(self, limit: int) -> list[CheckpointTuple]:
         """The latest checkpoints, the latest first; their ids rise with time."""
-        return [found async for found in listed(self.saver, self.of_thread, limit)]
+        return await listed(self.saver, self.of_thread, limit)
 
     async def with_own(self, limit: int) -> list[CheckpointTuple]:
         """The same, once the run's own is among them: with durability ``async`` it is stored while its node runs."""
@@ -342,7 +342,7 @@ async def _has_nested(place: _Place, found: CheckpointTuple) -> bool:
     """
     whole = RunnableConfig(configurable={"thread_id": place.of_thread["configurable"]["thread_id"]})
     own = place.of_thread["configurable"]["checkpoint_ns"]
-    async for other in listed(place.saver, whole, _LATE):
+    for other in await listed(place.saver, whole, _LATE):
         if other.config["configurable"].get("checkpoint_ns", "") == own:
             continue
         if other.metadata.get("parents", {}).get(own) == id_of(found):
