@@ -5,16 +5,12 @@ first ``search`` call of the same task. The runtime substitutes it when the resu
 runs without a model turn per link.
 """
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.errors import CallerError
 
-# RFC 6901 allows no leading zeros; no list is so long that its index has more digits.
-_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _KEYS = ({"from_call"}, {"from_call", "pointer"})
 _HOLDERS = (Mapping, list)
 Path = tuple[str | int, ...]
@@ -80,40 +76,3 @@ def substitute(arguments: Any, values: Mapping[Path, Any], path: Path = ()) -> A
     if isinstance(arguments, list):
         return [substitute(value, values, (*path, position)) for position, value in enumerate(arguments)]
     return arguments
-
-
-def resolve(content: Any, pointer: str) -> Any:
-    """The value at a pointer in a tool's result.
-
-    Args:
-        content: The result; text is read as JSON where it is JSON.
-        pointer: RFC 6901 pointer, empty for the whole.
-
-    Raises:
-        OperandError: The pointer does not lead to a value.
-    """
-    document = _document(content)
-    if pointer == "":
-        return document
-    if not pointer.startswith("/"):
-        raise OperandError(f"Pointer {pointer!r} has to be empty or start with '/'.")
-    for raw in pointer[1:].split("/"):
-        document = _step(document, raw.replace("~1", "/").replace("~0", "~"), pointer)
-    return document
-
-
-def _document(content: Any) -> Any:
-    if not isinstance(content, str):
-        return content
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return content
-
-
-def _step(document: Any, token: str, pointer: str) -> Any:
-    if isinstance(document, Mapping) and token in document:
-        return document[token]
-    if isinstance(document, list) and _INDEX.fullmatch(token) and int(token) < len(document):
-        return document[int(token)]
-    raise OperandError(f"Pointer {pointer!r} leads nowhere in the result (at {token!r}).")

@@ -9,13 +9,14 @@ from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit, obj
 from asyncguard.core.calls import Call, CallState, as_received, call_key, canonical_json, content_size, fingerprint
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.operands import OperandError, Path, references, resolve, substitute
+from asyncguard.core.operands import OperandError, Path, references, substitute
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.turns import passed_over
 from asyncguard.engine.durable import begun_elsewhere, take_up
 from asyncguard.engine.session import Session
+from asyncguard.schema.pointers import PointerError, in_result
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +102,7 @@ def _let_pass(session: Session, proposal: Proposal, verdict: Admit, *, released:
     key = proposal.call.key
     try:
         arguments = _substituted(session, proposal.call)
-    except OperandError as error:
+    except (OperandError, PointerError) as error:
         session.record.rejected(key, guard=OPERANDS, reason=str(error))
         return
     if arguments is not None and (problems := _check(session, proposal.call.tool, arguments)):
@@ -151,7 +152,7 @@ def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
             raise OperandError(f"The result of {reference.label} is doubtful; check it and give the value itself.")
         if source.content is None:
             raise OperandError(f"The result of {reference.label} is no longer held; give the value itself.")
-        values[reference.path] = value = resolve(source.content, reference.pointer)
+        values[reference.path] = value = in_result(source.content, reference.pointer)
         if next(references([value]), None) is not None:  # it would pass for an operand, which fits every schema
             told = f"The value at {reference.pointer!r} in the result of {reference.label} has the form of a reference"
             raise OperandError(f"{told}; give the value itself.")

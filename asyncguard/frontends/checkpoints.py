@@ -4,17 +4,14 @@ A saver is asked by the side that LangGraph asks it by: its connection belongs t
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import AsyncIterable, Iterable, Iterator
+from typing import Any
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from asyncguard.engine.portal import sync_entry
-
-T = TypeVar("T")
 
 COPY_OF = "asyncguard_copy_of"
 """In the metadata of the copies of :func:`put_last`, which nobody made to go back in time: id of what was copied."""
@@ -53,41 +50,27 @@ def of_thread(config: RunnableConfig) -> RunnableConfig:
     return RunnableConfig(configurable={"thread_id": configurable.get("thread_id"), "checkpoint_ns": namespace})
 
 
-async def listed(saver: Any, thread: RunnableConfig, limit: int) -> AsyncIterator[CheckpointTuple]:
-    """The latest checkpoints, the latest first.
+async def listed(saver: Any, thread: RunnableConfig, limit: int) -> list[CheckpointTuple]:
+    """Return the latest checkpoints, the latest first.
 
     Args:
         saver: The checkpointer.
         thread: Names the thread, and the namespace if only that is meant.
         limit: How many.
     """
-    if _has_async(saver, "alist"):
-        try:
-            async for found in saver.alist(thread, limit=limit):
-                yield found
-        except NotImplementedError:  # the sync SQLite saver has the entry and refuses to be asked by it
-            pass
-        else:
-            return
-    for found in await _in_thread(lambda: list(saver.list(thread, limit=limit))):
-        yield found
+    found: list[CheckpointTuple] = await _ask(saver, "list", thread, limit=limit)
+    return found
 
 
 async def stored(saver: Any, place: RunnableConfig) -> CheckpointTuple | None:
-    """A stored checkpoint.
+    """Return a stored checkpoint, ``None`` if it is not there.
 
     Args:
         saver: The checkpointer.
         place: Names the checkpoint.
     """
-    if _has_async(saver, "aget_tuple"):
-        try:
-            found: CheckpointTuple | None = await saver.aget_tuple(place)
-        except NotImplementedError:
-            pass
-        else:
-            return found
-    return await _in_thread(partial(saver.get_tuple, place))
+    found: CheckpointTuple | None = await _ask(saver, "get_tuple", place)
+    return found
 
 
 async def put_last(saver: Any, found: CheckpointTuple, *, above: CheckpointTuple, number: int = 0) -> None:
@@ -113,24 +96,27 @@ async def put_last(saver: Any, found: CheckpointTuple, *, above: CheckpointTuple
     metadata: Any = {**found.metadata, "source": "fork", COPY_OF: id_of(found)}
     # The parent is the copied one's: what is still written at that one belongs to whoever goes on from there.
     parent = found.parent_config or _without_id(found.config)
-    if _has_async(saver, "aput"):
+    await _ask(saver, "put", parent, again, metadata, fresh)
+
+
+async def _ask(saver: Any, method: str, *arguments: Any, **options: Any) -> Any:
+    """Ask a saver by the async twin of a method; by the method itself, in a thread, where it has no twin of its own.
+
+    Under sync entry the thread that entered asks. What is listed is read to its end by the side that asked.
+    """
+    entry, twin = sync_entry(), f"a{method}"
+    if entry is None and getattr(type(saver), twin) is not getattr(BaseCheckpointSaver, twin):
         try:
-            await saver.aput(parent, again, metadata, fresh)
-        except NotImplementedError:
+            answer = getattr(saver, twin)(*arguments, **options)
+            return [each async for each in answer] if isinstance(answer, AsyncIterable) else await answer
+        except NotImplementedError:  # the sync SQLite saver has the twin and refuses to be asked by it
             pass
-        else:
-            return
-    await _in_thread(partial(saver.put, parent, again, metadata, fresh))
 
+    def ask() -> Any:
+        answer = getattr(saver, method)(*arguments, **options)
+        return list(answer) if isinstance(answer, Iterator) else answer
 
-def _has_async(saver: Any, method: str) -> bool:
-    """Whether a saver is to be asked by an async method, which is one of its own."""
-    return sync_entry() is None and getattr(type(saver), method) is not getattr(BaseCheckpointSaver, method)
-
-
-async def _in_thread(function: Callable[[], T]) -> T:
-    entry = sync_entry()
-    return await (asyncio.to_thread(function) if entry is None else entry.call(function))
+    return await (asyncio.to_thread(ask) if entry is None else entry.call(ask))
 
 
 def _without_id(config: RunnableConfig) -> RunnableConfig:

@@ -9,6 +9,7 @@ import asyncio
 
 from langchain_core.runnables import RunnableConfig
 
+from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.journal.port import Journal
 from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.frontends.checkpoints import id_of, inputs_of, listed, of_thread, parent_of
@@ -72,10 +73,10 @@ async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
 
 async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:
     """The run that has the thread of another one, or had it while that one read what it was."""
-    now = asyncio.get_running_loop().time
-    began = now()
-    while (other := THREADS.take(config, journal)) is not None and other.under_way and now() - began < _GRACE:  # noqa: ASYNC110 - LangGraph ends it, and there is no event of that
-        await asyncio.sleep(_FIRST_LOOK)
+    backoff = Backoff(first=_FIRST_LOOK, longest=_FIRST_LOOK, patience=_GRACE)
+    # LangGraph ends it, and there is no event of that.
+    while (other := THREADS.take(config, journal)) is not None and other.under_way and not backoff.over:
+        await backoff.pause()
     if other is None or await _arrived(config, other) or other.under_way:
         return other
     THREADS.forget(other)
@@ -84,7 +85,7 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other 
 
 async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
     """Whether a checkpoint holds an input that no node has taken in."""
-    newest = [found async for found in listed(config["configurable"][SAVER], of_thread(config), _RECENT)]
+    newest = await listed(config["configurable"][SAVER], of_thread(config), _RECENT)
     inputs = inputs_of(newest)
     return any(id_of(found) == checkpoint and not {checkpoint, parent_of(found)}.isdisjoint(inputs) for found in newest)
 
@@ -92,14 +93,11 @@ async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
 async def _arrived(config: RunnableConfig, other: Other) -> bool:
     """Whether the latest checkpoint of a run is in the store, as soon as that can be told."""
     saver, thread = config["configurable"][SAVER], of_thread(config)
-    now = asyncio.get_running_loop().time
-    began, pause = now(), _FIRST_LOOK
+    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
     while True:
         done = other.stored
-        async for found in listed(saver, thread, _RECENT):
-            if id_of(found) == other.checkpoint:
-                return True
-        if done or now() - began > _PATIENCE:
+        if any(id_of(found) == other.checkpoint for found in await listed(saver, thread, _RECENT)):
+            return True
+        if done or backoff.over:
             return False
-        await asyncio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_LOOK)
+        await backoff.pause()

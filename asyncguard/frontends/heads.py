@@ -7,7 +7,6 @@ its checkpoint, where nobody else writes; each state tells the number of the pro
 with a lower number than an older one is covered by that one, put again as the last.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.dispatch import inside_a_call
 from asyncguard.engine.durable import ensure_held, enter_thread
 from asyncguard.engine.session import Session
@@ -176,7 +176,7 @@ class _Place:
 
     async def newest(self, limit: int) -> list[CheckpointTuple]:
         """The latest checkpoints, the latest first; their ids rise with time."""
-        return [found async for found in listed(self.saver, self.of_thread, limit)]
+        return await listed(self.saver, self.of_thread, limit)
 
     async def with_own(self, limit: int) -> list[CheckpointTuple]:
         """The same, once the run's own is among them: with durability ``async`` it is stored while its node runs."""
@@ -189,13 +189,12 @@ class _Place:
 
     async def until(self, there: Callable[[list[CheckpointTuple]], bool], limit: int) -> list[CheckpointTuple]:
         """The latest checkpoints, once something is among them; or as they are, if that is never stored."""
-        pause, began = _FIRST_LOOK, asyncio.get_running_loop().time()
+        backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
         while True:
             newest = await self.newest(limit)
-            if there(newest) or asyncio.get_running_loop().time() - began > _PATIENCE:
+            if there(newest) or backoff.over:
                 return newest
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_LOOK)
+            await backoff.pause()
 
 
 def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
@@ -333,7 +332,7 @@ async def _has_nested(place: _Place, found: CheckpointTuple) -> bool:
     """
     whole = RunnableConfig(configurable={"thread_id": place.of_thread["configurable"]["thread_id"]})
     own = place.of_thread["configurable"]["checkpoint_ns"]
-    async for other in listed(place.saver, whole, _LATE):
+    for other in await listed(place.saver, whole, _LATE):
         if other.config["configurable"].get("checkpoint_ns", "") == own:
             continue
         if other.metadata.get("parents", {}).get(own) == id_of(found):

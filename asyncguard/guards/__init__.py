@@ -15,8 +15,8 @@ from asyncguard.guards import (
     scope,
     trust,
 )
-from asyncguard.guards.compiling import compile_schema
 from asyncguard.guards.completion import Completion, judge_completion
+from asyncguard.schema.arguments import compile_schema
 
 __all__ = ["GUARDS", "Completion", "compile_schema", "enabled", "judge_completion", "watching"]
 

@@ -9,10 +9,10 @@ from asyncguard.core.calls import Call
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.guards.clarification import missing_names
-from asyncguard.guards.compiling import ROOT, missing_sentence
 from asyncguard.guards.live import fits_live
 from asyncguard.guards.readable import unreadable
 from asyncguard.guards.referring import bad_reference
+from asyncguard.schema.arguments import ROOT, missing_sentence
 
 _MAX_PROBLEMS = 5
 

@@ -13,14 +13,15 @@ import re
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
 from asyncguard.core.dependencies import earlier_open
+from asyncguard.core.excerpts import clipped, listed
 from asyncguard.core.operands import Path
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.guards.live import fits_live
 from asyncguard.guards.proposed import as_proposed
-from asyncguard.guards.schemas import is_fixed, own_leaves
-from asyncguard.guards.wording import clipped, keys, labels, listed
+from asyncguard.guards.wording import keys, labels
+from asyncguard.schema.literals import is_fixed, own_leaves
 
 _WORDS = re.compile(
     r"(?:unknown|unspecified|undefined|tbd|tba|todo|to be (?:determined|decided|defined|provided)|n/a|placeholder"

@@ -15,8 +15,9 @@ from asyncguard.core.dependencies import (
     operand_dependencies,
     order_dependencies,
 )
+from asyncguard.core.excerpts import clipped
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.guards.wording import clipped, labels
+from asyncguard.guards.wording import labels
 
 _WHY = {
     Hazard.OPERAND: "uses the result of",

@@ -11,7 +11,7 @@ from asyncguard.core.calls import Call
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.errors import DeclarationError
-from asyncguard.guards.compiling import compile_schema
+from asyncguard.schema.arguments import compile_schema
 
 
 def fits_live(call: Call, spec: ToolSpec, board: Scoreboard) -> bool:

@@ -12,9 +12,9 @@ from asyncguard.recovery.mending import mend
 from asyncguard.recovery.names import shown
 from asyncguard.recovery.naming import unit_beside, unit_holders
 from asyncguard.recovery.scalars import Where, converted, is_pinned
-from asyncguard.recovery.shapes import expanded, kinds, main_form, properties, shape_of, unit_text, value_aliases
 from asyncguard.recovery.spelling import as_json_number, number_in
 from asyncguard.recovery.texts import tells_failure
+from asyncguard.schema.compiled import expanded, kinds, main_form, properties, shape_of, unit_text, value_aliases
 
 _MAX_LIST = 10_000
 _NOTHING: Any = object()

@@ -22,9 +22,9 @@ from asyncguard.recovery.normalising import Normalised, normalise
 from asyncguard.recovery.panel import DOUBTFUL, Panel, may_be_asked, only
 from asyncguard.recovery.rebinding import Rebound, rebind, same_contract
 from asyncguard.recovery.settling import Settlement
-from asyncguard.recovery.shapes import check_schema, main_form, properties
 from asyncguard.recovery.symptoms import declined
 from asyncguard.recovery.translation import translate, units_told
+from asyncguard.schema.compiled import check_schema, main_form, properties
 
 UserDiagnosis = UserRule
 """A user's own rule: asked before the table; ``None`` leaves the case to the table."""

@@ -20,8 +20,8 @@ from fractions import Fraction
 from typing import Any
 
 from asyncguard.core.calls import canonical_json
-from asyncguard.core.operands import OperandError, resolve
 from asyncguard.errors import CallerError
+from asyncguard.schema.pointers import PointerError, value_at
 
 
 class Comparison(StrEnum):
@@ -232,8 +232,8 @@ def _part(value: Any, pointer: str) -> tuple[str, Any] | None:
     if isinstance(value, str):  # a text has no parts, and is not read as JSON here: "1" is no number
         return _canonical(value) if pointer == "" else None
     try:
-        return _canonical(resolve(value, pointer))
-    except OperandError:
+        return _canonical(value_at(value, pointer))
+    except PointerError:
         return None
 
 
@@ -259,8 +259,8 @@ def _instant(candidate: Candidate, dated: str | None) -> _Instant | None:
     text = candidate.date
     if text is None and not isinstance(candidate.value, str):
         try:
-            text = resolve(candidate.value, dated)
-        except OperandError:
+            text = value_at(candidate.value, dated)
+        except PointerError:
             return None
     return _parsed(text) if isinstance(text, str) else None
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from asyncguard.recovery.names import folded, shown
 from asyncguard.recovery.naming import measured, suffix_unit, unit_at_end, unit_beside, unit_holders, unit_owner
-from asyncguard.recovery.shapes import field_aliases, kinds, main_form, properties, unit_text, wrappers
 from asyncguard.recovery.texts import changes_others
 from asyncguard.recovery.units import Unit, comparable, equal, kindred, unit_named
+from asyncguard.schema.compiled import field_aliases, kinds, main_form, properties, unit_text, wrappers
 
 _NUMERIC = frozenset({"number", "integer"})
 

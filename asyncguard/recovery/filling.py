@@ -7,8 +7,8 @@ from typing import Any
 from asyncguard.recovery.matching import Leaf, Path
 from asyncguard.recovery.names import folded
 from asyncguard.recovery.naming import differ, unit_owner
-from asyncguard.recovery.shapes import main_form, properties, shape_of, unit_text
 from asyncguard.recovery.units import is_money, unit_named
+from asyncguard.schema.compiled import main_form, properties, shape_of, unit_text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,13 +9,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jsonschema.exceptions import ValidationError
-
 from asyncguard.core.hazards import SCHEMA_VISIBLE, Anomaly, AnomalyKind
 from asyncguard.core.toolspec import Invariant, ToolSpec
-from asyncguard.recovery.names import pointer, shown
+from asyncguard.recovery.names import shown
 from asyncguard.recovery.naming import conflicts
-from asyncguard.recovery.shapes import Shape, all_finite, check_schema, properties, shape_of
+from asyncguard.schema.compiled import Shape, all_finite, check_schema, properties, shape_of
+from asyncguard.schema.pointers import pointer_of
+from asyncguard.schema.violations import (
+    Violation,
+    missing_names,
+    nearest_branch,
+    position,
+    unknown_names,
+    wanted_types,
+)
 
 _MAX_ANOMALIES = 20
 _MAX_SENTENCE = 200
@@ -151,7 +158,7 @@ def declared_value(shape: Shape, answer: Answer) -> Any:
 def _unit(path: tuple[str | int, ...], declared: str) -> Anomaly:
     return Anomaly(
         kind=AnomalyKind.UNIT,
-        pointer=pointer(path),
+        pointer=pointer_of(path),
         message=f"{_where(path)} is declared in {declared[:40]}, and the answer names another unit.",
     )
 
@@ -173,7 +180,7 @@ def _violations(shape: Shape, answer: Answer) -> list[Anomaly]:
         return [_anomaly(AnomalyKind.UNREADABLE, (), f"is declared as {wanted} and is a text that is no JSON")]
     value = declared_value(shape, answer)
     try:
-        errors = sorted(shape.errors(value), key=_position)
+        errors = sorted(shape.errors(value), key=position)
     except Exception as error:  # noqa: BLE001 - keywords calculate with the tool's values
         return [_anomaly(AnomalyKind.VALUE, (), f"cannot be checked ({type(error).__name__})")]
     found = [anomaly for error in errors for anomaly in _sorted_out(error)]
@@ -195,55 +202,29 @@ def _is_error(shape: Shape, value: Any) -> bool:
     return numbered and ("title" in value or "detail" in value)
 
 
-def _position(error: ValidationError) -> list[tuple[bool, Any]]:
-    return [(isinstance(token, int), token) for token in error.absolute_path]
-
-
-def _sorted_out(error: ValidationError) -> Iterator[Anomaly]:
-    path = tuple(error.absolute_path)
-    wanted: Any = error.validator_value
-    instance: Any = error.instance
-    keyword = str(error.validator)
+def _sorted_out(violation: Violation) -> Iterator[Anomaly]:
+    path = tuple(violation.absolute_path)
+    keyword = str(violation.validator)
     match keyword:
         case "required" | "dependentRequired":
-            for name in _absent(wanted, instance):
+            for name in missing_names(violation):
                 yield _anomaly(AnomalyKind.MISSING, (*path, name), "is required and missing")
         case "additionalProperties" | "unevaluatedProperties":
-            known = properties(error.schema) if isinstance(error.schema, Mapping) else {}
-            for name in instance:
-                if name not in known:
-                    yield _anomaly(AnomalyKind.UNEXPECTED, (*path, name), "is not declared")
-        case "type":
-            kinds = wanted if isinstance(wanted, list) else [wanted]
-            yield _anomaly(AnomalyKind.TYPE, path, f"is not of type {' or '.join(kinds)}")
-        case "anyOf" | "oneOf" if error.context:
-            yield from _best_branch(error)
-        case _ if error.schema is False:
+            for name in unknown_names(violation):
+                yield _anomaly(AnomalyKind.UNEXPECTED, (*path, name), "is not declared")
+        case "type" | "anyOf" | "oneOf" if types := wanted_types(violation):
+            yield _anomaly(AnomalyKind.TYPE, path, f"is not of type {types}")
+        case "anyOf" | "oneOf" if violation.context:
+            yield from _sorted_out(nearest_branch(violation))
+        case _ if violation.schema is False:
             yield _anomaly(AnomalyKind.UNEXPECTED, path, "is declared never to be there")
         case _:
-            limit = f" {wanted}" if keyword in LIMITS or keyword in ("format", "pattern") else ""
+            limit = f" {violation.validator_value}" if keyword in LIMITS or keyword in ("format", "pattern") else ""
             yield _anomaly(_KINDS.get(keyword, AnomalyKind.VALUE), path, f"breaks the declared {keyword}{limit}")
 
 
-def _absent(wanted: Any, instance: Mapping[str, Any]) -> list[str]:
-    if isinstance(wanted, Mapping):
-        wanted = [name for trigger, names in wanted.items() if trigger in instance for name in names]
-    return [name for name in wanted if name not in instance]
-
-
-def _best_branch(error: ValidationError) -> Iterator[Anomaly]:
-    context = list(error.context or ())
-    if all(item.validator == "type" and not item.relative_path for item in context):
-        kinds = dict.fromkeys(str(item.validator_value) for item in context)
-        yield _anomaly(AnomalyKind.TYPE, tuple(error.absolute_path), f"is not of type {' or '.join(kinds)}")
-    else:
-        # The branch that got furthest, and one of the right type, is what the tool had in mind.
-        best = max(context, key=lambda item: (len(item.absolute_path), item.validator != "type"))
-        yield from _sorted_out(best)
-
-
 def _anomaly(kind: AnomalyKind, path: tuple[str | int, ...], problem: str) -> Anomaly:
-    return Anomaly(kind=kind, pointer=pointer(path), message=f"{_where(path)} {problem}."[:_MAX_SENTENCE])
+    return Anomaly(kind=kind, pointer=pointer_of(path), message=f"{_where(path)} {problem}."[:_MAX_SENTENCE])
 
 
 def _where(path: tuple[str | int, ...]) -> str:

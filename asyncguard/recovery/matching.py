@@ -11,8 +11,8 @@ from typing import Any
 
 from asyncguard.recovery.names import folded, shown
 from asyncguard.recovery.naming import measured, unit_owner
-from asyncguard.recovery.shapes import field_aliases, kinds, main_form, properties, unit_text
 from asyncguard.recovery.units import Unit, comparable, unit_named
+from asyncguard.schema.compiled import field_aliases, kinds, main_form, properties, unit_text
 
 Path = tuple[str, ...]
 _MAX_DEPTH = 5

@@ -3,8 +3,8 @@
 from asyncguard.recovery.matching import Leaf
 from asyncguard.recovery.names import folded
 from asyncguard.recovery.naming import differ, same_name, suffix_unit
-from asyncguard.recovery.shapes import kinds, unit_text
 from asyncguard.recovery.units import Unit, comparable, equal, kindred, unit_named, units_in
+from asyncguard.schema.compiled import kinds, unit_text
 
 _NUMERIC = frozenset({"number", "integer"})
 

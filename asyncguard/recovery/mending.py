@@ -5,8 +5,8 @@ from typing import Any
 
 from asyncguard.recovery.naming import conflicts
 from asyncguard.recovery.scalars import Mended, Where, mend_scalar
-from asyncguard.recovery.shapes import kinds, main_form, shape_of
 from asyncguard.recovery.structure import mend_array, mend_object, unwrapped
+from asyncguard.schema.compiled import kinds, main_form, shape_of
 
 _MAX_DEPTH = 12
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})

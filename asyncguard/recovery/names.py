@@ -1,7 +1,6 @@
 """Names of fields, compared by how they are written and by nothing else."""
 
 import re
-from collections.abc import Iterable
 
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _JOINER = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
@@ -31,8 +30,3 @@ def shown(name: object) -> str:
     """A field name for a message: quoted, and not longer than a name is."""
     text = str(name)
     return repr(text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…")
-
-
-def pointer(path: Iterable[object]) -> str:
-    """JSON pointer (RFC 6901) of a path."""
-    return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in path)

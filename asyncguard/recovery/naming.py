@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from asyncguard.recovery.names import folded, words
-from asyncguard.recovery.shapes import Same, main_form, properties, unit_text
 from asyncguard.recovery.units import Unit, alike, equal, kindred, unit_named
+from asyncguard.schema.compiled import Same, main_form, properties, unit_text
 
 _GENERIC = frozenset(
     {"unit", "units", "uom", "currency", "ccy", "currencycode", "unitofmeasure", "measurementunit", "unitcode"}

@@ -15,7 +15,7 @@ from asyncguard.recovery.mending import mend
 from asyncguard.recovery.naming import conflicts
 from asyncguard.recovery.rebinding import descriptions_exchanged, same_contract
 from asyncguard.recovery.scalars import Where
-from asyncguard.recovery.shapes import shape_of
+from asyncguard.schema.compiled import shape_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

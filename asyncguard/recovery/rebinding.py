@@ -7,7 +7,7 @@ from typing import Any
 
 from asyncguard.recovery.carrying import carry
 from asyncguard.recovery.matching import exchanged, leaves
-from asyncguard.recovery.shapes import expanded, shape_of
+from asyncguard.schema.compiled import expanded, shape_of
 
 _IGNORED = frozenset(
     {"title", "description", "examples", "$comment", "$schema", "$id", "$defs", "definitions"}

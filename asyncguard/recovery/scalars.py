@@ -7,7 +7,6 @@ from typing import Any
 
 from asyncguard.recovery.names import folded, shown
 from asyncguard.recovery.naming import same_name, suffix_unit, unit_owner
-from asyncguard.recovery.shapes import field_aliases, shape_of, unit_text, value_aliases, wrappers
 from asyncguard.recovery.spelling import (
     NUMBER,
     as_json_number,
@@ -21,6 +20,7 @@ from asyncguard.recovery.spelling import (
 )
 from asyncguard.recovery.texts import cores
 from asyncguard.recovery.units import Unit, convert, equal, unit_named
+from asyncguard.schema.compiled import field_aliases, shape_of, unit_text, value_aliases, wrappers
 
 _QUANTITY = re.compile(
     rf"(?P<before>[^\d\s+.,-][^\d+.,-]{{0,14}}?)?\s*(?P<number>{NUMBER})\s*(?P<after>[^\d\s].{{0,23}})?"

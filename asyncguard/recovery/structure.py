@@ -10,9 +10,9 @@ from asyncguard.recovery.fields import Found, Undecided, find_fields, left_over
 from asyncguard.recovery.names import shown
 from asyncguard.recovery.naming import unit_owner
 from asyncguard.recovery.scalars import Mended, Where, is_pinned, mend_wrapped
-from asyncguard.recovery.shapes import kinds, main_form, properties, wrappers
 from asyncguard.recovery.texts import document_in, pairs_in, tells_failure
 from asyncguard.recovery.units import Unit, unit_named
+from asyncguard.schema.compiled import kinds, main_form, properties, wrappers
 
 Mend = Callable[[Any, Mapping[str, Any], Where], Mended | None]
 """Brings a part into its declared form."""

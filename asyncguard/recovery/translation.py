@@ -17,7 +17,7 @@ from asyncguard.recovery.carrying import carry
 from asyncguard.recovery.inspection import LIMITS, Answer, declared_value, inspect
 from asyncguard.recovery.matching import leaves, match_leaves
 from asyncguard.recovery.normalising import Normalised, normalise
-from asyncguard.recovery.shapes import Same, expanded, kinds, main_form, properties, shape_of, unit_text
+from asyncguard.schema.compiled import Same, expanded, kinds, main_form, properties, shape_of, unit_text
 
 Schema = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from asyncguard.errors import DeclarationError
 from asyncguard.recovery.inspection import Answer, read_answer
 from asyncguard.recovery.normalising import normalise
-from asyncguard.recovery.shapes import check_schema, shape_of
+from asyncguard.schema.compiled import check_schema, shape_of
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

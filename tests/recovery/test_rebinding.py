@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncguard.recovery.rebinding import rebind, same_contract
-from asyncguard.recovery.shapes import shape_of
+from asyncguard.schema.compiled import shape_of
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}

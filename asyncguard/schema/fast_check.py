@@ -25,7 +25,7 @@ _FULL_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def surely_fits(schema: Any) -> Fits | None:
-    """The quick check of a schema, or ``None`` where it has keywords that are not understood here.
+    """Return the quick check of a schema, or ``None`` where it has keywords that are not understood here.
 
     Args:
         schema: Valid JSON Schema, draft 2020-12.
@@ -56,12 +56,12 @@ def surely_fits(schema: Any) -> Fits | None:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a number is one that JSON knows."""
+    """Tell whether a number is one that JSON knows."""
     return not isinstance(value, float) or math.isfinite(value)
 
 
 def is_date(text: Any) -> bool:
-    """Whether a text is a full date of ISO 8601; what is no text has no format."""
+    """Tell whether a text is a full date of ISO 8601; what is no text has no format."""
     if not isinstance(text, str):
         return True
     try:
@@ -71,7 +71,7 @@ def is_date(text: Any) -> bool:
 
 
 def is_date_time(text: Any) -> bool:
-    """Whether a text is a date with a time of ISO 8601, with or without an offset."""
+    """Tell whether a text is a date with a time of ISO 8601, with or without an offset."""
     if not isinstance(text, str):
         return True
     try:

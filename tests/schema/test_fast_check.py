@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
-from asyncguard.core.fitting import FORMATS, surely_fits
+from asyncguard.schema.fast_check import FORMATS, surely_fits
 
 NAMES = st.sampled_from(["a", "b", "from_call", "pointer"])
 VALUES = st.recursive(

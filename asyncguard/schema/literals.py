@@ -5,6 +5,7 @@ from typing import Any
 
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.operands import Path, as_reference
+from asyncguard.schema.pointers import in_schema
 
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 _MAX_HOPS = 32
@@ -12,7 +13,7 @@ _MAX_HOPS = 32
 
 
 def own_leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, str | int | float]]:
-    """Path and value of every string and number that the model wrote itself; operands name, they do not claim."""
+    """Yield path and value of every string and number that the model wrote itself; operands name, they do not claim."""
     if as_reference(value) is not None:
         return
     if isinstance(value, Mapping):
@@ -26,7 +27,7 @@ def own_leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, str | int | 
 
 
 def is_fixed(parameters: Mapping[str, Any] | None, arguments: Any, path: Path) -> bool:
-    """Whether the schema names the value at ``path``, or one around it, as default, constant or choice."""
+    """Tell whether the schema names the value at ``path``, or one around it, as default, constant or choice."""
     if parameters is None:
         return False
     nodes: list[Any] = [parameters]
@@ -62,7 +63,7 @@ def _choices(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _forms(node: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The schema itself, what it refers to and its branches."""
+    """Yield the schema itself, what it refers to and its branches."""
     waiting = [node]
     for _ in range(_MAX_HOPS):
         if not waiting:
@@ -72,20 +73,6 @@ def _forms(node: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             continue
         yield form
         if isinstance(target := form.get("$ref"), str):
-            waiting.append(pointed(root, target))
+            waiting.append(in_schema(root, target))
         for branch in _BRANCHES:
             waiting.extend(form.get(branch, ()))
-
-
-def pointed(root: Mapping[str, Any], target: str) -> Any:
-    """The part of a schema at a local reference (``#``, ``#/$defs/Name``), or ``None``."""
-    node: Any = root
-    for raw in target.removeprefix("#").split("/")[1:]:
-        token = raw.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, Mapping) and token in node:
-            node = node[token]
-        elif isinstance(node, list) and token.isascii() and token.isdigit() and int(token) < len(node):
-            node = node[int(token)]
-        else:
-            return None
-    return node

@@ -7,15 +7,21 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.exceptions import SchemaError
 
-from asyncguard.core.fitting import FORMATS, Fits, is_finite, surely_fits
 from asyncguard.errors import DeclarationError
+from asyncguard.schema.fast_check import FORMATS, Fits, is_finite, surely_fits
+from asyncguard.schema.pointers import in_schema
+from asyncguard.schema.violations import Violation
 
 _MAX_HOPS = 12
 """References followed below one another; a schema that refers to itself ends here, and its validator does not."""
 _JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
 _ANYTHING: Mapping[str, Any] = {}
+_BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+"""Keywords that map names of any kind to schemas."""
+_DATA = frozenset({"enum", "const", "default", "examples", "aliases", "wrappers"})
+"""Keywords that hold data and no schemas."""
 
 
 def _format_checker() -> FormatChecker:
@@ -39,14 +45,14 @@ class Shape:
 
     @cached_property
     def _quick(self) -> Fits | None:
-        return surely_fits(_own(self.schema))
+        return surely_fits(without_identity(self.schema))
 
     @cached_property
     def _validator(self) -> Draft202012Validator:
-        return Draft202012Validator(_own(self.source), format_checker=_FORMATS)
+        return Draft202012Validator(without_identity(self.source), format_checker=_FORMATS)
 
     def fits(self, value: Any) -> bool:
-        """Whether a value satisfies the schema; what its keywords cannot compute with does not."""
+        """Tell whether a value satisfies the schema; what its keywords cannot compute with does not."""
         if self._quick is not None and self._quick(value):
             return True
         try:
@@ -54,8 +60,8 @@ class Shape:
         except Exception:  # noqa: BLE001 - keywords calculate with the tool's values, say 1e300 as a multiple of 0.1
             return False
 
-    def errors(self, value: Any) -> Iterator[ValidationError]:
-        """What violates the schema, in no order."""
+    def errors(self, value: Any) -> Iterator[Violation]:
+        """Return what violates the schema, in no order."""
         return self._validator.iter_errors(value)
 
     @cached_property
@@ -69,8 +75,11 @@ class Shape:
         return _mentions(self.schema, "unit")
 
 
-def _own(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema without its name and dialect, which would make jsonschema look elsewhere."""
+def without_identity(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema without its dialect and its name.
+
+    ``$schema`` makes jsonschema go back to its plain class at each level, and ``$id`` moves what ``#`` means.
+    """
     return {name: value for name, value in schema.items() if name not in ("$schema", "$id")}
 
 
@@ -90,7 +99,7 @@ class Same:
 
 
 def shape_of(schema: Mapping[str, Any]) -> Shape:
-    """The compiled form of a schema, made once for each schema object; a schema is not to be changed afterwards."""
+    """Return the compiled form of a schema, made once for each schema object, which must not change afterwards."""
     return _shape(Same(schema))
 
 
@@ -109,29 +118,29 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
     Raises:
         DeclarationError: The schema is broken, or refers to what is not in it.
     """
-    own = _own(schema)
+    own = without_identity(schema)
     try:
         Draft202012Validator.check_schema(own)
     except SchemaError as error:
         raise DeclarationError(f"The schema of {whose} is invalid: {error.message[:200]}.") from error
-    for pattern in _all_of(own, "pattern"):
+    for pattern in keyword_texts(own, "pattern"):
         try:
             re.compile(pattern)
         except re.error as error:
             raise DeclarationError(f"The schema of {whose} holds a pattern that cannot be read: {error}.") from error
-    for names in _values_of(own, "wrappers"):
+    for names in keyword_values(own, "wrappers"):
         if isinstance(names, str) or not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
             raise DeclarationError(
                 f"The schema of {whose} holds wrappers that are no list of names; write them as in "
                 '"wrappers": ["data", "result"].'
             )
-    for target in _all_of(own, "$ref"):
-        if _pointed(own, target) is None:
+    for target in keyword_texts(own, "$ref"):
+        if in_schema(own, target) is None:
             raise DeclarationError(f"The schema of {whose} refers to {target!r}, which is not in it; inline it.")
 
 
 def expanded(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema with local references replaced by what they name; the same object if there are none."""
+    """Return the schema with local references replaced by what they name; the same object if there are none."""
     if not _mentions(schema, "$ref"):
         return schema
     inlined = _inline(schema, schema, 0)
@@ -150,46 +159,42 @@ def _inline(node: Any, root: Mapping[str, Any], hops: int) -> Any:
         }
     if hops >= _MAX_HOPS:
         return {}
-    named = _inline(_pointed(root, target), root, hops + 1)
+    named = _inline(in_schema(root, target), root, hops + 1)
     beside = {name: _inline(value, root, hops) for name, value in node.items() if name != "$ref"}
     return {**named, **beside} if isinstance(named, Mapping) else beside
 
 
-def _pointed(root: Mapping[str, Any], target: str) -> Any:
-    node: Any = root
-    for raw in target.removeprefix("#").split("/")[1:]:
-        token = raw.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, Mapping) or token not in node:
-            return None
-        node = node[token]
-    return node
+def keyword_values(schema: Any, *keywords: str) -> Iterator[Any]:
+    """Yield what a schema says by some keywords, at any depth; a field may have a keyword's name, and data may hold it.
 
-
-def _all_of(node: Any, keyword: str) -> Iterator[str]:
-    """Texts of one keyword, from schema positions only; a property may have the keyword's name."""
-    return (value for value in _values_of(node, keyword) if isinstance(value, str))
-
-
-def _values_of(node: Any, keyword: str) -> Iterator[Any]:
-    if isinstance(node, list):
-        for item in node:
-            yield from _values_of(item, keyword)
-    elif isinstance(node, Mapping):
-        for name, value in node.items():
-            if name == keyword and (keyword == "wrappers" or isinstance(value, str)):
+    Args:
+        schema: Valid JSON Schema.
+        keywords: Their values are not searched.
+    """
+    if isinstance(schema, list):
+        for item in schema:
+            yield from keyword_values(item, *keywords)
+    elif isinstance(schema, Mapping):
+        for name, value in schema.items():
+            if name in keywords:
                 yield value
-            elif name in ("properties", "patternProperties", "$defs", "definitions") and isinstance(value, Mapping):
-                yield from _values_of(list(value.values()), keyword)
-            elif name not in ("enum", "const", "default", "examples", "aliases", "wrappers"):
-                yield from _values_of(value, keyword)
+            elif name in _BY_NAME and isinstance(value, Mapping):
+                yield from keyword_values(list(value.values()), *keywords)
+            elif name not in _DATA:
+                yield from keyword_values(value, *keywords)
 
 
-def _mentions(node: Any, keyword: str) -> bool:
-    return next(_all_of(node, keyword), None) is not None
+def keyword_texts(schema: Any, *keywords: str) -> Iterator[str]:
+    """Yield those of :func:`keyword_values` that are texts."""
+    return (value for value in keyword_values(schema, *keywords) if isinstance(value, str))
+
+
+def _mentions(schema: Any, keyword: str) -> bool:
+    return next(keyword_texts(schema, keyword), None) is not None
 
 
 def all_finite(value: Any) -> bool:
-    """Whether every number in a value is one that JSON knows."""
+    """Tell whether every number in a value is one that JSON knows."""
     if isinstance(value, Mapping):
         return all(map(all_finite, value.values()))
     if isinstance(value, list | tuple):
@@ -198,7 +203,7 @@ def all_finite(value: Any) -> bool:
 
 
 def kinds(schema: Any) -> frozenset[str]:
-    """JSON types that a schema admits, as far as it says; all of them if it does not."""
+    """Return the JSON types that a schema admits, as far as it says; all of them if it does not."""
     if not isinstance(schema, Mapping):
         return _JSON_TYPES if schema is not False else frozenset()
     found = _JSON_TYPES
@@ -232,7 +237,7 @@ def _kind(value: Any) -> str:
 
 
 def main_form(schema: Any) -> Mapping[str, Any]:
-    """The schema of a value that is there: for "X or null", X with what is said around it."""
+    """Return the schema of a value that is there: for "X or null", X with what is said around it."""
     if not isinstance(schema, Mapping):
         return _ANYTHING
     for name in ("anyOf", "oneOf"):
@@ -244,19 +249,19 @@ def main_form(schema: Any) -> Mapping[str, Any]:
 
 
 def properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Declared fields of an object, none for anything else."""
+    """Return the declared fields of an object, none for anything else."""
     found = schema.get("properties")
     return found if isinstance(found, Mapping) else _ANYTHING
 
 
 def unit_text(schema: Any) -> str | None:
-    """The declared unit of a value."""
+    """Return the declared unit of a value."""
     text = main_form(schema).get("unit")
     return text if isinstance(text, str) else None
 
 
 def field_aliases(schema: Any) -> frozenset[str]:
-    """Other names of a field."""
+    """Return the other names of a field."""
     found = main_form(schema).get("aliases")
     return (
         frozenset(item for item in found if isinstance(item, str)) if isinstance(found, list | tuple) else frozenset()
@@ -264,12 +269,12 @@ def field_aliases(schema: Any) -> frozenset[str]:
 
 
 def wrappers(schema: Any) -> frozenset[str]:
-    """Names of fields in which a value may come wrapped."""
+    """Return the names of fields in which a value may come wrapped."""
     found = main_form(schema).get("wrappers")
     return frozenset(found) if isinstance(found, list | tuple) else frozenset()
 
 
 def value_aliases(schema: Any) -> Mapping[str, Any]:
-    """Other spellings of a field's values."""
+    """Return the other spellings of a field's values."""
     found = main_form(schema).get("aliases")
     return found if isinstance(found, Mapping) else _ANYTHING

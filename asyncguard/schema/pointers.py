@@ -1,0 +1,76 @@
+"""JSON pointers (RFC 6901): follow one through a value, write the one of a path."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from asyncguard.errors import CallerError
+
+# RFC 6901 allows no leading zeros; no list is so long that its index has more digits.
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
+class PointerError(CallerError):
+    """The pointer leads to no value; name one that exists in the result."""
+
+
+def in_result(content: Any, pointer: str) -> Any:
+    """Return the value at a pointer in a tool's result.
+
+    Args:
+        content: The result; text is read as JSON where it is JSON.
+        pointer: RFC 6901 pointer, empty for the whole.
+
+    Raises:
+        PointerError: The pointer does not lead to a value.
+    """
+    return value_at(_document(content), pointer)
+
+
+def in_schema(schema: Mapping[str, Any], reference: str) -> Any:
+    """Return the part of a schema at a local reference (``#``, ``#/$defs/Name``), ``None`` if nothing is there."""
+    try:
+        return value_at(schema, reference.removeprefix("#"))
+    except PointerError:
+        return None
+
+
+def value_at(document: Any, pointer: str) -> Any:
+    """Return the value at a pointer.
+
+    Args:
+        document: Data as JSON has it.
+        pointer: RFC 6901 pointer, empty for the whole.
+
+    Raises:
+        PointerError: The pointer does not lead to a value.
+    """
+    if pointer == "":
+        return document
+    if not pointer.startswith("/"):
+        raise PointerError(f"Pointer {pointer!r} has to be empty or start with '/'.")
+    for raw in pointer[1:].split("/"):
+        # In this order: "~01" is the key "~1" and not a slash (RFC 6901, section 4).
+        token = raw.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, Mapping) and token in document:
+            document = document[token]
+        elif isinstance(document, list) and _INDEX.fullmatch(token) and int(token) < len(document):
+            document = document[int(token)]
+        else:
+            raise PointerError(f"Pointer {pointer!r} leads nowhere in the result (at {token!r}).")
+    return document
+
+
+def pointer_of(path: Iterable[object]) -> str:
+    """Return the pointer to the value at the end of a path."""
+    return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in path)
+
+
+def _document(content: Any) -> Any:
+    if not isinstance(content, str):
+        return content
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return content
