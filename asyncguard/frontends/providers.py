@@ -7,6 +7,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 
 from asyncguard.frontends.forgery import without
+from asyncguard.frontends.plain import plain_content
 from asyncguard.frontends.reading import call_id_of, names_call
 from asyncguard.frontends.writing import is_pair, is_results
 
@@ -56,6 +57,7 @@ def request_view(
 
 def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str, nonce: str) -> None:
     """Append one stored message to the messages to send, as the provider wants it; what was appended stays."""
+    message = _encodable(message)
     before = sent[-1] if sent else None
     if isinstance(message, AIMessage):
         if _silent(message):
@@ -69,6 +71,17 @@ def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str
         if isinstance(before, ToolMessage) and isinstance(message, HumanMessage) and provider not in TOLERANT_PROVIDERS:
             sent.append(AIMessage(content=BRIDGE))
     sent.append(message)
+
+
+def _encodable(message: AnyMessage) -> AnyMessage:
+    """Return the message without lone surrogates, which no provider can be sent; a user or another agent may say some.
+
+    The arguments of a call that was admitted hold none, so a replaced one is history that was brought along.
+    """
+    names = ("content", "tool_calls", "invalid_tool_calls") if isinstance(message, AIMessage) else ("content",)
+    said = {name: getattr(message, name) for name in names}
+    changed = {name: plain for name, value in said.items() if (plain := plain_content(value)) is not value}
+    return message.model_copy(update=changed) if changed else message
 
 
 def _without_forgeries(message: AnyMessage, nonce: str) -> AnyMessage:
