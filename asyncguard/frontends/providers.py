@@ -57,6 +57,8 @@ def request_view(
 
 def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str, nonce: str) -> None:
     """Append one stored message to the messages to send, as the provider wants it; what was appended stays."""
+    if isinstance(message, ToolMessage) and _is_answered(sent, message.tool_call_id):
+        return
     message = _encodable(message)
     before = sent[-1] if sent else None
     if isinstance(message, AIMessage):
@@ -71,6 +73,19 @@ def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str
         if isinstance(before, ToolMessage) and isinstance(message, HumanMessage) and provider not in TOLERANT_PROVIDERS:
             sent.append(AIMessage(content=BRIDGE))
     sent.append(message)
+
+
+def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool:
+    """Return True if a call has its answer: a second one, which an update of the state may add, is refused or misread.
+
+    The runtime's stands first, directly behind the call.
+    """
+    for message in reversed(sent):
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
+            return True
+        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
+            return False  # an id that was used before
+    return False
 
 
 def _encodable(message: AnyMessage) -> AnyMessage:
