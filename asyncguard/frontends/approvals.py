@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import interrupt
+from langgraph.types import Command, interrupt
 
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
@@ -16,6 +16,7 @@ from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.entry import read_cancelled
 from asyncguard.frontends.runs import SAVER
+from asyncguard.frontends.state import read_messages
 
 _log = logging.getLogger("asyncguard")
 
@@ -23,6 +24,10 @@ _SCRATCHPAD = "__pregel_scratchpad"
 """Where LangGraph keeps the answers for a node in its configuration."""
 _READ = "__pregel_read"
 """Where LangGraph keeps what reads the channels as they are now."""
+_NO_TASKS = (
+    '"tasks" cannot be added by the update of a Command: answer or resume first, then give them as an input of their '
+    'own, {"tasks": [...]}.'
+)
 _QUOTED = 200
 """Characters of an answer that are told to the model."""
 _NAMED = 10
@@ -37,6 +42,30 @@ def resumable(config: RunnableConfig) -> bool:
     return isinstance(config.get("configurable", {}).get(SAVER), BaseCheckpointSaver)
 
 
+def check_command(given: Any) -> None:
+    """Refuse a ``Command`` that a resume cannot take, while the question beside it is open.
+
+    LangGraph takes the answer before a node is asked, and keeps what it could not read: the thread would never resume.
+
+    Args:
+        given: What the agent is called with.
+
+    Raises:
+        CallerError: It is a ``Command`` that adds tasks, has messages that cannot be read, or an answer that names
+            calls by something else than text.
+    """
+    if not isinstance(given, Command):
+        return
+    update = dict(given._update_as_tuples())  # noqa: SLF001 - it may be a dict, pairs or an object
+    if update.get("tasks"):
+        raise CallerError(_NO_TASKS)
+    if "messages" in update:
+        read_messages(update["messages"])
+    names = list(given.resume) if isinstance(given.resume, dict) else []
+    if wrong := [name for name in names if not isinstance(name, str)]:
+        raise CallerError(f"Command(resume=...) names calls by the text of their keys, not by {wrong[0]!r:.100}.")
+
+
 def cancel_beside(session: Session, config: RunnableConfig) -> str:
     """Stop the tasks that were cancelled with an answer, as by ``Command(resume=..., update={"cancel": [...]})``.
 
@@ -49,6 +78,8 @@ def cancel_beside(session: Session, config: RunnableConfig) -> str:
         answered and the thread stuck: LangGraph keeps what a run was resumed with, and gives it to the next one, too.
     """
     read = config.get("configurable", {}).get(_READ)
+    if read is not None and read("tasks"):  # in create_agent only; build_agent refuses them before it is resumed
+        _log.warning(_NO_TASKS)
     try:
         cancel_tasks(session, read_cancelled(read("cancel")) if read is not None else [])
     except CallerError as error:

@@ -1,21 +1,38 @@
 """The compiled graph of ``build_agent``: a state that somebody updates while a run rests goes on where it rested.
 
+It refuses what a resume cannot take before LangGraph has taken the answer beside it, which would be lost with the run.
+
 The nodes say themselves where they go, so LangGraph would take an update in a node's name for the end of the run: what
 a person approves afterwards would never be made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
+from asyncguard.frontends.approvals import check_command
 from asyncguard.frontends.runs import SAVER
 
 
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """A compiled graph whose rests survive :meth:`update_state`."""
+
+    def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:  # noqa: A002 - LangGraph's name; it has six overloads
+        """See LangGraph; ``invoke`` comes here, too.
+
+        Raises:
+            CallerError: A ``Command`` holds tasks.
+        """
+        check_command(input)
+        return super().stream(input, *args, **options)
+
+    def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: A002 - as above
+        """See :meth:`stream`."""
+        check_command(input)
+        return super().astream(input, *args, **options)
 
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         """See LangGraph."""

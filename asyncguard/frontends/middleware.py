@@ -34,6 +34,7 @@ from asyncguard.engine.durable import ensure_written, enter_thread
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal, in_context, off_portal
 from asyncguard.engine.session import Session
+from asyncguard.frontends.callers_answers import refuse_answers
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import Tools, as_journal_target, as_tools, by_name, declared, specs_of
 from asyncguard.frontends.durability import JournalKeeper, JournalTarget
@@ -154,6 +155,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Turn the input into tasks and put in order what an earlier run left."""
         new_id = self.engine.ports.new_id
+        await refuse_answers(state, get_config())
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
         session, handlers = await self._threads.joined({**state, "asyncguard": identity}, get_config(), begins=True)
         with session.lease.leaving_on_error():

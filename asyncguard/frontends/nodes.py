@@ -29,6 +29,7 @@ from asyncguard.engine.recovering import recover
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import cancel_beside, enter_answer, question, resumable
 from asyncguard.frontends.binding import ModelBinding
+from asyncguard.frontends.callers_answers import refuse_answers
 from asyncguard.frontends.claims import claim_thread
 from asyncguard.frontends.durability import JournalKeeper, ensure_stored
 from asyncguard.frontends.entry import (
@@ -113,6 +114,7 @@ class Nodes:
     async def prepare(self, state: State, config: RunnableConfig) -> Any:
         """Turn the input into tasks and put in order what an earlier run left."""
         new_id = self.engine.ports.new_id
+        await refuse_answers(state, config)
         identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
         session = await self._session({**state, "asyncguard": identity}, config, issuing=True, begins=True)
         with session.lease.leaving_on_error():  # at the beginning of a thread the state does not name it yet

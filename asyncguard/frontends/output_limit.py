@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from asyncguard.core.calls import content_size
+from asyncguard.frontends.plain import plain_text
 
 _NAMED = 8
 """Kinds of blocks that the note about what was left out names."""
@@ -60,7 +61,7 @@ def _beginning(text: str, limit: int) -> tuple[str, int]:
     """As much of a text as fits, and its size in bytes."""
     if len(text) <= limit // 4:  # four bytes a character at most
         return text, 0
-    data = text.encode("utf-8", "replace")
+    data = plain_text(text).encode()
     return (text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")), len(data)
 
 

@@ -18,17 +18,29 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
         written: What comes behind them.
 
     Returns:
-        ``written``, or the whole history in order, where a message stands between calls and answers at its end.
+        ``written``, or the whole history in order, where a message stands between calls and answers at its end, or
+        somebody has answered a call to which an answer comes now.
     """
-    whole = [*history[_turn_of(history) :], *written]
+    turn, theirs = _without_theirs(history[_turn_of(history) :], written)
+    whole = [*turn, *written]
     last = next((place for place, message in enumerate(whole) if isinstance(message, AIMessage)), 0)
     ids = {str(call["id"]) for call in calls_of(whole[last])} if whole else set()
     answers = [message for message in whole if isinstance(message, ToolMessage) and message.tool_call_id in ids]
-    if whole[last + 1 : last + 1 + len(answers)] == answers:
+    if not theirs and whole[last + 1 : last + 1 + len(answers)] == answers:
         return list(written)
     others = [message for message in whole[last + 1 :] if not any(message is answer for answer in answers)]
     before = history[: _turn_of(history)]
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *before, *whole[: last + 1], *answers, *others]
+
+
+def _without_theirs(turn: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> tuple[list[AnyMessage], bool]:
+    """Return a turn without answers to calls that ``written`` answers, and whether there were any.
+
+    Who updates the state of a thread that rests may have put them there; the runtime's answer is what came of the call.
+    """
+    answered = {message.tool_call_id for message in written if isinstance(message, ToolMessage)}
+    kept = [message for message in turn if not (isinstance(message, ToolMessage) and message.tool_call_id in answered)]
+    return kept, len(kept) < len(turn)
 
 
 def calls_of(message: AnyMessage) -> list[Any]:

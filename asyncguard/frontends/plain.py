@@ -2,16 +2,20 @@
 
 Models write, and integrations let through, what is none: lone surrogates from a cut emoji, ``NaN``, integers of any
 length, nesting that breaks a recursive writer. Arguments with such parts are refused and never repaired, because a
-repaired value would be one that the model did not give; in mere text the broken characters are replaced.
+repaired value would be one that the model did not give. In mere text, and in what tools answer, the broken characters
+are replaced.
 """
 
 import math
+import re
 from typing import Any
 
 MAX_DEPTH = 64
 """Levels of nesting; msgpack and JSON writers give up between some hundred and a thousand."""
 _INTEGERS = range(-(2**63), 2**64)
 """What msgpack can hold."""
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a pair; a whole pair is one character in Python."""
 
 
 def problem_with(arguments: Any) -> str:
@@ -56,22 +60,35 @@ def _parts(value: Any) -> list[Any]:
 
 def is_plain_text(text: str) -> bool:
     """Whether the text can be encoded, which lone surrogates cannot."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+    return text.isascii() or _LONE_SURROGATE.search(text) is None
 
 
 def plain_text(text: str) -> str:
-    """The text with lone surrogates replaced."""
-    return text if is_plain_text(text) else text.encode("utf-8", "replace").decode("utf-8")
+    """Return the text with U+FFFD, the replacement character, in place of each lone surrogate."""
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def plain_content(content: Any) -> Any:
-    """Message content with lone surrogates replaced; the same object where there are none."""
+    """Return message content, or any JSON value, as :func:`plain_text` makes it; names of values are text, too.
+
+    Returns:
+        The same object where there is nothing to replace.
+    """
     if isinstance(content, str):
-        return plain_text(content)
+        return content if is_plain_text(content) else plain_text(content)
     if isinstance(content, list):
         parts = [plain_content(part) for part in content]
         return content if all(new is old for new, old in zip(parts, content, strict=True)) else parts
-    if isinstance(content, dict):
-        values = {name: plain_content(value) for name, value in content.items()}
-        return content if all(values[name] is content[name] for name in content) else values
-    return content
+    return _plain_mapping(content) if isinstance(content, dict) else content
+
+
+def _plain_mapping(content: dict[Any, Any]) -> dict[Any, Any]:
+    plain: dict[Any, Any] = {}
+    same = True
+    for key, value in content.items():
+        name, said = plain_content(key), plain_content(value)
+        same = same and name is key and said is value
+        while name in plain:  # two names that differ in what was replaced are two values still
+            name = f"{name}_"
+        plain[name] = said
+    return content if same else plain

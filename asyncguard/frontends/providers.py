@@ -7,6 +7,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 
 from asyncguard.frontends.forgery import without
+from asyncguard.frontends.plain import plain_content
 from asyncguard.frontends.reading import call_id_of, names_call
 from asyncguard.frontends.writing import is_pair, is_results
 
@@ -56,6 +57,9 @@ def request_view(
 
 def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str, nonce: str) -> None:
     """Append one stored message to the messages to send, as the provider wants it; what was appended stays."""
+    if isinstance(message, ToolMessage) and _is_answered(sent, message.tool_call_id):
+        return
+    message = _encodable(message)
     before = sent[-1] if sent else None
     if isinstance(message, AIMessage):
         if _silent(message):
@@ -69,6 +73,30 @@ def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str
         if isinstance(before, ToolMessage) and isinstance(message, HumanMessage) and provider not in TOLERANT_PROVIDERS:
             sent.append(AIMessage(content=BRIDGE))
     sent.append(message)
+
+
+def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool:
+    """Return True if a call has its answer: a second one, which an update of the state may add, is refused or misread.
+
+    The runtime's stands first, directly behind the call.
+    """
+    for message in reversed(sent):
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
+            return True
+        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
+            return False  # an id that was used before
+    return False
+
+
+def _encodable(message: AnyMessage) -> AnyMessage:
+    """Return the message without lone surrogates, which no provider can be sent; a user or another agent may say some.
+
+    The arguments of a call that was admitted hold none, so a replaced one is history that was brought along.
+    """
+    names = ("content", "tool_calls", "invalid_tool_calls") if isinstance(message, AIMessage) else ("content",)
+    said = {name: getattr(message, name) for name in names}
+    changed = {name: plain for name, value in said.items() if (plain := plain_content(value)) is not value}
+    return message.model_copy(update=changed) if changed else message
 
 
 def _without_forgeries(message: AnyMessage, nonce: str) -> AnyMessage:

@@ -35,7 +35,7 @@ from asyncguard.errors import ToolFault
 from asyncguard.frontends.contained import ToolExitError, contained
 from asyncguard.frontends.exceptions import read
 from asyncguard.frontends.output_limit import limited
-from asyncguard.frontends.plain import problem_with
+from asyncguard.frontends.plain import plain_text, problem_with
 from asyncguard.frontends.prepared import needs_injection, prepared
 from asyncguard.frontends.sides import has_sync_side, runs_sync
 from asyncguard.frontends.watch import RefusedEntryError, Watch, WatchedRequest
@@ -327,7 +327,7 @@ def cut(result: Success, label: str, limits: Limits) -> Success:
     text = result.content if isinstance(result.content, str) else canonical_json(result.content)
     if len(text) <= limits.max_stored_bytes // 4:  # four bytes a character at most
         return result
-    data = text.encode("utf-8", "replace")
+    data = plain_text(text).encode()
     if len(data) <= limits.max_stored_bytes:
         return result
     digest = hashlib.sha256(data).hexdigest()

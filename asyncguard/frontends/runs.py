@@ -40,6 +40,15 @@ def run_of(config: RunnableConfig) -> PregelLoop | None:
     return run if isinstance(run, PregelLoop) else None
 
 
+def input_of(config: RunnableConfig) -> Any:
+    """Return what a run was called with, as the caller wrote it; ``None`` where that is not known.
+
+    Args:
+        config: Of its node.
+    """
+    return getattr(run_of(config), "input", None)
+
+
 def storing_error(config: RunnableConfig) -> BaseException | None:
     """Return why the checkpoint that a node stands on, or one of a graph around it, cannot be stored.
 

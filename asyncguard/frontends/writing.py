@@ -32,6 +32,7 @@ from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.forgery import MARK, without
 from asyncguard.frontends.output_limit import limited
+from asyncguard.frontends.plain import plain_content, plain_text
 from asyncguard.frontends.state import read_messages
 
 SOURCE = "asyncguard"
@@ -263,7 +264,7 @@ class Writer:
     # -- text ------------------------------------------------------------------------------------------------------
 
     def _clean(self, content: Any) -> Any:
-        return without(self._nonce, content)
+        return plain_content(without(self._nonce, content))  # in this order: what it puts in leaves ink
 
     def _shown(self, record: CallRecord, content: Any) -> Any:
         """The content as the model may see it: within the limit, and without what only the runtime may say.
@@ -286,7 +287,7 @@ def text_of(content: Any) -> str:
 
 def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> HumanMessage:
     """A message of the runtime to the model which is no result: a reason, a reminder, a view."""
-    said = without("", text)  # a reason may quote a tool
+    said = plain_text(without("", text))  # a reason may quote a tool
     return add_notification_metadata(HumanMessage(content=said, id=message_id), source=SOURCE, data={"kind": kind})
 
 

@@ -38,6 +38,8 @@ from reliability.story import RECEIPT, Speaker, Story, story_of
 from reliability.world import Receipt, World
 
 _BUSY = 0.1
+_NEXT = "How far are you?"
+"""What the user says to a thread whose process was killed."""
 _YES = 0.8
 """Share of the calls that are approved."""
 _LOOK = 0.1
@@ -253,7 +255,8 @@ def _first(life: Life) -> dict[str, Any]:
 def _again(life: Life) -> Command[Any] | dict[str, Any] | None:
     """What a thread is resumed with: the answer if a question was shown to a client that died with it, or nothing."""
     if life.case.goes_on and life.number % 2:
-        return {"messages": [("user", "How far are you?")]}
+        life.log.add(What.SPOKE, note=_NEXT)
+        return {"messages": [("user", _NEXT)]}
     dialogue = [line for line in life.log.lines() if line.what in (What.ASKED, What.ANSWERED)]
     left = list(takewhile(lambda line: line.what is What.ASKED and line.life == dialogue[-1].life, reversed(dialogue)))
     if not left or not all(line.key for line in left) or life.number % 2:

@@ -49,6 +49,8 @@ class What(StrEnum):
     """A person was shown the question whether a call may begin."""
     ANSWERED = "answered"
     """The person decided; the note is ``yes`` or ``no``."""
+    SPOKE = "spoke"
+    """The client resumes the thread with a new message of the user, instead of with nothing; the note is its text."""
     SEEN = "seen"
     """The client of the agent was shown a result."""
     REFUSED = "refused"

@@ -4,12 +4,16 @@ Nothing of asyncguard is imported here or in :mod:`reliability.judge`: a runtime
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reliability.effectlog import Line, What, read_log
+
+RECEIPT = re.compile(r"R\d+/\w+/\w+")
+"""How the outside world answers: a number, the tool, the item."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +102,20 @@ class Evidence:
         return [line for line in self.lines if line.what in kinds and item in (None, line.item)]
 
     @property
+    def messages(self) -> Sequence[Mapping[str, Any]]:
+        """Messages of the final thread, each with its type and its data."""
+        assert self.state is not None  # judge() sees to it
+        return [{"type": message["type"], **message["data"]} for message in self.state["messages"]]
+
+    @property
     def died(self) -> frozenset[int]:
         """Processes that did not come to their end by themselves."""
         return frozenset(process.pid for process in self.processes if process.died)
+
+
+def receipts_in(content: Any) -> set[str]:
+    """Return the receipts in a text."""
+    return set(RECEIPT.findall(str(content)))
 
 
 _NOBODY = "lost"

@@ -10,14 +10,14 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from reliability.effectlog import What
-from reliability.evidence import Evidence, JournalAttempt, JournalCall, ThreadCall
+from reliability.evidence import Evidence, JournalAttempt, JournalCall, ThreadCall, receipts_in
+from reliability.next_message import never_decided, not_repeated, stopped_in_time
 
-RECEIPT = re.compile(r"R\d+/\w+/\w+")
 _NOT_RUN = ("squashed", "rejected", "cancelled")
 """States of calls of which the model is told that they were not run."""
 _FAILURES = (What.DECLINED, What.FAILED, What.VOIDED, What.CANCELLED)
@@ -59,7 +59,7 @@ def _unfinished(state: Mapping[str, Any]) -> Iterator[str]:
 
 def no_result_is_lost(evidence: Evidence) -> Iterator[str]:
     """What the client was shown, or the journal wrote down, stands in the thread."""
-    told = {receipt for message in _messages(evidence) for receipt in _receipts(message["content"])}
+    told = {receipt for message in evidence.messages for receipt in receipts_in(message["content"])}
     forked = max((line.n for line in evidence.of(What.FORKED)), default=0)
     for line in evidence.of(What.SEEN):
         if line.n > forked and line.receipt not in told:
@@ -68,7 +68,7 @@ def no_result_is_lost(evidence: Evidence) -> Iterator[str]:
         if call.key not in evidence.calls or _of_another_branch(evidence, call):
             continue
         for attempt in call.attempts:
-            for receipt in _receipts(_content(attempt)):
+            for receipt in receipts_in(_content(attempt)):
                 if receipt not in told:
                     yield f"the journal has {receipt} for {call.label} of task {call.task}, and the thread does not"
     yield from _post_that_is_lost(evidence, told)
@@ -124,25 +124,16 @@ def every_call_ends_once(evidence: Evidence) -> Iterator[str]:
 def _answers(evidence: Evidence) -> Iterator[str]:
     made = [
         (str(call["id"]), str(call["name"]))
-        for message in _messages(evidence)
+        for message in evidence.messages
         if message["type"] == "ai"
         for call in message.get("tool_calls") or []
     ]
-    known = {call.call_id for call in evidence.calls.values()}
-    begun = {line.item for line in evidence.of(What.BEGUN)}
-    never = {
-        str(call["id"])
-        for message in _messages(evidence)
-        if message["type"] == "ai" and evidence.case.get("goes_on")
-        for call in message.get("tool_calls") or []
-        if call["args"].get("item") not in begun
-    }
-    """Calls that nobody had decided about when the user's next message came: the model is told, the ledger is not."""
-    answered = Counter(str(message["tool_call_id"]) for message in _messages(evidence) if message["type"] == "tool")
+    known = {call.call_id for call in evidence.calls.values()} | never_decided(evidence)
+    answered = Counter(str(message["tool_call_id"]) for message in evidence.messages if message["type"] == "tool")
     for call_id, name in made:
         if answered[call_id] != 1:
             yield f"{name} ({call_id}) has {answered[call_id]} answers"
-        if call_id not in known | never:
+        if call_id not in known:
             yield f"{name} ({call_id}) is in a message and not in the ledger"
 
 
@@ -193,8 +184,7 @@ def needless_doubts(evidence: Evidence) -> list[ThreadCall]:
         if call.tool
         and _class(evidence, call.tool) != "at_most_once"
         and any(state == "in_doubt" for _, state in call.ends)
-        # A call that failed outside, and that the user's next message kept from being made again, may have happened.
-        and not (evidence.case.get("goes_on") and evidence.of(*_FAILURES, item=call.item))
+        and not not_repeated(evidence, call)
     ]
 
 
@@ -207,18 +197,13 @@ def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
             yield f"{where} was begun, and told as not run"
         elif call.end == "rejected" and not (call.item in evidence.operands or _answered(evidence, call, "no")):
             yield f"{where} was refused, and there was no reason"
-        failed = evidence.of(*_FAILURES, item=call.item) or _stopped_in_time(evidence, call)
+        if call.end == "failed" and call.tool and effects(evidence)[call.item]:
+            yield f"{where} took effect, and was told as failed"
+        failed = evidence.of(*_FAILURES, item=call.item) or stopped_in_time(evidence, call)
         if call.end == "failed" and call.item in begun and not failed:
             yield f"{where} was begun and told as failed, and nothing had failed outside"
         if call.end in _NOT_RUN and _answered(evidence, call, "yes") and evidence.case.get("build") == "build_agent":
             yield f"{where} was approved, and told as not run"
-
-
-def _stopped_in_time(evidence: Evidence, call: ThreadCall) -> bool:
-    """Whether the user spoke before a call that had no effect was made again, as its probe could tell."""
-    if not (call.tool and evidence.case.get("goes_on")) or _class(evidence, call.tool) != "probed":
-        return False
-    return not evidence.of(What.EFFECT, item=call.item)
 
 
 def _answered(evidence: Evidence, call: ThreadCall, note: str) -> bool:
@@ -284,6 +269,7 @@ def _starts_in_order(evidence: Evidence) -> Iterator[str]:
 def no_result_is_anothers(evidence: Evidence) -> Iterator[str]:
     """Receipts stand where they belong: in messages, in the journal, and under their keys."""
     yield from _told_of_others(evidence)
+    yield from _made_up(evidence)
     for row in evidence.journal or ():
         call = evidence.calls.get(row.key)
         refused = _of_another_branch(evidence, row) and call is not None and call.end != "done"
@@ -301,7 +287,7 @@ def no_result_is_anothers(evidence: Evidence) -> Iterator[str]:
 def _told_of_others(evidence: Evidence) -> Iterator[str]:
     by_id = {call.call_id: call for call in evidence.calls.values()}
     by_label = {(call.task, call.label): call for call in evidence.calls.values()}
-    for message in _messages(evidence):
+    for message in evidence.messages:
         if message["type"] == "tool" and (call := by_id.get(str(message["tool_call_id"]))) is not None:
             yield from _foreign(call, str(message["content"]))
         for label, task, text in _NEWS.findall(str(message["content"])):
@@ -309,8 +295,15 @@ def _told_of_others(evidence: Evidence) -> Iterator[str]:
                 yield from _foreign(call, text)
 
 
+def _made_up(evidence: Evidence) -> Iterator[str]:
+    given = {line.receipt for line in evidence.of(What.EFFECT, What.RETURNED, What.REPEATED, What.PROBED)}
+    told = {receipt for message in evidence.messages for receipt in receipts_in(message["content"])}
+    for receipt in sorted(told - given):
+        yield f"the thread has {receipt}, which no tool ever answered"
+
+
 def _foreign(call: ThreadCall, text: str) -> Iterator[str]:
-    for receipt in sorted(_receipts(text)):
+    for receipt in sorted(receipts_in(text)):
         if _item(receipt) != call.item:
             yield f"{call.label} of task {call.task}, for {call.item}, was answered with {receipt}"
 
@@ -319,7 +312,7 @@ def _row_of_another(attempt: JournalAttempt, call: ThreadCall | None) -> Iterato
     item = str(attempt.arguments.get("item", ""))
     if call is not None and call.item != item:
         yield f"the journal has the key of {call.label}, for {call.item}, under arguments for {item}"
-    for receipt in sorted(_receipts(_content(attempt))):
+    for receipt in sorted(receipts_in(_content(attempt))):
         if _item(receipt) != item:
             yield f"the journal has {receipt} as the result of a call for {item}"
     if attempt.fingerprint != fingerprint(attempt.tool, attempt.arguments):
@@ -359,15 +352,6 @@ def _of_another_branch(evidence: Evidence, row: JournalCall) -> bool:
 
 def _class(evidence: Evidence, tool: str) -> str:
     return evidence.classes[tool]
-
-
-def _messages(evidence: Evidence) -> Sequence[Mapping[str, Any]]:
-    assert evidence.state is not None  # judge() sees to it
-    return [{"type": message["type"], **message["data"]} for message in evidence.state["messages"]]
-
-
-def _receipts(content: Any) -> set[str]:
-    return set(RECEIPT.findall(str(content)))
 
 
 def _content(attempt: JournalAttempt) -> Any:

@@ -1,113 +1,28 @@
 """The judge: nothing speaks against a sound case, and each promise is found broken where it is."""
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from reliability.effectlog import Line, What
-from reliability.evidence import Evidence, JournalAttempt, JournalCall, Process, thread_calls
-from reliability.judge import effects, fingerprint, in_doubt, judge, needless_doubts
-
-AGENT = 100
-"""The process that ended well; the first was killed."""
-
-
-def line(n: int, what: What, **fields: Any) -> Line:
-    """One line of the log."""
-    return Line(n=n, life=1, pid=AGENT, what=what, **fields)
-
-
-LINES = (
-    line(1, What.OPEN),
-    line(2, What.BEGUN, tool="pay", item="a1", key="k1"),
-    line(3, What.EFFECT, tool="pay", item="a1", key="k1", receipt="R3/pay/a1"),
-    line(4, What.RETURNED, tool="pay", item="a1", receipt="R3/pay/a1"),
-    line(5, What.SEEN, receipt="R3/pay/a1"),
-    line(6, What.BEGUN, tool="ship", item="a1s", key="k2", after="R3/pay/a1"),
-    line(7, What.EFFECT, tool="ship", item="a1s", key="k2", after="R3/pay/a1", receipt="R7/ship/a1s"),
-    line(8, What.RETURNED, tool="ship", item="a1s", receipt="R7/ship/a1s"),
+from reliability.effectlog import What
+from reliability.evidence import Evidence, JournalCall, thread_calls
+from reliability.judge import effects, in_doubt, judge, needless_doubts
+from tests.reliability.histories import (
+    AGENT,
+    EVENTS,
+    LINES,
+    NEWS,
+    SHIPPED,
+    in_doubt_after,
+    line,
+    message,
+    retired,
+    row,
+    sound,
+    started,
 )
-
-
-def proposed(n: int, key: str, tool: str, item: str, call_id: str) -> dict[str, Any]:
-    """The model makes a call."""
-    call = {"key": key, "task": "a", "tool": tool, "arguments": {"item": item}, "call_id": call_id}
-    return {"kind": "call_proposed", "n": n, "call": call}
-
-
-def started(n: int, key: str) -> dict[str, Any]:
-    """An attempt begins."""
-    return {"kind": "call_started", "n": n, "key": key, "epoch": "j/e"}
-
-
-def retired(n: int, key: str, outcome: str) -> dict[str, Any]:
-    """A call ends."""
-    return {"kind": "call_retired", "n": n, "key": key, "outcome": outcome}
-
-
-EVENTS = [
-    proposed(1, "k1", "pay", "a1", "c1"),
-    proposed(2, "k2", "ship", "a1s", "c2"),
-    started(3, "k1"),
-    retired(4, "k1", "done"),
-    started(5, "k2"),
-    retired(6, "k2", "done"),
-]
-
-
-def message(kind: str, content: str, **data: Any) -> dict[str, Any]:
-    """A message as the thread has it."""
-    return {"type": kind, "data": {"content": content, **data}}
-
-
-NEWS = '<result-00 call="{}" tool="ship" task="a" status="done">\n{{"receipt": "{}"}}\n</result-00>'
-MESSAGES = [
-    message("human", "Handle a1 a1s."),
-    message("ai", "", tool_calls=[{"id": "c1", "name": "pay"}, {"id": "c2", "name": "ship"}]),
-    message("tool", '{"receipt": "R3/pay/a1"}', tool_call_id="c1"),
-    message("tool", "ship#1 is accepted and waits", tool_call_id="c2"),
-    message("human", NEWS.format("ship#1", "R7/ship/a1s")),
-]
-
-
-def row(key: str, tool: str, item: str, receipt: str, **arguments: str) -> JournalCall:
-    """A call in the journal that ended."""
-    given = {"item": item, **arguments}
-    attempt = JournalAttempt(
-        key=key,
-        number=1,
-        tool=tool,
-        fingerprint=fingerprint(tool, given),
-        arguments=given,
-        state="ended",
-        pid=AGENT,
-        result={"kind": "success", "content": f'{{"receipt": "{receipt}"}}'},
-    )
-    return JournalCall(key=key, task="a", label=f"{tool}#1", state="done", attempts=(attempt,))
-
-
-SHIPPED = row("k2", "ship", "a1s", "R7/ship/a1s", after="R3/pay/a1")
-
-
-def sound() -> Evidence:
-    """A payment and what depends on it, after the first process was killed before anything began."""
-    events = deepcopy(EVENTS)
-    return Evidence(
-        case={},
-        classes={"pay": "at_most_once", "ship": "at_most_once", "book": "probed"},
-        operands={"a1s": "a1"},
-        lines=LINES,
-        processes=(
-            Process(life=0, pid=99, died=True),
-            Process(life=1, pid=AGENT, died=False),
-        ),
-        state={"next": [], "messages": deepcopy(MESSAGES), "ledger": events},
-        calls=thread_calls(events),
-        journal=(row("k1", "pay", "a1", "R3/pay/a1"), SHIPPED),
-    )
 
 
 def test_nothing_speaks_against_a_sound_case() -> None:
@@ -156,20 +71,6 @@ def with_attempt(**changes: Any) -> Evidence:
     return with_row(0, replace(paid, attempts=(replace(paid.attempts[0], **changes),)))
 
 
-def in_doubt_after(pid: int, state: str = "intent") -> Evidence:
-    """The payment is in doubt; its attempt is of this process."""
-    paid = row("k1", "pay", "a1", "R3/pay/a1")
-    left = replace(paid.attempts[0], pid=pid, state=state, result=None)
-    rows = (replace(paid, state="in_doubt", attempts=(left,)), replace(SHIPPED, state="squashed", attempts=()))
-    told = [*EVENTS[:3], retired(4, "k1", "in_doubt"), {"kind": "call_squashed", "n": 5, "key": "k2"}]
-    lines = tuple(known for known in LINES if known.n <= 3)
-    evidence = replace(sound(), journal=rows, calls=thread_calls(told), lines=lines)
-    assert evidence.state is not None
-    evidence.state["messages"][2]["data"]["content"] = "It is not known whether pay#1 took effect."
-    evidence.state["messages"][4]["data"]["content"] = "ship#1 was not run"
-    return evidence
-
-
 def in_doubt_as(effect: str) -> Evidence:
     """The process died after it had begun the payment, and the tool is of this class."""
     return replace(in_doubt_after(99), classes={"pay": effect, "ship": "at_most_once"})
@@ -192,6 +93,13 @@ def refused_without_reason() -> Evidence:
     """The payment was not begun, and nobody said no."""
     told = [*EVENTS[:2], {"kind": "call_rejected", "n": 3, "key": "k1"}]
     return replace(sound(), calls=thread_calls(told), journal=(), lines=())
+
+
+def failed_after_its_effect() -> Evidence:
+    """The line was cut after the effect; the payment is told as failed, so the model may well pay once more."""
+    cut = (*LINES[:3], line(4, What.FAILED, tool="pay", item="a1", note="lost"))
+    told = [*EVENTS[:3], retired(4, "k1", "failed"), {"kind": "call_squashed", "n": 5, "key": "k2"}]
+    return replace(sound(), lines=cut, calls=thread_calls(told), journal=())
 
 
 def delivered(receipt: str, note: str = "") -> Evidence:
@@ -264,6 +172,7 @@ WRONG: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "begun and told as not run": ("P4", lambda: with_calls({"kind": "call_squashed", "n": 4, "key": "k1"})),
     "refused for no reason": ("P4", refused_without_reason),
     "failed though nothing failed": ("P4", lambda: with_calls(retired(4, "k1", "failed"))),
+    "failed though it took effect": ("P4", failed_after_its_effect),
     "begun without a yes": ("P5", lambda: told_of()),
     "begun after a no": ("P5", lambda: told_of("yes", "no")),
     "delivered and not told": ("P1", lambda: delivered("R9/pay/a1")),
@@ -278,6 +187,7 @@ WRONG: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "another's result in the journal": ("P6", lambda: with_attempt(result={"content": "R7/ship/a1s"})),
     "another's arguments in the journal": ("P6", lambda: with_attempt(arguments={"item": "b1"})),
     "a fingerprint of something else": ("P6", lambda: with_attempt(fingerprint="0" * 32)),
+    "a result that no tool gave": ("P6", lambda: with_message(2, '{"receipt": "R9/pay/a1"}')),
     "one key for two calls": ("P6", lambda: with_lines((What.REPEATED, {"tool": "pay", "item": "b1", "key": "k1"}))),
     "no run ended": ("run", lambda: replace(sound(), state=None)),
     "a run that rests": ("run", lambda: resting()),
@@ -356,5 +266,5 @@ def test_a_doubt_that_was_settled_is_no_violation() -> None:
 
 def test_an_agent_without_a_journal_is_judged_by_what_it_did() -> None:
     """There are no rows and no ledger to agree with."""
-    evidence = replace(sound(), journal=None, calls={}, lines=LINES[:5])
+    evidence = replace(sound(), journal=None, calls={})
     assert judge(evidence) == []

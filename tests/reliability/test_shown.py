@@ -47,6 +47,13 @@ def test_the_next_message_resumes_a_thread(build: Build, play: Play) -> None:
 
 
 @GUARDED
+def test_the_next_message_comes_before_anything_was_decided(build: Build, play: Play) -> None:
+    """The message is stored and nothing was decided about its calls; the user speaks, and each call is answered."""
+    played = play(shown("said", build, point=Point.C2, effect=Effect.KEYED, durability=Durability.SYNC, goes_on=True))
+    assert played.violations == []
+
+
+@GUARDED
 @pytest.mark.parametrize("point", [Point.A0, Point.A1, Point.A3, Point.C7], ids=lambda point: point.value)
 def test_an_approval_survives(point: Point, build: Build, play: Play) -> None:
     """Killed before the question, while it is out, after the answer, and after the effect: sent once, after a yes."""

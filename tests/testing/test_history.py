@@ -66,6 +66,8 @@ CASES: list[tuple[str, list[Provider], int | None, History]] = [
     ("history_has_messages", EVERYBODY, None, []),
     ("messages_have_a_known_role", EVERYBODY, 1, [GO, RemoveMessage(id="x")]),
     ("messages_have_a_known_role", EVERYBODY, 1, [GO, FunctionMessage(name="f", content="x")]),
+    ("text_can_be_encoded", EVERYBODY, 0, [HumanMessage("half \ud800")]),
+    ("text_can_be_encoded", EVERYBODY, 2, [GO, calling("a"), ToolMessage([{"\ud800": 1}], tool_call_id="a")]),
     ("calls_have_an_id", EVERYBODY, 1, [GO, calling(""), answer("")]),
     ("calls_have_a_name", EVERYBODY, 1, [GO, calling("a", name=""), answer("a")]),
     ("call_ids_are_unique", EVERYBODY, 1, [GO, calling("a", "a"), answer("a")]),

@@ -6,7 +6,11 @@ unique). Gemini: "Function calling" (as many response parts as call parts). Mist
 open-source mistral-common ("Not the same number of function calls and responses").
 """
 
+import json
 from collections.abc import Iterator
+from typing import Any
+
+from langchain_core.messages import BaseMessage
 
 from asyncguard.testing.history.transcript import Finding, Role, Rule, Transcript
 
@@ -22,6 +26,22 @@ def messages_have_a_known_role(transcript: Transcript) -> Iterator[Finding]:
     for entry in transcript.of(Role.UNKNOWN):
         kind = type(entry.message).__name__
         yield Finding(index=entry.index, sentence=f"A {kind} is not a message that every provider can be sent.")
+
+
+def text_can_be_encoded(transcript: Transcript) -> Iterator[Finding]:
+    """A request is JSON in UTF-8, which holds no half of a surrogate pair (RFC 3629, section 3)."""
+    for entry in transcript.entries:
+        if not _can_be_encoded(entry.message):
+            yield Finding(index=entry.index, sentence="Its text holds a lone surrogate and cannot be sent as UTF-8.")
+
+
+def _can_be_encoded(message: BaseMessage) -> bool:
+    said: list[Any] = [getattr(message, name, None) for name in ("content", "tool_calls", "invalid_tool_calls")]
+    try:
+        json.dumps(said, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def calls_have_an_id(transcript: Transcript) -> Iterator[Finding]:
@@ -91,6 +111,7 @@ def calls_are_answered_once(transcript: Transcript) -> Iterator[Finding]:
 COMMON: tuple[Rule, ...] = (
     history_has_messages,
     messages_have_a_known_role,
+    text_can_be_encoded,
     calls_have_an_id,
     calls_have_a_name,
     call_ids_are_unique,
