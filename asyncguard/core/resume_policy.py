@@ -413,7 +413,12 @@ RULES: tuple[Rule, ...] = (
             and not (f.repeatable or f.journaled)
         ),
     ),
-    _row("runs without its wrapper", Why.RESUMED, Fate.RUN_ALONE, lambda f: f.returned and f.runs_alone),
+    _row(
+        "runs without its wrapper",
+        Why.RESUMED,
+        Fate.RUN_ALONE,
+        lambda f: f.returned and f.runs_alone and (f.held_back or f.journaled or f.replayable),
+    ),
     _row(
         "runs without its wrapper, or its probe does",
         Why.WRAPPERS_RETURNED,

@@ -101,6 +101,12 @@ class Begun:
             attempt = self._attempts.get(key)
             return attempt is not None and attempt.number > after
 
+    def latest(self, key: str) -> int:
+        """Number of the latest attempt of a call that was begun here, 0 if none was."""
+        with self._lock:
+            attempt = self._attempts.get(key)
+            return 0 if attempt is None else attempt.number
+
     def arguments(self, key: str) -> Mapping[str, Any] | None:
         """What the call was made with here, ``None`` if it was not begun."""
         with self._lock:

@@ -14,7 +14,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
 from asyncguard.engine.journal import threads
-from asyncguard.engine.journal.port import Attempt, AttemptState, Mail, MailKind, Tenure
+from asyncguard.engine.journal.port import AttemptState, Mail, MailKind, Tenure
 from asyncguard.engine.journal.rules import CONFIRMED
 from asyncguard.engine.session import Session, journal_of
 from asyncguard.errors import ThreadBusyError
@@ -127,80 +127,6 @@ def replays(session: Session, record: CallRecord) -> bool:
         return True
     known = session.lease.begun_before.get(record.key)
     return known is not None and (known.number, known.state) == (record.attempts, AttemptState.INTENT)
-
-
-def take_up(session: Session, record: CallRecord) -> None:
-    """Queue a call that was begun elsewhere: it is issued, and the attempt that was made answers for it.
-
-    Args:
-        session: The thread.
-        record: Deferred, held or queued.
-    """
-    if journaled(session, record) and was_begun(session, record):
-        _adopt_begun(session, record)
-    elif record.state is not CallState.QUEUED:
-        known = session.engine.begun.arguments(record.key)
-        arguments = None if known is None or known == record.call.arguments else dict(known)
-        session.record.admitted(record.key, released=True, arguments=arguments)
-
-
-def _adopt_begun(session: Session, record: CallRecord) -> None:
-    """Bring a call to where the journal has it: queued for its latest attempt, with the arguments of that one.
-
-    What led to that attempt was never stored.
-    """
-    known = session.lease.begun_before[record.key]
-    called = known.tool == record.call.tool
-    if record.state is CallState.QUEUED and (record.attempts + 1, record.tool) == (known.number, known.tool):
-        return
-    if record.state is not CallState.QUEUED:
-        arguments = known.arguments if called and known.arguments != record.call.arguments else None
-        session.record.admitted(record.key, released=True, arguments=arguments)
-    if known.number != record.attempts + 1 or not called:
-        _skip_to(session, record, known)
-
-
-def follow_journal(session: Session, record: CallRecord) -> bool:
-    """Go on to the latest attempt that the journal has, where recovery would end the call; whether there is one.
-
-    It decided otherwise when that attempt was begun: under another configuration, or at a person's word.
-
-    Args:
-        session: The thread.
-        record: Pending; its attempt has failed.
-    """
-    if not (journaled(session, record) and was_begun(session, record)):
-        return False
-    known = session.lease.begun_before[record.key]
-    _requeue(session, record, known)
-    if known.number > record.attempts + 1:
-        _skip_to(session, record, known)
-    return True
-
-
-def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
-    """Bring a queued call to the attempt before the one that is known."""
-    session.record.started(record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch)
-    _requeue(session, record, known)
-
-
-def _requeue(session: Session, record: CallRecord, known: Attempt) -> None:
-    session.record.requeued(
-        record.key,
-        error=ErrorCode.PROCESS_LOST,
-        reason="the journal has a later attempt",
-        arguments=known.arguments,
-        tool="" if known.tool == record.call.tool else known.tool,
-    )
-
-
-def hand_out_again(session: Session, record: CallRecord) -> None:
-    """Let the journal decide about a lost call that the state believes started."""
-    known = session.lease.begun_before.get(record.key)
-    if known is not None and known.number == record.attempts and known.state is AttemptState.STARTED:
-        session.live.token_issued(record.key, "")  # the work outside goes on; its result comes by mail
-        return
-    session.live.hand_out_again(record.key)
 
 
 def intent_of(session: Session, record: CallRecord, arguments: dict[str, Any]) -> Intent | None:

@@ -7,14 +7,13 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit, objections
 from asyncguard.core.calls import Call, CallState, as_received, call_key, canonical_json, content_size, fingerprint
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.footprints import EffectClass
 from asyncguard.core.operands import OperandError, Path, references, substitute
 from asyncguard.core.records import CallRecord
+from asyncguard.core.resume_policy import Fate, Why
 from asyncguard.core.scoreboard import OPERANDS
 from asyncguard.core.tasks import TaskState
 from asyncguard.core.turns import passed_over
-from asyncguard.engine.durable import begun_elsewhere, take_up
+from asyncguard.engine.resume import Circumstances, resolve, resolve_all
 from asyncguard.engine.session import Session
 from asyncguard.schema.pointers import PointerError, in_result
 
@@ -168,13 +167,10 @@ def release_ready(session: Session) -> None:
     What was begun elsewhere is not judged: it is too late for that.
     """
     for record in session.ledger.ready():
-        failed = [key for key in session.ledger.failed_blockers(record) if not _taken_back(session, record, key)]
-        if begun_elsewhere(session, record):
-            take_up(session, record)
-        elif failed:
-            labels = ", ".join(session.ledger.record(key).call.label for key in failed)
-            session.record.squashed(record.key, reason=f"{labels} gave no usable result", on=tuple(failed))
-        else:
+        failed = tuple(key for key in session.ledger.failed_blockers(record) if not _taken_back(session, record, key))
+        labels = ", ".join(session.ledger.record(key).call.label for key in failed)
+        given = Circumstances(failed=failed, told=f"{labels} gave no usable result")
+        if resolve(session, record, Why.RELEASED, given) is Fate.JUDGE:
             _judge(session, _again(session, record), released=True)
     _stop_tasks(session)
 
@@ -192,15 +188,9 @@ def answer_approval(session: Session, record: CallRecord, *, approved: bool, tol
     One that was approved before, and begun by a process that is gone, is not "not run": its attempt answers for it, and
     after a refusal no other is made.
     """
-    if begun_elsewhere(session, record):
-        take_up(session, record)
-        if not approved:
-            session.live.bar(record.key, told)
-        return
-    if not approved:
-        session.record.rejected(record.key, guard=record.guard, reason=told)
-        return
-    _judge(session, _again(session, record, approved=True), released=True)
+    why = Why.APPROVED if approved else Why.REFUSED
+    if resolve(session, record, why, Circumstances(told=told)) is Fate.JUDGE:
+        _judge(session, _again(session, record, approved=True), released=True)
 
 
 def refuse_held(session: Session) -> None:
@@ -226,22 +216,8 @@ def freeze_effects(session: Session) -> None:
 
     The model is told and may ask for the call again.
     """
-    for state in (CallState.DEFERRED, CallState.HELD):
-        for record in session.ledger.in_state(state):
-            if session.board.spec(record.call.tool).effect is EffectClass.PURE:
-                continue
-            if begun_elsewhere(session, record):
-                take_up(session, record)
-            else:
-                session.record.squashed(record.key, reason="the user sent a new message before it was issued")
-    for state in (CallState.QUEUED, CallState.PENDING):
-        for record in session.ledger.in_state(state):
-            if record.error == ErrorCode.NOT_HAPPENED:
-                continue  # somebody who looked wants it made again
-            called = session.board.spec(record.call.tool)
-            tools = (called, *(session.board.spec(sibling.tool) for sibling in called.fallbacks))
-            if any(spec.effect is not EffectClass.PURE for spec in tools):
-                session.live.stop(record.key)  # what has begun goes on; no attempt follows it
+    states = (CallState.DEFERRED, CallState.HELD, CallState.QUEUED, CallState.PENDING)
+    resolve_all(session, states, Why.NEW_MESSAGE)
 
 
 def _stop_tasks(session: Session) -> None:

@@ -11,8 +11,8 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
+from asyncguard.engine.cases import anomalies_of, case_of, end_call, raw_of, take_answer, take_failure
 from asyncguard.engine.executors.port import Completion, Failure, Success
-from asyncguard.engine.recovering import anomalies_of, case_of, end_call, raw_of, take_answer, take_failure
 from asyncguard.engine.session import Session
 from asyncguard.recovery.case import Seen
 from asyncguard.recovery.decisions import End

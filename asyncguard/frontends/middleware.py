@@ -28,11 +28,13 @@ from pydantic import ValidationError
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.resume_policy import Why
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.durable import ensure_written, enter_thread
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal, in_context, off_portal
+from asyncguard.engine.resume import Circumstances, resolve_all
 from asyncguard.engine.session import Session
 from asyncguard.frontends.callers_answers import refuse_answers
 from asyncguard.frontends.conversation import Conversation
@@ -50,14 +52,7 @@ from asyncguard.frontends.entry import (
     user_spoke,
 )
 from asyncguard.frontends.heads import keep_thread, keeping, numbered
-from asyncguard.frontends.joining import (
-    drop_answered,
-    last_said,
-    settle_left,
-    take_answers,
-    undone,
-    withdraw_unrunnable,
-)
+from asyncguard.frontends.joining import last_said, note_answers, take_answers, undone
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, rest, run_until_due
 from asyncguard.frontends.middleware_threads import Threads
 from asyncguard.frontends.namespaces import thread_of
@@ -73,6 +68,8 @@ from asyncguard.validation import check_arguments
 
 ModelHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncModelHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+_WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
+"""States of calls that may need a wrapper to be run."""
 
 
 class GuardState(AgentState[Any]):
@@ -161,8 +158,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         with session.lease.leaving_on_error():
             session.lease.claim()
             messages, turns = state["messages"], session.ledger.turns
-            drop_answered(session, messages)
-            settle_left(session, handlers)
+            take_answers(session, messages)
+            resolve_all(session, _WITHOUT_WRAPPERS, Why.RUN_BEGINS, Circumstances(hands=handlers))
             tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
             cancelled = read_cancelled(state.get("cancel"))
             check_input(session, tasks, messages, cancelled)
@@ -186,8 +183,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """
         config = get_config()
         session, handlers = await self._threads.joined(state, config)
-        drop_answered(session, state["messages"])
         take_answers(session, state["messages"])
+        note_answers(session, state["messages"])
         handlers.postponed = handlers.rests
         if not handlers.rests:
             await self._rest(session, handlers, config, cancelled=only_cancelled(state["messages"]))
@@ -204,7 +201,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         return update
 
     async def _rest(self, session: Session, handlers: HeldHandlers, config: RunnableConfig, *, cancelled: bool) -> None:
-        withdraw_unrunnable(session, handlers)
+        resolve_all(session, _WITHOUT_WRAPPERS, Why.WRAPPERS_RETURNED, Circumstances(hands=handlers))
         decided = handlers.take_turn_after() == session.ledger.last_message
         # At the beginning of a run only what came from outside meanwhile is taken in, before the model speaks.
         due = session.ledger.turns or session.has_completions or cancelled
@@ -403,7 +400,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._meet(request)
         config = get_config()
         session, handlers = await self._threads.joined(request.state, config)
-        drop_answered(session, request.state["messages"])
+        take_answers(session, request.state["messages"])
         call_id = str(request.tool_call["id"])
         record = next(
             (r for r in session.ledger.of_message(session.ledger.last_message) if r.call.call_id == call_id), None

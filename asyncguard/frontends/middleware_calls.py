@@ -22,12 +22,14 @@ from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
+from asyncguard.core.resume_policy import Why
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape, withdraw
-from asyncguard.engine.durable import begun_elsewhere, take_up
+from asyncguard.engine.cases import take_failure
+from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape
 from asyncguard.engine.executors.port import Failure, Result
 from asyncguard.engine.intake import release_ready
-from asyncguard.engine.recovering import recover, take_failure
+from asyncguard.engine.recovering import recover
+from asyncguard.engine.resume import Circumstances, resolve
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import Answered, cancel_beside, question, resumable
 from asyncguard.frontends.asking import Question, ask_person, asked_together, leads, take_answer
@@ -112,6 +114,10 @@ class HeldHandlers:
     def holds(self, key: str) -> bool:
         """Whether the call can be run, or the journal answers for it."""
         return key in self._held or key in self.orphans
+
+    def run_alone(self, key: str) -> None:
+        """Run a call without its wrapper from now on; the journal is asked before."""
+        self.orphans.add(key)
 
     def runner(self, session: Session) -> Callable[[CallRecord], Callable[[], Awaitable[Result]]]:
         """Runs calls through their handlers."""
@@ -301,21 +307,14 @@ async def _arrival(session: Session, handlers: HeldHandlers, own: CallRecord | N
 
 
 def _adopt_left(session: Session, handlers: HeldHandlers) -> bool:
-    """After a loss: decide about admitted calls whose wrappers had returned, so that LangGraph does not run them again.
+    """Decide about admitted calls whose wrappers had returned before a loss, so that LangGraph does not run them again.
 
-    Their answers are stored, but do not stand in the messages yet, and nobody here can see them. What the journal knows
-    is taken from there, what may be repeated is, and the rest, which nobody has begun, is withdrawn.
+    Their answers are stored, but do not stand in the messages yet.
 
     Returns:
         Whether there was such a call.
     """
     left = [record for record in session.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)]
     for record in left:
-        begun = begun_elsewhere(session, record)
-        if begun:
-            take_up(session, record)
-        if begun or (handlers.tools and session.board.spec(record.tool).effect.repeatable):
-            handlers.orphans.add(record.key)
-        else:
-            withdraw(session, record, "the process that held it ended")
+        resolve(session, record, Why.WRAPPER_MISSING, Circumstances(hands=handlers))
     return bool(left)

@@ -6,21 +6,16 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-from asyncguard.engine.dispatch import settle_lost
 from asyncguard.engine.durable import take_mail
 from asyncguard.engine.engine import Engine
+from asyncguard.engine.resume import reconcile
 from asyncguard.engine.session import Session
 from asyncguard.frontends.claims import claim_thread
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.durability import JournalKeeper
 from asyncguard.frontends.entry import collect_evidence
 from asyncguard.frontends.heads import stands_on, take_thread
-from asyncguard.frontends.joining import (
-    squash_without_handlers,
-    take_answers,
-    waiting_for_tools,
-    withdraw_announced,
-)
+from asyncguard.frontends.joining import answers_of_others, note_answers
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.namespaces import namespace_of
 from asyncguard.frontends.prepared import PreparedTools
@@ -63,15 +58,18 @@ class Threads:
             self.take_updates(session)
         if session.reconcile_due:  # wrappers of one message arrive together; the first that goes on does it for all
             handlers = self._of(session)
-            waiting = waiting_for_tools(session, handlers, said=begins)
-            handlers.rests = bool(waiting)
-            if not waiting:
-                session.reconciled()
             collect_evidence(session, state["messages"])
-            take_answers(session, state["messages"])
-            squash_without_handlers(session, handlers, state["messages"], waiting)
-            settle_lost(session, queued=True, siblings=True, but=waiting)
-            withdraw_announced(session, handlers, waiting)
+            note_answers(session, state["messages"])
+            handlers.rests = reconcile(
+                session,
+                issuing=True,
+                hands=handlers,
+                answers=answers_of_others(session, state["messages"]),
+                siblings=True,
+                said=begins,
+            )
+            if not handlers.rests:
+                session.reconciled()
             handlers.after_loss = True
             handlers.question = None  # on another branch
         take_mail(session)

@@ -21,11 +21,12 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
 from asyncguard.engine.cancelling import cancel_tasks
-from asyncguard.engine.dispatch import issue, issue_again, settle, settle_lost, take_escape
+from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape
 from asyncguard.engine.durable import ensure_written, take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import refuse_held, release_ready
 from asyncguard.engine.recovering import recover
+from asyncguard.engine.resume import reconcile
 from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import cancel_beside, enter_answer, question, resumable
 from asyncguard.frontends.binding import ModelBinding
@@ -244,7 +245,7 @@ class Nodes:
         if session.reconcile_due:  # also where an earlier entry failed between the two
             session.reconciled()
             collect_evidence(session, state.get("messages", []))
-            settle_lost(session, queued=issuing)
+            reconcile(session, issuing=issuing)
         take_mail(session)
         return session
 

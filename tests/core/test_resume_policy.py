@@ -236,7 +236,7 @@ def resumed_queued(f: Facts) -> Fate:
     if later(f):
         return Fate.ADOPT
     alone = f.tool is Tool.KNOWN and (f.effect is Effect.PURE or (f.effect in REPEATABLE and f.begun))
-    if alone:
+    if alone and (f.journal is not Journal.SILENT or f.replayable):
         return Fate.RUN_ALONE
     if f.journal is not Journal.SILENT:  # never begun, and no wrapper will come for it
         if f.wanted_again:
