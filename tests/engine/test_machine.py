@@ -33,7 +33,7 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step, next_step
 from asyncguard.engine.cancelling import cancel_tasks
-from asyncguard.engine.dispatch import collect, issue, issue_again, settle_lost
+from asyncguard.engine.dispatch import collect, issue, issue_again
 from asyncguard.engine.durable import enter_thread, take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Failure, Result, Success
@@ -41,6 +41,7 @@ from asyncguard.engine.intake import Wish, release_ready, take_message
 from asyncguard.engine.journal.port import MailKind
 from asyncguard.engine.journal.rules import CONFIRMED
 from asyncguard.engine.recovering import recover
+from asyncguard.engine.resume import reconcile
 from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.writing import Writer
@@ -102,7 +103,7 @@ class Process:
         """Come to where the state is, as a node does that is entered."""
         self.session.attach(self.stored)
         await enter_thread(self.session, "t")
-        settle_lost(self.session, queued=True)
+        reconcile(self.session, issuing=True)
         take_mail(self.session)
 
     def run(self, record: CallRecord) -> Callable[[], Awaitable[Result]]:
