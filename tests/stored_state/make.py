@@ -1,46 +1,77 @@
-"""Store threads with the release that is installed: `python -m tests.stored_state.make FOLDER`.
+"""Store threads with the release that is checked out: `python -m tests.stored_state.make FOLDER`.
 
-Each case is played by a process of its own, which may die in it, and becomes one archive. The archives in this folder
-were written by commit ffd2604 (asyncguard 0.1.0, LangGraph 1.2): run this with that commit checked out, from a copy of
-this package, to write them again.
+Each case is played by a process of its own, which may die in it. On SQLite it becomes one archive, on PostgreSQL (whose
+address `ASYNCGUARD_TEST_POSTGRES` gives) one dump of plain SQL; what the folder has already is left as it is. The ones
+in this folder were written by commit ffd2604 (asyncguard 0.1.0, LangGraph 1.2): to write one again remove it, check
+that commit out, copy this package into it, and run this there.
 """
 
-import asyncio
+import os
 import subprocess
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from tests.stored_state.agents import FRONT_ENDS, RESTING, cases_of
+from tests.stored_state.dumps import SCHEMA, dump, dump_schema
+from tests.support.postgres import database
 
-from tests.stored_state.agents import CASES, FRONT_ENDS, KILLED, TASK, THREAD, agent, die_in_back_off
+
+def played(module: str, *arguments: str, dies: bool) -> None:
+    """Play a case in a process of its own.
+
+    Raises:
+        SystemExit: It ended otherwise than it should.
+    """
+    done = subprocess.run([sys.executable, "-m", module, *arguments], check=False, timeout=120)
+    if done.returncode != (9 if dies else 0):
+        raise SystemExit(f"{' '.join(arguments)} ended with {done.returncode}")
 
 
-async def play(front: str, case: str, folder: Path) -> None:
-    """Play one case until it rests or the process dies."""
-    async with AsyncSqliteSaver.from_conn_string(str(folder / "threads.db")) as saver:
-        made = agent(front, case, folder, saver, die=case in KILLED)
-        killer = asyncio.create_task(die_in_back_off(folder)) if case == "back_off" else None
-        await made.ainvoke({"messages": [("user", TASK)]}, THREAD, durability="sync")
-        if killer is not None:
-            killer.cancel()
+def archive(folder: Path, target: Path) -> None:
+    """Pack what a case left in its folder."""
+    with tarfile.open(target, "w:gz") as packed:
+        for file in sorted(folder.iterdir()):
+            packed.add(file, arcname=file.name)
+
+
+def threads(target: Path) -> None:
+    """Store threads in SQLite files."""
+    for front in FRONT_ENDS:
+        for case in cases_of(front):
+            file = target / f"{front}-{case}.tar.gz"
+            with tempfile.TemporaryDirectory() as name:
+                if not file.exists():
+                    played("tests.stored_state.play", front, case, name, dies=case not in RESTING)
+                    archive(Path(name), file)
+
+
+def threads_on_server(target: Path, address: str) -> None:
+    """Store threads in databases of a server.
+
+    Args:
+        target: Where the dumps go.
+        address: Of any database of the server.
+    """
+    for front in FRONT_ENDS:
+        for case in cases_of(front):
+            file = target / f"{front}-{case}.sql"
+            if file.exists():
+                continue
+            with tempfile.TemporaryDirectory() as name, database(address) as url:
+                played("tests.stored_state.play", front, case, name, url, dies=case not in RESTING)
+                dump(url, Path(name), file)
+                if not (target / SCHEMA).exists():
+                    dump_schema(url, target / SCHEMA)
 
 
 def main(target: Path) -> None:
-    """Write the archives."""
-    for front in FRONT_ENDS:
-        for case in CASES:
-            with tempfile.TemporaryDirectory() as name:
-                folder = Path(name)
-                code = "import asyncio, sys; from pathlib import Path; from tests.stored_state.make import play\n"
-                code += "asyncio.run(play(sys.argv[1], sys.argv[2], Path(sys.argv[3])))"
-                done = subprocess.run([sys.executable, "-c", code, front, case, name], check=False)
-                if done.returncode != (9 if case in KILLED else 0):
-                    raise SystemExit(f"{front} {case} ended with {done.returncode}")
-                with tarfile.open(target / f"{front}-{case}.tar.gz", "w:gz") as archive:
-                    for file in sorted(folder.iterdir()):
-                        archive.add(file, arcname=file.name)
+    """Store everything that is not stored yet."""
+    threads(target)
+    server = target / "postgres"
+    server.mkdir(exist_ok=True)
+    threads_on_server(server, os.environ["ASYNCGUARD_TEST_POSTGRES"])
 
 
 if __name__ == "__main__":
