@@ -7,12 +7,16 @@ that commit out, copy this package into it, and run this there.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+from tests.stored_state import orders
 from tests.stored_state.agents import FRONT_ENDS, RESTING, cases_of
 from tests.stored_state.dumps import SCHEMA, dump, dump_schema
 from tests.support.postgres import database
@@ -54,6 +58,7 @@ def threads_on_server(target: Path, address: str) -> None:
         target: Where the dumps go.
         address: Of any database of the server.
     """
+    target.mkdir(exist_ok=True)
     for front in FRONT_ENDS:
         for case in cases_of(front):
             file = target / f"{front}-{case}.sql"
@@ -66,12 +71,73 @@ def threads_on_server(target: Path, address: str) -> None:
                     dump_schema(url, target / SCHEMA)
 
 
+def ordered(front: str, case: str, folder: Path, url: str = "") -> None:
+    """Leave an order in a queue: the agent is killed, and before it the worker, if there is one."""
+    arguments = [front, case, str(folder), *filter(None, [url])]
+    agent = subprocess.Popen([sys.executable, "-m", "tests.stored_state.orders", *arguments])
+    _wait(lambda: orders.states(folder, url) == ["ENQUEUED"])
+    agent.send_signal(signal.SIGSTOP)  # it shall not read an answer
+    if not case.startswith("ordered"):
+        with (folder / "worker.log").open("wb") as log:
+            worker = orders.worker(folder, url, log, dies=case.startswith("taken"))
+        if case.startswith("taken"):
+            worker.wait(60)
+        else:
+            _wait(lambda: orders.states(folder, url) == ["SUCCESS"])
+            worker.kill()
+            worker.wait(60)
+        (folder / "worker.log").unlink()
+    agent.kill()
+    agent.wait(60)
+
+
+def _wait(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not true():
+        if time.monotonic() > until:
+            raise SystemExit("the queue does not come to the state that is wanted")
+        time.sleep(0.05)
+
+
+def queues(target: Path) -> None:
+    """Store queues in SQLite files."""
+    target.mkdir(exist_ok=True)
+    for front in FRONT_ENDS:
+        for case in orders.CASES:
+            file = target / f"{front}-{case}.tar.gz"
+            with tempfile.TemporaryDirectory() as name:
+                if not file.exists():
+                    ordered(front, case, Path(name))
+                    archive(Path(name), file)
+
+
+def queues_on_server(target: Path, address: str) -> None:
+    """Store queues in databases of a server.
+
+    Args:
+        target: Where the dumps go.
+        address: Of any database of the server.
+    """
+    target.mkdir(exist_ok=True)
+    for front in FRONT_ENDS:
+        for case in orders.CASES:
+            file = target / f"{front}-{case}.sql"
+            if file.exists():
+                continue
+            with tempfile.TemporaryDirectory() as name, database(address) as url:
+                ordered(front, case, Path(name), url)
+                dump(url, Path(name), file)
+                if not (target / SCHEMA).exists():
+                    dump_schema(url, target / SCHEMA)
+
+
 def main(target: Path) -> None:
     """Store everything that is not stored yet."""
+    address = os.environ["ASYNCGUARD_TEST_POSTGRES"]
     threads(target)
-    server = target / "postgres"
-    server.mkdir(exist_ok=True)
-    threads_on_server(server, os.environ["ASYNCGUARD_TEST_POSTGRES"])
+    threads_on_server(target / "postgres", address)
+    queues(target / "queues")
+    queues_on_server(target / "queues-postgres", address)
 
 
 if __name__ == "__main__":

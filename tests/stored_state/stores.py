@@ -14,6 +14,14 @@ from tests.stored_state.play import open_saver
 
 RELEASE = Path(__file__).parent / "ffd2604"
 ON_SERVER = RELEASE / "postgres"
+QUEUES = RELEASE / "queues"
+QUEUES_ON_SERVER = RELEASE / "queues-postgres"
+
+
+def effects_in(folder: Path) -> list[str]:
+    """Return all effects, old and new: tool, order and key."""
+    file = folder / EFFECTS
+    return file.read_text("utf-8").splitlines() if file.exists() else []
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,7 @@ class Opened:
     @property
     def effects(self) -> list[str]:
         """All effects, old and new: tool, order and key."""
-        file = self.folder / EFFECTS
-        return file.read_text("utf-8").splitlines() if file.exists() else []
+        return effects_in(self.folder)
 
     def saver(self) -> AbstractAsyncContextManager[Any]:
         """Open the checkpoints."""
@@ -70,10 +77,15 @@ Open = Callable[[str, str], Opened]
 """From front end and case to the thread."""
 
 
+def extract(archive: Path, folder: Path) -> None:
+    """Unpack an archive into a folder."""
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+
+
 def unpack(front: str, case: str, folder: Path) -> Opened:
     """Open a thread that was stored in SQLite files."""
-    with tarfile.open(RELEASE / f"{front}-{case}.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    extract(RELEASE / f"{front}-{case}.tar.gz", folder)
     return Opened(front=front, case=case, folder=folder, url="")
 
 
