@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Timing, build_agent
+from asyncguard import AsyncGuardMiddleware, GuardConfig, Ports, Timing, build_agent
 from tests.stored_state.tools import EFFECTS, GROUPS, TOKEN, Ground
 
 __all__ = ["CASES", "EFFECTS", "FRONT_ENDS", "TASK", "THREAD", "TOKEN", "agent", "cases_of"]
@@ -92,7 +92,7 @@ class Clerk(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=said)])
 
 
-def agent(front: str, case: str, folder: Path, saver: Any, *, die: bool) -> Any:
+def agent(front: str, case: str, folder: Path, saver: Any, *, die: bool, observers: Sequence[Any] = ()) -> Any:
     """Build an agent as the README shows it.
 
     Args:
@@ -101,7 +101,9 @@ def agent(front: str, case: str, folder: Path, saver: Any, *, die: bool) -> Any:
         folder: Where effects are written.
         saver: The checkpointer.
         die: Whether tools kill the process.
+        observers: Are told what happens.
     """
+    ports = Ports(observers=list(observers))
     back_off = 4.0 if die else 0.0
     config = GuardConfig(
         timing=Timing(grace=0.0, linger=0.0, retry_initial=back_off, retry_max=max(back_off, 0.1), retry_jitter=0.0)
@@ -109,5 +111,6 @@ def agent(front: str, case: str, folder: Path, saver: Any, *, die: bool) -> Any:
     model = Clerk(tool=CASES[case], twice=case in _CALLED_TWICE)
     given = [tool for group in GROUPS for tool in group(Ground(folder=folder, die=die))]
     if front == "graph":
-        return build_agent(model, given, config=config, checkpointer=saver)
-    return create_agent(model, given, middleware=[AsyncGuardMiddleware(config=config)], checkpointer=saver)
+        return build_agent(model, given, config=config, ports=ports, checkpointer=saver)
+    middleware = AsyncGuardMiddleware(config=config, ports=ports)
+    return create_agent(model, given, middleware=[middleware], checkpointer=saver)

@@ -1,9 +1,10 @@
-"""Store threads with the release that is checked out: `python -m tests.stored_state.make FOLDER`.
+"""Store state with the release that is checked out: `python -m tests.stored_state.make tests/stored_state/COMMIT`.
 
-Each case is played by a process of its own, which may die in it. On SQLite it becomes one archive, on PostgreSQL (whose
-address `ASYNCGUARD_TEST_POSTGRES` gives) one dump of plain SQL; what the folder has already is left as it is. The ones
-in this folder were written by commit ffd2604 (asyncguard 0.1.0, LangGraph 1.2): to write one again remove it, check
-that commit out, copy this package into it, and run this there.
+Threads and queues of DBOS are stored on SQLite, as one archive for each case, and on PostgreSQL (whose address
+`ASYNCGUARD_TEST_POSTGRES` gives), as one dump of plain SQL; each case is played by processes of their own, which may
+die in it. Traces are stored as they are, results of the benchmark as one archive. What is there already stays as it is.
+What is in this package was written by commit ffd2604 (asyncguard 0.1.0, LangGraph 1.2). To write a file again: remove
+it, copy this package into a checkout of ffd2604, run this there, and copy the file back.
 """
 
 import os
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.stored_state import orders
+from tests.stored_state import orders, records
 from tests.stored_state.agents import FRONT_ENDS, RESTING, cases_of
 from tests.stored_state.dumps import SCHEMA, dump, dump_schema
 from tests.support.postgres import database
@@ -138,6 +139,11 @@ def main(target: Path) -> None:
     threads_on_server(target / "postgres", address)
     queues(target / "queues")
     queues_on_server(target / "queues-postgres", address)
+    records.write_traces(target / "traces")
+    with tempfile.TemporaryDirectory() as name:
+        if not (target / "results.tar.gz").exists():
+            records.write_results(Path(name))
+            archive(Path(name), target / "results.tar.gz")
 
 
 if __name__ == "__main__":
