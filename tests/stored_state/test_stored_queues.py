@@ -76,9 +76,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     made.end()
 
 
-async def carried_on(place: Place, front: str, case: str, within: float = 60.0) -> str:
+async def carried_on(place: Place, front: str, case: str, version: str = "") -> str:
     """Carry a thread on, and return the texts of its last two messages."""
-    async with asyncio.timeout(within), orders.agent_with_workers(front, case, place.folder, place.url) as (agent, _):
+    opened = orders.agent_with_workers(front, case, place.folder, place.url, version)
+    async with asyncio.timeout(60.0), opened as (agent, _):
         state = await agent.ainvoke(None, THREAD, durability="sync")
     return "\n".join(str(message.content) for message in state["messages"][-2:])
 
@@ -157,3 +158,12 @@ async def test_an_order_of_another_version_is_named_with_what_to_do(
         await asyncio.gather(running, return_exceptions=True)
     assert f"--application-version {OLD_VERSION}" in detail
     assert place.effects == before
+
+
+@pytest.mark.parametrize("front", FRONT_ENDS)
+async def test_an_order_of_another_version_is_carried_out_by_its_worker(place: Place, front: str) -> None:
+    """The worker that the agent's notice asks for: of the present tools, under the other version's name."""
+    place.fill(front, "ordered_once")
+    place.work("--application-version", OLD_VERSION)
+    assert "pay_once did order 17" in await carried_on(place, front, "ordered_once", version="next")
+    assert len(place.effects) == 1
