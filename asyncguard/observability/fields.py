@@ -80,12 +80,17 @@ class Field:
     """For the reader of a log."""
     read: Callable[[Details], Any]
     """Finds the value."""
+    added: bool | tuple[()] | None = None
+    """Value that readers take for lines of releases that did not have the field yet; ``None`` if all have it. A field
+    that is added to an event without it makes each older trace unreadable."""
 
 
-def _own(name: str, unit: Unit, meaning: str, *, attribute: str = "") -> Field:
+def _own(name: str, unit: Unit, meaning: str, *, attribute: str = "", added: bool | None = None) -> Field:
     """A field that the event itself holds."""
     source = attribute or name
-    return Field(name=name, unit=unit, meaning=meaning, read=lambda details: getattr(details.event, source))
+    return Field(
+        name=name, unit=unit, meaning=meaning, read=lambda details: getattr(details.event, source), added=added
+    )
 
 
 def _named(name: str, meaning: str, *, attribute: str) -> tuple[Field, Field]:
@@ -178,6 +183,7 @@ _PROPOSED = (
         unit=Unit.NAMES,
         meaning="Tools whose declaration the thread keeps from now on.",
         read=lambda d: list(getattr(d.event, "declared", None) or ()),
+        added=(),
     ),
     _ARGUMENT_BYTES,
     Field(
@@ -207,7 +213,7 @@ def _resources(names: frozenset[str] | None) -> list[str] | None:
 
 
 _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
-    ev.RunStarted: (_EPOCH, _own("said", Unit.FLAG, "Whether the user said something with it.")),
+    ev.RunStarted: (_EPOCH, _own("said", Unit.FLAG, "Whether the user said something with it.", added=True)),
     ev.TaskOpened: (
         TASK,
         Field(name="goal_bytes", unit=Unit.BYTES, meaning="Size of the goal.", read=lambda d: _goal_bytes(d.event)),

@@ -129,7 +129,8 @@ class _Reader:
             self._shift = None  # another process: another clock
         self._started = data.get("started")
 
-    def _usable(self, number: int, data: Mapping[str, Any]) -> bool:
+    def _usable(self, number: int, data: dict[str, Any]) -> bool:
+        """Check an event, and give it the fields that its release did not have yet."""
         kind = str(data.get("event"))
         known = FIELDS.get(kind)
         if known is None:
@@ -140,6 +141,8 @@ class _Reader:
         if not _is_number(data.get("wall")):
             self._refuse(number, f"{kind} lacks a usable 'wall'")
         for field in known:
+            if field.added is not None:
+                data.setdefault(field.name, list(field.added) if isinstance(field.added, tuple) else field.added)
             if field.unit is not Unit.PAYLOAD and not _fits(data, field.name, field.unit):
                 self._refuse(number, f"{kind} lacks a usable {field.name!r}")
         return True

@@ -1,12 +1,10 @@
 """Agents whose threads are stored in one release and carried on in another.
 
 The model reads what it is sent and remembers nothing, so that it goes on in another process. Only what both releases
-have is used here; the tools write their effects to a file, and die where they are told to.
+have is used here.
 """
 
-import asyncio
-import os
-import time
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,33 +14,59 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Timing, ToolFault, build_agent, guarded
+from asyncguard import AsyncGuardMiddleware, GuardConfig, Ports, Timing, build_agent
+from tests.stored_state.tools import EFFECTS, GROUPS, TOKEN, Ground
+
+__all__ = ["CASES", "EFFECTS", "FRONT_ENDS", "TASK", "THREAD", "TOKEN", "agent", "cases_of"]
 
 THREAD: Any = {"configurable": {"thread_id": "kept"}}
 TASK = "Please do it: order 17."
-EFFECTS = "effects.txt"
+_ORDER = re.compile(r": order (\d+)\.$")
 FRONT_ENDS = ("graph", "middleware")
 CASES = {
     "parked": "ask_notary",
+    "parked_pure": "ask_archive",
     "held": "approve_payment",
     "doubtful": "fail_payment",
+    "said": "pay_once",
+    "queued": "pay_once",
     "pure": "look_up",
+    "idempotent": "set_limit",
     "keyed": "pay_keyed",
     "probed": "pay_probed",
     "once": "pay_once",
-    "back_off": "pay_flaky",
+    "approved": "approve_keyed",
+    "deferred": "pay_in_turn",
     "waiting_keyed": "pay_keyed_later",
     "waiting_probed": "pay_probed_later",
+    "back_off": "pay_flaky",
+    "probing": "send",
+    "probing_in_vain": "remit",
+    "reading_contract": "book",
+    "cross_checking": "rate",
+    "falling_back": "find",
+    "falling_back_once": "pay_here",
 }
 """What state a thread was stored in -> the tool that its model calls."""
-KILLED = frozenset({"pure", "keyed", "probed", "once", "back_off", "waiting_keyed", "waiting_probed"})
-"""Cases in which the process died in the middle of the call."""
+RESTING = frozenset({"parked", "parked_pure", "held", "doubtful"})
+"""Cases in which the run ended; in all others the process died in the middle of it."""
+BY_STEPS = {("graph", "queued"): 1, ("middleware", "said"): 1, ("middleware", "queued"): 2}
+"""After how many stored steps from the model's message on the process died, where it died between two steps."""
+_CALLED_TWICE = frozenset({"deferred"})
+SAID: list[str] = []
+"""Tools that the models of this process have called."""
+
+
+def cases_of(front: str) -> list[str]:
+    """Return the cases of a front end: in the graph, a message is stored together with what was decided about it."""
+    return [case for case in CASES if (front, case) != ("graph", "said")]
 
 
 class Clerk(BaseChatModel):
     """Call one tool per order, and report what came back."""
 
     tool: str
+    twice: bool = False
 
     @property
     def _llm_type(self) -> str:
@@ -52,116 +76,23 @@ class Clerk(BaseChatModel):
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        asked = next(m for m in reversed(messages) if isinstance(m, HumanMessage) and "order" in str(m.content))
-        order = str(asked.content).split("order ")[1].split(".")[0]
-        ordered = f"call-{order}"
+        asked = (_ORDER.search(str(m.content)) for m in reversed(messages) if isinstance(m, HumanMessage))
+        order = next(found for found in asked if found is not None).group(1)
         made = [call for m in messages if isinstance(m, AIMessage) for call in m.tool_calls]
-        if any(call["id"] == ordered for call in made):
+        if any(call["id"] == f"call-{order}" for call in made):
             said = AIMessage("Here is what I know. " + " | ".join(str(m.content) for m in messages[-2:]))
         else:
-            call = {"name": self.tool, "args": {"order": order}, "id": ordered, "type": "tool_call"}
-            said = AIMessage("", tool_calls=[call])
+            orders = [order, f"{order}b"] if self.twice else [order]
+            calls = [
+                {"name": self.tool, "args": {"order": each}, "id": f"call-{each}", "type": "tool_call"}
+                for each in orders
+            ]
+            said = AIMessage("", tool_calls=calls)
+            SAID.append(self.tool)
         return ChatResult(generations=[ChatGeneration(message=said)])
 
 
-def tools(folder: Path, *, die: bool) -> list[Any]:  # noqa: C901 - many small functions over one folder
-    """Make the tools.
-
-    Args:
-        folder: Where effects are written.
-        die: Whether the process dies after the effect, or in a back-off.
-    """
-
-    def effect(tool: str, order: str, key: str = "") -> str:
-        with (folder / EFFECTS).open("a", encoding="utf-8") as file:
-            file.write(f"{tool} {order} {key}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        if die:
-            os._exit(9)
-        return f"{tool} did order {order}"
-
-    @guarded(mode="external", token_argument="token")
-    def ask_notary(order: str, token: str = "") -> str:
-        """Have a document certified; the answer comes by post."""
-        (folder / "token.txt").write_text(token, encoding="utf-8")
-        return "The letter is on its way."
-
-    @guarded(approval=True)
-    def approve_payment(order: str) -> str:
-        """Pay after a person has said yes."""
-        return effect("approve_payment", order)
-
-    @guarded(effect="at_most_once")
-    def fail_payment(order: str) -> str:
-        """Pay, and lose the receipt."""
-        effect("fail_payment", order)
-        raise RuntimeError("the receipt was lost")
-
-    @guarded(effect="pure")
-    def look_up(order: str) -> str:
-        """Look an order up."""
-        return effect("look_up", order)
-
-    @guarded(effect="keyed", key_argument="key")
-    def pay_keyed(order: str, key: str = "") -> str:
-        """Pay under a key."""
-        return effect("pay_keyed", order, key)
-
-    @guarded(effect="pure")
-    def was_paid(order: str) -> dict[str, Any]:
-        """Tell whether an order was paid."""
-        file = folder / EFFECTS
-        paid = file.exists() and "pay_probed" in file.read_text(encoding="utf-8")
-        return {"happened": paid, "result": f"a probe found order {order}"}
-
-    @guarded(effect="probed", probe="was_paid")
-    def pay_probed(order: str) -> str:
-        """Pay; there is a probe."""
-        return effect("pay_probed", order)
-
-    @guarded(effect="at_most_once")
-    def pay_once(order: str) -> str:
-        """Pay once."""
-        return effect("pay_once", order)
-
-    @guarded(effect="keyed", key_argument="key")
-    def pay_flaky(order: str, key: str = "") -> str:
-        """Pay under a key; the first attempt is refused and asks for patience."""
-        first = folder / "refused.txt"
-        if not first.exists():
-            first.write_text("refused", encoding="utf-8")
-            raise ToolFault("come back later", transient=True, started=False)
-        return effect("pay_flaky", order, key)
-
-    @guarded(effect="keyed", key_argument="key", mode="background")
-    def pay_keyed_later(order: str, key: str = "") -> str:
-        """Pay under a key while the model goes on."""
-        time.sleep(1.0 if die else 0.0)  # until the model has spoken and the run waits
-        return effect("pay_keyed_later", order, key)
-
-    @guarded(effect="probed", probe="was_paid", mode="background")
-    def pay_probed_later(order: str) -> str:
-        """Pay while the model goes on; there is a probe."""
-        time.sleep(1.0 if die else 0.0)
-        return effect("pay_probed_later", order)
-
-    return [
-        pay_keyed_later,
-        pay_probed_later,
-        ask_notary,
-        approve_payment,
-        fail_payment,
-        look_up,
-        pay_keyed,
-        was_paid,
-        pay_probed,
-        pay_once,
-        pay_flaky,
-    ]
-
-
-def agent(front: str, case: str, folder: Path, saver: Any, *, die: bool) -> Any:
+def agent(front: str, case: str, folder: Path, saver: Any, *, die: bool, observers: Sequence[Any] = ()) -> Any:
     """Build an agent as the README shows it.
 
     Args:
@@ -170,20 +101,16 @@ def agent(front: str, case: str, folder: Path, saver: Any, *, die: bool) -> Any:
         folder: Where effects are written.
         saver: The checkpointer.
         die: Whether tools kill the process.
+        observers: Are told what happens.
     """
+    ports = Ports(observers=list(observers))
     back_off = 4.0 if die else 0.0
     config = GuardConfig(
         timing=Timing(grace=0.0, linger=0.0, retry_initial=back_off, retry_max=max(back_off, 0.1), retry_jitter=0.0)
     )
-    model, given = Clerk(tool=CASES[case]), tools(folder, die=die)
+    model = Clerk(tool=CASES[case], twice=case in _CALLED_TWICE)
+    given = [tool for group in GROUPS for tool in group(Ground(folder=folder, die=die))]
     if front == "graph":
-        return build_agent(model, given, config=config, checkpointer=saver)
-    return create_agent(model, given, middleware=[AsyncGuardMiddleware(config=config)], checkpointer=saver)
-
-
-async def die_in_back_off(folder: Path) -> None:
-    """End the process as soon as the first attempt was refused and its outcome can be on disk."""
-    while not (folder / "refused.txt").exists():  # noqa: ASYNC110 - the other side is a tool in a thread
-        await asyncio.sleep(0.05)
-    await asyncio.sleep(1)
-    os._exit(9)
+        return build_agent(model, given, config=config, ports=ports, checkpointer=saver)
+    middleware = AsyncGuardMiddleware(config=config, ports=ports)
+    return create_agent(model, given, middleware=[middleware], checkpointer=saver)

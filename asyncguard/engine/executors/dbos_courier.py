@@ -64,7 +64,8 @@ class Courier:
         self._tried: set[str] = set()
         self._closing = False
         self._trouble = ""
-        self._notice = self._reported = ""
+        self._notice = ""
+        self._reported: tuple[str, ...] = ()
         self._checked_at = -_CHECK_EVERY
 
     @property
@@ -211,10 +212,15 @@ class Courier:
             self._tell(name, Failure(symptom=Symptom(error=ErrorCode.ORDER_LOST, message=message)))
         waiting = self._tables.waiting(self._queue).get(self._version) if self._awaited else None
         reason = "" if waiting is None else self._reason(waiting)
-        self._notice = "" if waiting is None or not reason else self._sentence(waiting, reason)
-        if reason and reason != self._reported:
+        # A thread that was begun before a deploy waits for the order that was posted then, under the version of then.
+        others = self._tables.misaddressed(self._awaited, self._version)
+        parts = [] if waiting is None or not reason else [self._sentence(waiting, reason)]
+        parts += [self._sentence_of_other(version, count) for version, count in sorted(others.items())]
+        self._notice = " ".join(parts)
+        causes = (reason, *sorted(others)) if parts else ()
+        if parts and causes != self._reported:
             _log.warning("%s", self._notice)
-        self._reported = reason
+        self._reported = causes
 
     def _reason(self, waiting: Waiting) -> str:
         """Why orders wait and what to do, as far as the tables show it; empty if it is too early to say."""
@@ -230,6 +236,14 @@ class Courier:
         return (
             f"{what} in queue {self._queue!r} for workers of version {self._version!r}, "
             f"the oldest for {waiting.longest:.0f} s; {reason}."
+        )
+
+    def _sentence_of_other(self, version: str, count: int) -> str:
+        what = "1 call waits" if count == 1 else f"{count} calls wait"
+        return (
+            f"{what} in queue {self._queue!r} for workers of version {version!r}: sent by an agent of that version, "
+            f"while this one is of version {self._version!r}. Keep a worker of that version until the call is made, "
+            f"or, if the present tools can make it, start one with --application-version {version}."
         )
 
     def _fail(self, error: Exception) -> None:

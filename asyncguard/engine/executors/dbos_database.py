@@ -9,6 +9,7 @@ value is ever handed to a deserializer that its row names, for one of them unpic
 import contextlib
 import json
 import os
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -221,6 +222,22 @@ class OrderTables:
                 str(version): Waiting(orders=count, longest=age / 1000)
                 for version, count, age in connection.execute(self._sql(sql), values)
             }
+
+    def misaddressed(self, names: Collection[str], version: str) -> dict[str, int]:
+        """Return how many of some waiting orders only workers of another version may take, by that version.
+
+        Args:
+            names: The orders.
+            version: The version whose workers may take the others.
+        """
+        rows = self._each(
+            """SELECT application_version FROM {schema}workflow_status
+            WHERE workflow_uuid IN :names AND status = :state AND application_version <> :version""",
+            names,
+            state=WAITING,
+            version=version,
+        )
+        return dict(Counter(str(found) for (found,) in rows))
 
     def versions(self) -> list[str]:
         """The versions that workers announced, ever; the latest first."""

@@ -1,0 +1,22 @@
+"""`opened` opens a stored thread on each store in turn."""
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stored_state.stores import Open, fill, unpack
+
+STORES = [pytest.param("sqlite", id="sqlite"), pytest.param("postgres", id="postgres", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(params=STORES)
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Open a thread by front end and case."""
+    if request.param == "sqlite":
+        yield lambda front, case: unpack(front, case, tmp_path)
+    else:
+        url: str = request.getfixturevalue("postgres_url")
+        yield lambda front, case: fill(front, case, tmp_path, url)
+        gc.collect()  # agents go with their journals, which would look for the database that is dropped now
