@@ -190,11 +190,19 @@ CELLS = [(fault, False) for fault in FAULTY] + [("reset", True), ("validation", 
 """What goes wrong, and whether before the effect."""
 SYNC = ("undeclared", "idempotent")
 """Levels that are tried through the sync entry, too; there time is real."""
+ALIKE = {("at_most_once", True), ("pure", True), ("idempotent", False)}
+"""Levels that take the way of another one here: of what declares nothing, and of what may be repeated."""
+
+
+def _cell(level: str, *, asynchronous: bool) -> Any:
+    slow = (level, asynchronous) in ALIKE
+    return pytest.param(level, asynchronous, marks=pytest.mark.slow) if slow else (level, asynchronous)
 
 
 @pytest.mark.parametrize(("fault", "before"), CELLS)
 @pytest.mark.parametrize(
-    ("level", "asynchronous"), [(level, True) for level in SPECS] + [(level, False) for level in SYNC]
+    ("level", "asynchronous"),
+    [_cell(level, asynchronous=True) for level in SPECS] + [_cell(level, asynchronous=False) for level in SYNC],
 )
 @pytest.mark.parametrize("around", [None, *AROUND])
 def test_no_middleware_repeats_an_effect(

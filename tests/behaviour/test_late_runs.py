@@ -19,6 +19,8 @@ from tests.behaviour.harness import AgentOf, Frontend, Outcome
 from tests.behaviour.processes import Machine, Process
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
+STEPS = [2, pytest.param(3, marks=pytest.mark.slow), 4, pytest.param(5, marks=pytest.mark.slow), 6]
+"""Which step a process is about to store: the first, one in the middle, the last; those between are alike."""
 PATIENT = GuardConfig(timing=Timing(linger=0.0))
 """Waits for the wrappers of calls that are made together."""
 
@@ -247,7 +249,7 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
 
 @pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
 @pytest.mark.parametrize("writing", [False, True], ids=["checkpoint", "writes"])
-@pytest.mark.parametrize("stored", range(2, 7))
+@pytest.mark.parametrize("stored", STEPS)
 async def test_a_step_that_is_stored_late_changes_nothing(
     agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: int, writing: bool, dies: bool
 ) -> None:
@@ -281,7 +283,7 @@ async def test_a_step_that_is_stored_late_changes_nothing(
 
 
 @pytest.mark.parametrize("dies", ["", "at once", "a step later"])
-@pytest.mark.parametrize("stored", range(2, 7))
+@pytest.mark.parametrize("stored", STEPS)
 async def test_a_client_that_is_refused_covers_nothing(
     agent_of: AgentOf, tmp_path: Path, stored: int, dies: str
 ) -> None:

@@ -70,7 +70,8 @@ async def async_saver(kind: str, folder: Path) -> AsyncIterator[Any]:
 
 
 KINDS = ["memory", "sqlite"]
-DURABILITIES = ["sync", "async", "exit"]
+DURABILITIES = ["sync", pytest.param("async", marks=pytest.mark.slow), "exit"]
+"""Stored before the next step, and at the end; what is stored meanwhile comes between the two."""
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)

@@ -29,8 +29,14 @@ def episode(composition: Composition, agent: str, arm: str, player: str = "graph
     return play(Cell(composition=composition, condition=condition)).episode
 
 
-@pytest.mark.parametrize("player", PLAYERS)
-@pytest.mark.parametrize("agent", AGENT_NAMES)
+@pytest.mark.parametrize(
+    ("agent", "player"),
+    [
+        pytest.param(agent, player, marks=[pytest.mark.slow] if number > 1 and player != "graph" else [])
+        for number, agent in enumerate(AGENT_NAMES)
+        for player in PLAYERS
+    ],
+)
 def test_shadowed_runs_are_unguarded_runs(agent: str, player: str) -> None:
     """Message for message and call for call the plain loop, whatever the guards say."""
     said = 0
