@@ -5,10 +5,9 @@ puts back what was the head before it, and one that begins at an input which no 
 go first.
 """
 
-import asyncio
-
 from langchain_core.runnables import RunnableConfig
 
+from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.journal.port import Journal
 from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.frontends.checkpoints import id_of, inputs_of, listed, of_thread, parent_of
@@ -60,18 +59,17 @@ async def claim_thread(config: RunnableConfig, journal: Journal | None, *, begin
 
 async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
     """Let the run whose input is the head of a thread go first; it may have died, too."""
-    now = asyncio.get_running_loop().time
-    began = now()
-    while not THREADS.refuses(config, journal) and now() - began < _FIRST_NODE:  # noqa: ASYNC110 - a run of LangGraph's
-        await asyncio.sleep(_FIRST_LOOK)
+    backoff = Backoff(first=_FIRST_LOOK, longest=_FIRST_LOOK, patience=_FIRST_NODE)
+    while not THREADS.refuses(config, journal) and not backoff.over:
+        await backoff.pause()
 
 
 async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:
     """The run that has the thread of another one, or had it while that one read what it was."""
-    now = asyncio.get_running_loop().time
-    began = now()
-    while (other := THREADS.take(config, journal)) is not None and other.under_way and now() - began < _GRACE:  # noqa: ASYNC110 - LangGraph ends it, and there is no event of that
-        await asyncio.sleep(_FIRST_LOOK)
+    backoff = Backoff(first=_FIRST_LOOK, longest=_FIRST_LOOK, patience=_GRACE)
+    # LangGraph ends it, and there is no event of that.
+    while (other := THREADS.take(config, journal)) is not None and other.under_way and not backoff.over:
+        await backoff.pause()
     if other is None or await _arrived(config, other) or other.under_way:
         return other
     THREADS.forget(other)
@@ -88,13 +86,11 @@ async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
 async def _arrived(config: RunnableConfig, other: Other) -> bool:
     """Whether the latest checkpoint of a run is in the store, as soon as that can be told."""
     saver, thread = config["configurable"][SAVER], of_thread(config)
-    now = asyncio.get_running_loop().time
-    began, pause = now(), _FIRST_LOOK
+    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
     while True:
         done = other.stored
         if any(id_of(found) == other.checkpoint for found in await listed(saver, thread, _RECENT)):
             return True
-        if done or now() - began > _PATIENCE:
+        if done or backoff.over:
             return False
-        await asyncio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_LOOK)
+        await backoff.pause()

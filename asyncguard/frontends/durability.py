@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard.core.records import CallRecord
+from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.journal.port import Journal
 from asyncguard.engine.session import Session
@@ -167,11 +168,11 @@ async def ensure_stored(session: Session, config: RunnableConfig, records: Itera
 
 
 async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfig) -> None:
-    pause = _FIRST_LOOK
+    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK)
     try:
         async with asyncio.timeout(_PATIENCE):
             while True:
-                await asyncio.sleep(pause)  # it is never there at once
+                await backoff.pause()  # it is never there at once
                 if await stored(saver, place) is not None:
                     return
                 if (error := storing_error(config)) is not None:
@@ -179,7 +180,6 @@ async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfi
                         f"The checkpoint before the call could not be stored ({type(error).__name__}: {error}); "
                         "nothing was issued. See whether the checkpointer's database can be written."
                     ) from error
-                pause = min(2 * pause, _LONGEST_LOOK)
     except TimeoutError as error:
         raise JournalError(
             f"The checkpoint before the call was not stored within {_PATIENCE:g} s; nothing was issued. See whether "

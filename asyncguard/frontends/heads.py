@@ -16,6 +16,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.dispatch import inside_a_call
 from asyncguard.engine.durable import ensure_held, enter_thread
 from asyncguard.engine.session import Session
@@ -198,13 +199,12 @@ class _Place:
 
     async def until(self, there: Callable[[list[CheckpointTuple]], bool], limit: int) -> list[CheckpointTuple]:
         """The latest checkpoints, once something is among them; or as they are, if that is never stored."""
-        pause, began = _FIRST_LOOK, asyncio.get_running_loop().time()
+        backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
         while True:
             newest = await self.newest(limit)
-            if there(newest) or asyncio.get_running_loop().time() - began > _PATIENCE:
+            if there(newest) or backoff.over:
                 return newest
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_LOOK)
+            await backoff.pause()
 
 
 def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asyncguard.core.hazards import Symptom
+from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.clock import LoopClock
 from asyncguard.engine.executors.dbos_courier import Courier, Told
 from asyncguard.engine.executors.dbos_database import CANCELLED, SUCCESS, Ended, OrderTables
@@ -194,14 +195,14 @@ class DbosExecutor:
 
         A journal that is away is waited for, as the queue is.
         """
-        intent, pause = carried.job.intent, _FIRST_PAUSE
+        intent = carried.job.intent
+        backoff = Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, clock=self._clock)
         while intent is not None:
             try:
                 held = await self._journal.holds(intent.session)
             except JournalError as error:
                 self._journal_trouble = type(error).__name__
-                await self._clock.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                await backoff.pause()
                 continue
             self._journal_trouble = ""
             return None if held else _failure(REFUSED, _NOT_OURS)

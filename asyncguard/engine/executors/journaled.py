@@ -3,6 +3,7 @@
 import logging
 
 from asyncguard.core.hazards import Symptom
+from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.clock import Clock
 from asyncguard.engine.executors.port import Failure, Job, Result
 from asyncguard.engine.journal.port import Fresh, Journal, Known, Lost, Refused, Running
@@ -35,7 +36,7 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
         clock: Times the looks.
     """
     assert job.intent is not None  # only such jobs are asked about
-    pause = _FIRST_LOOK
+    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, clock=clock)
     while True:
         try:
             verdict = await journal.begin(job.intent)
@@ -55,8 +56,7 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
             case Refused(reason=reason, fenced=fenced):
                 return _failure(FENCED if fenced else REFUSED, reason)
             case Running():
-                await clock.sleep(pause)
-                pause = min(2 * pause, _LONGEST_LOOK)
+                await backoff.pause()
 
 
 def _failure(error: str, message: str) -> Failure:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from asyncguard.core.hazards import Symptom
+from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.clock import Clock
 from asyncguard.engine.executors.journaled import UNAVAILABLE, begin_in
 from asyncguard.engine.executors.port import Failure, Job, Result, Success
@@ -135,15 +136,14 @@ class Serving:
             run=lambda: self._tools.run(order),
             intent=order.intent(),
         )
-        until, pause = self._clock.now() + self._patience, _FIRST_PAUSE
+        backoff = self._backoff()
         while True:
             answer = await begin_in(self._journal, job, self._clock)
             away = isinstance(answer, Failure) and answer.symptom.error == UNAVAILABLE
-            if not away or self._clock.now() > until:
+            if not away or backoff.over:
                 return answer
             self._log.warning("journal unavailable", **_names(order))
-            await self._clock.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await backoff.pause()
 
     async def _made(self, order: Order) -> Result:
         """Run the tool within its time. What outlives its time or its cancellation is still heard of."""
@@ -180,19 +180,22 @@ class Serving:
         task.add_done_callback(self._late.discard)
 
     async def _end(self, order: Order, result: Result) -> None:
-        until, pause = self._clock.now() + self._patience, _FIRST_PAUSE
+        backoff = self._backoff()
         while True:
             try:
                 await self._journal.end(order.key, order.attempt, result)
                 return
             except JournalError as error:
-                if self._clock.now() > until:
+                if backoff.over:
                     # It is not lost: the answer carries it to the thread. Only the journal does not know of it.
                     self._log.error("outcome not written", **_names(order), error=str(error))
                     return
                 self._log.warning("journal unavailable", **_names(order))
-            await self._clock.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await backoff.pause()
+
+    def _backoff(self) -> Backoff:
+        """Begin to wait for a journal that is away."""
+        return Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, patience=self._patience, clock=self._clock)
 
 
 def _result(task: asyncio.Task[Result]) -> Result:
