@@ -34,14 +34,7 @@ from asyncguard.frontends.approvals import Answered, cancel_beside, question, re
 from asyncguard.frontends.asking import Question, ask_person, asked_together, leads, take_answer
 from asyncguard.frontends.durability import ensure_stored
 from asyncguard.frontends.prepared import PreparedTools, needs_injection
-from asyncguard.frontends.running import (
-    attempt,
-    call_of,
-    called_alone,
-    injected_arguments,
-    is_external,
-    watch_of,
-)
+from asyncguard.frontends.running import attempt_of, called_alone, is_external
 from asyncguard.frontends.turning import parked
 from asyncguard.frontends.watch import Watch, WatchedRequest
 
@@ -126,12 +119,10 @@ class HeldHandlers:
             if record.key not in self._held:
                 return self._orphan(session, record)
             request, handler = self._held[record.key]
-            injected = injected_arguments(session, record)
-            watch = watch_of(session, record, injected)
-            late = self._request(record, request, call_of(session, record, injected), watch)
+            attempt = attempt_of(session, record)
+            late = self._request(record, request, attempt.call, attempt.watch)
             foreground = session.board.in_foreground(record.call.tool)
-
-            return partial(attempt, session, record, partial(handler, late), foreground=foreground, watch=watch)
+            return partial(attempt.make, partial(handler, late), foreground=foreground)
 
         return for_call
 
@@ -141,9 +132,7 @@ class HeldHandlers:
         The journal is asked before; this is reached only where it says that the attempt may be made.
         """
         tool = self.tools.get(record.tool)
-        injected = injected_arguments(session, record)
-        call = call_of(session, record, injected)
-        watch = watch_of(session, record, injected)
+        attempt = attempt_of(session, record)
 
         async def run() -> Result:
             if tool is None or needs_injection(tool):
@@ -152,8 +141,8 @@ class HeldHandlers:
                 if begun and session.board.spec(record.tool).effect is not EffectClass.PURE:
                     return Failure(symptom=Symptom(error=PROCESS_LOST, message=text, transient=True))
                 return Failure(symptom=Symptom(error="not_run", message=text, transient=False, started=False))
-            invoke = partial(called_alone, watch, tool, call, self.config)
-            return await attempt(session, record, invoke, foreground=False, watch=watch)
+            invoke = partial(called_alone, attempt.watch, tool, attempt.call, self.config)
+            return await attempt.make(invoke, foreground=False)
 
         return run
 

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -46,6 +46,60 @@ _WATCH: ContextVar[Watch] = ContextVar("asyncguard_watch")
 _INJECTION = ToolNode._inject_tool_args.__code__  # noqa: SLF001 - which step has failed is told nowhere else
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolAttempt:
+    """The current attempt of a call, ready to be made by whatever calls its tool."""
+
+    session: Session
+    """The thread."""
+    record: CallRecord
+    """The call."""
+    call: ToolCall
+    """As LangChain takes it, with what the runtime fills in."""
+    watch: Watch
+    """Knows what happens at the tool."""
+
+    async def make(self, invoke: Callable[[], Awaitable[Any]], *, foreground: bool) -> Result:
+        """Make the attempt, once.
+
+        Args:
+            invoke: Calls the tool.
+            foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
+
+        Returns:
+            How the tool ended, as far as it is stored; of external work that it was started.
+        """
+        session, record, tool, number = self.session, self.record, self.record.tool, self.record.attempts
+        external = is_external(session, record)
+        try:
+            result = await guarded_run(invoke, foreground=foreground, watch=self.watch)
+        except asyncio.CancelledError:
+            if not external:  # that work was started is no result of it
+                self.watch.give_up(partial(_take_late, session, tool, record.key, number))
+            raise
+        if external and isinstance(result, Success):
+            return Started()
+        return _bounded(session, record, result)
+
+
+def attempt_of(session: Session, record: CallRecord) -> ToolAttempt:
+    """Prepare the current attempt of a thread's call; an external call gets its delivery token here."""
+    engine, injected = session.engine, _injected_arguments(session, record)
+    arguments = {**attempt_arguments(session, record), **injected}
+    return ToolAttempt(
+        session=session,
+        record=record,
+        call=ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call"),
+        watch=Watch(
+            spec=session.board.spec(record.tool),
+            symptom_of=symptom_of,
+            recovers=partial(_recovers, engine.config),
+            injected=injected,
+            specs=engine.specs,
+        ),
+    )
+
+
 class ToolRunner:
     """Runs the tools of one agent."""
 
@@ -75,13 +129,10 @@ class ToolRunner:
         """
 
         def for_call(record: CallRecord) -> Callable[[], Awaitable[Result]]:
-            injected = injected_arguments(session, record)
-            call = call_of(session, record, injected)
-            watch = watch_of(session, record, injected)
+            attempt = attempt_of(session, record)
             foreground = session.board.in_foreground(record.call.tool)
-
             return partial(
-                attempt, session, record, partial(self._invoke, watch, call, config), foreground=foreground, watch=watch
+                attempt.make, partial(self._invoke, attempt.watch, attempt.call, config), foreground=foreground
             )
 
         return for_call
@@ -128,34 +179,10 @@ def _watched(request: ToolCallRequest) -> ToolCallRequest:
     )
 
 
-def watch_of(session: Session, record: CallRecord, injected: Mapping[str, str]) -> Watch:
-    """Watch the current attempt of a call.
-
-    Args:
-        session: The thread.
-        record: The call.
-        injected: The arguments that the runtime fills in.
-    """
-    engine = session.engine
-    return Watch(
-        spec=session.board.spec(record.tool),
-        symptom_of=symptom_of,
-        recovers=partial(_recovers, engine.config),
-        injected=injected,
-        specs=engine.specs,
-    )
-
-
 def _recovers(config: GuardConfig, symptom: Symptom) -> bool:
     if refused(symptom):
         return config.refresh or config.retry
     return config.retry and is_transient(symptom)
-
-
-def call_of(session: Session, record: CallRecord, injected: Mapping[str, str]) -> ToolCall:
-    """The current attempt as LangChain takes it, with what the runtime fills in."""
-    arguments = {**attempt_arguments(session, record), **injected}
-    return ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call")
 
 
 async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
@@ -176,7 +203,7 @@ async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: Run
         return refused_input(watch, call, error)
 
 
-def injected_arguments(session: Session, record: CallRecord) -> dict[str, str]:
+def _injected_arguments(session: Session, record: CallRecord) -> dict[str, str]:
     """The idempotency key and the delivery token, for tools that ask for them."""
     spec = session.board.spec(record.tool)
     injected: dict[str, str] = {}
@@ -230,30 +257,6 @@ def refused_input(watch: Watch, call: ToolCall, error: ValidationError) -> ToolM
     return ToolMessage(content=refusal.message, tool_call_id=str(call["id"]), name=call["name"], status="error")
 
 
-async def attempt(
-    session: Session, record: CallRecord, invoke: Callable[[], Awaitable[Any]], *, foreground: bool, watch: Watch
-) -> Result:
-    """Make one attempt of a call.
-
-    Args:
-        session: The thread.
-        record: The call.
-        invoke: Calls the tool.
-        foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
-        watch: Knows what happens at the tool.
-    """
-    tool, number = record.tool, record.attempts
-    try:
-        result = await guarded_run(invoke, foreground=foreground, watch=watch)
-    except asyncio.CancelledError:
-        if not is_external(session, record):  # that work was started is no result of it
-            watch.give_up(partial(_take_late, session, tool, record.key, number))
-        raise
-    if is_external(session, record) and isinstance(result, Success):
-        return Started()
-    return bounded(session, record, result)
-
-
 async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool, watch: Watch) -> Result:
     """Run a tool once; whatever it raises becomes a value, but for cancellation.
 
@@ -304,7 +307,7 @@ def _lasting(update: Mapping[str, Any]) -> dict[str, Any] | None:
     return kept if kept and not problem_with(kept) else None
 
 
-def bounded(session: Session, record: CallRecord, result: Result) -> Result:
+def _bounded(session: Session, record: CallRecord, result: Result) -> Result:
     """The result, or its beginning where it is larger than what is stored; the effect has happened either way."""
     config = session.engine.config
     if not isinstance(result, Success) or not config.capacity or config.shadow:
