@@ -8,8 +8,8 @@ from asyncguard.testing import run_virtual
 
 async def looked(backoff: Backoff) -> list[float]:
     """Return the times of the looks until the patience is over, at most ten."""
-    now, times = asyncio.get_running_loop().time, []
-    began = now()
+    now = asyncio.get_running_loop().time
+    began, times = now(), list[float]()
     while len(times) < 10:
         times.append(round(now() - began, 6))
         if backoff.over:
