@@ -14,7 +14,7 @@ from typing import Any
 
 import asyncguard.config
 from asyncguard import Limits, Timing, build_agent
-from asyncguard.core import events
+from asyncguard.core import events, resume_policy
 from asyncguard.core.lifecycle import mermaid
 from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
 from asyncguard.observability.fieldtable import describe_fields
@@ -137,6 +137,15 @@ def _policy_cell(row: Row | None) -> str:
     return "" if row is None else f"`{row.action}`: {row.reason}"
 
 
+def resume_rules() -> str:
+    """Return the rows of the fate table in their order."""
+    lines = ["| | row | asked when | fate |", "|---|---|---|---|"]
+    for number, rule in enumerate(resume_policy.RULES, 1):
+        whys = ", ".join(why for why in resume_policy.Why if why in rule.whys)
+        lines.append(f"| {number} | {rule.name} | {whys} | `{rule.fate}` |")
+    return "\n".join(lines)
+
+
 MAKERS: Mapping[str, Callable[[], str]] = {
     "five-lines": five_lines,
     "limits": limits,
@@ -148,6 +157,7 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "task-lifecycle": task_lifecycle,
     "diagnosis-rules": diagnosis_rules,
     "policy-rows": policy_rows,
+    "resume-rules": resume_rules,
 }
 """Name of a block to what makes it, with its fence where it needs one."""
 
