@@ -19,8 +19,10 @@ from asyncguard.frontends.runs import SAVER, THREADS, Other, store_nothing
 
 _RECENT = 8
 """Checkpoints in which what two runs have put at the same time is found."""
-_GRACE = 0.1
-"""Seconds within which a run that was cancelled has left its thread."""
+# Looks are counted, not seconds: while the whole process stands still (a garbage collection, a suspended machine), the
+# other run cannot move either.
+_LOOKS_FOR_THE_END = 200
+"""Looks, a millisecond apart, within which a run that was cancelled, or is about to end, has left its thread."""
 _LOOKS_FOR_FIRST_NODE = 1000
 """Looks, a millisecond apart, within which a run that has put its input reaches its first node."""
 _PATIENCE = 2.0
@@ -60,11 +62,7 @@ async def claim_thread(config: RunnableConfig, journal: Journal | None, *, begin
 
 
 async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
-    """Let the run whose input is the head of a thread go first; it may have died, too.
-
-    Looks are counted, not seconds: while the whole process stands still (a garbage collection, a suspended machine) the
-    other run cannot begin either.
-    """
+    """Let the run whose input is the head of a thread go first; it may have died, too."""
     for _ in range(_LOOKS_FOR_FIRST_NODE):
         if THREADS.refuses(config, journal):
             return
@@ -73,10 +71,12 @@ async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
 
 async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:
     """The run that has the thread of another one, or had it while that one read what it was."""
-    backoff = Backoff(first=_FIRST_LOOK, longest=_FIRST_LOOK, patience=_GRACE)
-    # LangGraph ends it, and there is no event of that.
-    while (other := THREADS.take(config, journal)) is not None and other.under_way and not backoff.over:
-        await backoff.pause()
+    other = THREADS.take(config, journal)
+    for _ in range(_LOOKS_FOR_THE_END):  # LangGraph ends it, and there is no event of that
+        if other is None or not other.under_way:
+            break
+        await asyncio.sleep(_FIRST_LOOK)
+        other = THREADS.take(config, journal)
     if other is None or await _arrived(config, other) or other.under_way:
         return other
     THREADS.forget(other)
