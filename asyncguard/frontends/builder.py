@@ -24,12 +24,12 @@ from asyncguard.engine.portal import Portal
 from asyncguard.errors import CallerError
 from asyncguard.frontends.binding import ModelBinding, as_model
 from asyncguard.frontends.declarations import as_journal_target, as_tools, specs_of
-from asyncguard.frontends.durability import DURABILITY, JournalKeeper, JournalTarget
+from asyncguard.frontends.durability import DURABILITY, JournalTarget
 from asyncguard.frontends.graphs import GuardedGraph
 from asyncguard.frontends.input_channel import InputChannel
 from asyncguard.frontends.nodes import NodeFunction, Nodes
-from asyncguard.frontends.registry import Registry
 from asyncguard.frontends.remote import check_suited
+from asyncguard.frontends.run import Threads
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.state import GuardedInput, GuardedOutput, GuardedState
 from asyncguard.recovery.case import UserDiagnosis
@@ -182,11 +182,10 @@ def _nodes(
     weakref.finalize(portal, pool.shutdown, wait=False)
     return Nodes(
         engine=engine,
-        registry=Registry(engine),
+        threads=Threads(engine, as_journal_target(journal)),
         binding=binding,
         runner=ToolRunner(tools, engine.specs, pool),
         system=system,
-        keeper=JournalKeeper(engine, as_journal_target(journal)),
         direct=frozenset(tool.name for tool in tools if tool.return_direct),
     )
 

@@ -30,7 +30,6 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.resume_policy import Why
 from asyncguard.core.toolspec import ToolSpec
-from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.durable import ensure_written, enter_thread
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal, in_context, off_portal
@@ -39,26 +38,20 @@ from asyncguard.engine.session import Session
 from asyncguard.frontends.callers_answers import refuse_answers
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import Tools, as_journal_target, as_tools, by_name, declared, specs_of
-from asyncguard.frontends.durability import JournalKeeper, JournalTarget
+from asyncguard.frontends.durability import JournalTarget
 from asyncguard.frontends.entry import (
-    add_user_evidence,
-    check_input,
-    collect_evidence,
-    enter,
     only_cancelled,
     put_in_place,
-    read_cancelled,
-    read_tasks,
-    user_spoke,
 )
-from asyncguard.frontends.heads import keep_thread, keeping, numbered
+from asyncguard.frontends.heads import keep_thread, keeping
 from asyncguard.frontends.joining import last_said, note_answers, take_answers, undone
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, rest, run_until_due
-from asyncguard.frontends.middleware_threads import Threads
+from asyncguard.frontends.middleware_threads import GuardedThreads
 from asyncguard.frontends.namespaces import thread_of
 from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.remote import check_suited
+from asyncguard.frontends.run import begin_run, fenced_identity
 from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
 from asyncguard.frontends.turning import closing_message, end_run, ends_directly, exhausted, take_turn, view_message
@@ -133,7 +126,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         )
         self.engine.all_met = False
         self._known_tools: dict[str, BaseTool] = {}
-        self._threads = Threads(self.engine, JournalKeeper(self.engine, as_journal_target(journal)), self._known_tools)
+        self._threads = GuardedThreads(self.engine, as_journal_target(journal), self._known_tools)
         self._task_argument = task_argument({})
         self._provider: tuple[BaseChatModel | None, str] = (None, "")
         self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
@@ -151,24 +144,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Turn the input into tasks and put in order what an earlier run left."""
-        new_id = self.engine.ports.new_id
+        config, messages = get_config(), state["messages"]
+        known = {**state, "asyncguard": self._threads.identity_of(state)}
         await refuse_answers(state, get_config())
-        identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
-        session, handlers = await self._threads.joined({**state, "asyncguard": identity}, get_config(), begins=True)
+        session, handlers = await self._threads.joined(known, config, begins=True)
         with session.lease.leaving_on_error():
             session.lease.claim()
-            messages, turns = state["messages"], session.ledger.turns
             take_answers(session, messages)
             resolve_all(session, _WITHOUT_WRAPPERS, Why.RUN_BEGINS, Circumstances(hands=handlers))
-            tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
-            cancelled = read_cancelled(state.get("cancel"))
-            check_input(session, tasks, messages, cancelled)
-            session.record.run_started(new_id(), said=user_spoke(tasks, messages))
-            cancel_tasks(session, cancelled)
-            written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
-            add_user_evidence(session, messages) if not turns else collect_evidence(session, messages)
-            await keep_thread(session, get_config())
-            return {"asyncguard": numbered(identity, session), "messages": written, "ledger": session.take_events()}
+            return dict(await begin_run(session, known, config))
 
     # -- waiting and late results ----------------------------------------------------------------------------------
 
@@ -189,10 +173,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not handlers.rests:
             await self._rest(session, handlers, config, cancelled=only_cancelled(state["messages"]))
         delivery = Writer(session, state["asyncguard"]["nonce"]).news()
-        identity = self._identity(session, state)
+        identity = fenced_identity(session, state)
         put_in_place(session, state["messages"], delivery)
         if not delivery.messages:
-            return identity or None
+            return dict(identity) or None
         update: dict[str, Any] = {"messages": delivery.messages, "ledger": session.take_events(), **identity}
         for command in delivery.updates:
             extra = dict(command.update)
@@ -323,7 +307,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         heard_before, handlers.after_loss = handlers.after_loss, False
         if reason := exhausted(session):
             report = end_run(session, reason)
-            return await self._stored(session, config, {"report": report, **self._identity(session, state)}, ends=True)
+            return await self._stored(session, config, {"report": report, **fenced_identity(session, state)}, ends=True)
         said, place, answered = last_said(state["messages"])
         if not self.engine.all_met and any(call["name"] not in self.engine.specs for call in said.tool_calls):
             # The process that asked has ended, and this one has not met the tools: the model is asked again.
@@ -335,7 +319,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if heard_before:  # a branch may begin here, and its calls have been made on another one
             await enter_thread(session, thread_of(config), again=True)
         update: dict[str, Any] = {}
-        identity = self._identity(session, state)
+        identity = fenced_identity(session, state)
         match turn.verdict:
             case None:
                 update = self._refusals(session, state, said)
@@ -347,11 +331,6 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 update = undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
         ends = turn.verdict is ev.CompletionVerdict.END
         return await self._stored(session, config, {**update, **identity}, ends=ends)
-
-    def _identity(self, session: Session, state: GuardState) -> dict[str, Any]:
-        """The thread's identity for the state, where that does not tell this process's number yet."""
-        identity = state["asyncguard"]
-        return {} if identity.get("number", 0) == session.lease.number else {"asyncguard": numbered(identity, session)}
 
     async def _stored(
         self, session: Session, config: RunnableConfig, update: dict[str, Any], *, ends: bool

@@ -20,9 +20,8 @@ from pydantic import ValidationError
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
-from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape
-from asyncguard.engine.durable import ensure_written, take_mail
+from asyncguard.engine.durable import ensure_written
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import refuse_held, release_ready
 from asyncguard.engine.recovering import recover
@@ -31,23 +30,14 @@ from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import cancel_beside, enter_answer, question, resumable
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.callers_answers import refuse_answers
-from asyncguard.frontends.claims import claim_thread
-from asyncguard.frontends.durability import JournalKeeper, ensure_stored
+from asyncguard.frontends.durability import ensure_stored
 from asyncguard.frontends.entry import (
-    add_user_evidence,
-    check_input,
-    collect_evidence,
-    enter,
     only_cancelled,
     put_in_place,
-    read_cancelled,
-    read_tasks,
-    user_spoke,
 )
-from asyncguard.frontends.heads import keep_thread, keeping, numbered, stands_on, take_thread
-from asyncguard.frontends.namespaces import namespace_of
+from asyncguard.frontends.heads import keeping
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
-from asyncguard.frontends.registry import Registry
+from asyncguard.frontends.run import Threads, begin_run, fenced_identity
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.state import Thread
 from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
@@ -70,8 +60,8 @@ class Nodes:
 
     engine: Engine
     """What the sessions share."""
-    registry: Registry
-    """The sessions."""
+    threads: Threads
+    """The threads."""
     binding: ModelBinding
     """The model with its tools."""
     runner: ToolRunner
@@ -80,8 +70,6 @@ class Nodes:
     """System prompt."""
     direct: frozenset[str]
     """Tools whose result ends the run."""
-    keeper: JournalKeeper
-    """Opens the journal."""
     stateless: bool = False
     """Whether the graph wants no checkpointer, not even that of a graph around it: it would begin from the start."""
 
@@ -94,48 +82,32 @@ class Nodes:
         """
 
         async def guarded(state: State, config: RunnableConfig) -> Any:
-            await self.keeper.ready(config)
-            await claim_thread(config, self.engine.journal, begins=begins)
+            await self.threads.claim(config, begins=begins)
             identity = state.get("asyncguard")
             if identity is None:
                 return await function(state, config)
-            session = self.registry.session(identity["session"], namespace_of(config))
+            session = self.threads.find(identity, config)
             with session.lease.leaving_on_error():
                 async with keeping(session, config):
                     update = await function(state, config)
-                if identity.get("number", 0) != session.lease.number:
-                    update = _numbered(update, numbered(identity, session))
+                if fenced := fenced_identity(session, state):
+                    update = _numbered(update, fenced["asyncguard"])
                 if session.ledger.ended is not None:
-                    session.lease.leave(stands_on(config))
-                    self.registry.forget(session)
+                    self.threads.forget(session, config)
                 return update
 
         return guarded
 
     async def prepare(self, state: State, config: RunnableConfig) -> Any:
         """Turn the input into tasks and put in order what an earlier run left."""
-        new_id = self.engine.ports.new_id
         await refuse_answers(state, config)
-        identity = state.get("asyncguard") or Thread(session=new_id(), nonce=new_id())
-        session = await self._session({**state, "asyncguard": identity}, config, issuing=True, begins=True)
+        known: Any = {**state, "asyncguard": self.threads.identity_of(state)}
+        session = await self._session(known, config, issuing=True, begins=True)
         with session.lease.leaving_on_error():  # at the beginning of a thread the state does not name it yet
             session.lease.claim()
-            messages = state.get("messages", [])
-            tasks = read_tasks(state.get("tasks"), {task.task.id for task in session.ledger.tasks()})
-            cancelled = read_cancelled(state.get("cancel"))
-            check_input(session, tasks, messages, cancelled)
-            known = session.ledger.turns
-            session.record.run_started(new_id(), said=user_spoke(tasks, messages))
-            cancel_tasks(session, cancelled)
-            written = enter(session, tasks, messages, nonce=identity["nonce"], cancelled=cancelled)
-            if not known:
-                add_user_evidence(session, [*messages, *([self.system] if self.system is not None else [])])
-            else:
-                collect_evidence(session, messages)
+            update = await begin_run(session, known, config, system=self.system)
             # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
-            goto = "execute" if session.has_completions or only_cancelled(written) else "model"
-            await keep_thread(session, config)  # the wrapper does not know the session of a thread that begins
-            update = {"asyncguard": numbered(identity, session), "messages": written, "ledger": session.take_events()}
+            goto = "execute" if session.has_completions or only_cancelled(update["messages"]) else "model"
             return Command(update=update, goto=goto)
 
     async def model(self, state: State, config: RunnableConfig) -> Any:
@@ -143,7 +115,7 @@ class Nodes:
         session = await self._session(state, config)
         if reason := exhausted(session):
             return self._ended(session, reason, [closing_message(session, reason)])
-        conversation = self.registry.conversation(session, state["asyncguard"]["nonce"])
+        conversation = self.threads.conversation(session, state["asyncguard"]["nonce"])
         conversation.read(state["messages"], self.binding.provider)
         sent = conversation.request(view_message(session))
         tasks = [task.task.id for task in session.ledger.tasks()]
@@ -238,16 +210,9 @@ class Nodes:
             issuing: Whether an earlier, lost attempt of this node may have issued admitted calls.
             begins: Whether the node takes the input of a run in.
         """
-        identity = state["asyncguard"]
-        session = self.registry.session(identity["session"], namespace_of(config))
-        folded = session.attach(state.get("ledger", []))
-        await take_thread(session, config, known=identity.get("number", 0), begins=begins, again=folded)
-        if session.reconcile_due:  # also where an earlier entry failed between the two
-            session.reconciled()
-            collect_evidence(session, state.get("messages", []))
-            reconcile(session, issuing=issuing)
-        take_mail(session)
-        return session
+        return await self.threads.open(
+            state, config, lambda session: reconcile(session, issuing=issuing), begins=begins
+        )
 
     def _deliver(self, session: Session, state: State) -> Any:
         delivery = Writer(session, state["asyncguard"]["nonce"]).deliver()
