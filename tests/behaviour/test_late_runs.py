@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from asyncguard import GuardConfig, ThreadBusyError, ToolSpec
 from asyncguard.config import Timing
 from asyncguard.engine.journal import threads
-from asyncguard.frontends import heads, middleware, nodes
+from asyncguard.frontends import heads, run
 from asyncguard.testing import calls, scripted_tool
 from tests.behaviour.harness import AgentOf, Frontend, Outcome
 from tests.behaviour.processes import Machine, Process
@@ -150,8 +150,7 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     asks = calls(("pay", {"item": "x"}))
     late, heir = (machine.process([shop(made)], [ToolSpec(name="pay")], asks) for _ in range(2))
     overtaking = [lambda: asyncio.run(patient(lambda: heir.say("Pay x.", durability="sync")))]  # type: ignore[arg-type]
-    module = nodes if late.agent.frontend is Frontend.GRAPH else middleware
-    enter = module.enter
+    enter = run.enter
 
     def stopped(*given: Any, **more: Any) -> Any:
         while overtaking:  # a stopped process does nothing meanwhile, whatever its loop has to do
@@ -160,7 +159,7 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
             other.join()
         return enter(*given, **more)
 
-    monkeypatch.setattr(module, "enter", stopped)
+    monkeypatch.setattr(run, "enter", stopped)
     with pytest.raises(ThreadBusyError):
         await late.say("Pay x.", durability="sync")
     state = await heir.agent.graph.aget_state(PLACE)
