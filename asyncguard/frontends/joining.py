@@ -6,6 +6,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
 from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Why
 from asyncguard.engine.resume import Answer, Circumstances, resolve
 from asyncguard.engine.session import Session
@@ -40,17 +41,17 @@ def take_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
         session: The thread.
         messages: The history.
     """
-    queued = session.ledger.in_state(CallState.QUEUED)
-    states = (CallState.QUEUED, CallState.PENDING)
-    records = [record for state in states for record in session.ledger.in_state(state)]
-    if not records:
-        return
-    given = Circumstances(
-        answers=answers_of_others(session, messages, after=queued[0].call.message_id if queued else "")
-    )
+    queued, pending = (session.ledger.in_state(state) for state in (CallState.QUEUED, CallState.PENDING))
+    if queued:  # an earlier message may have had a call of the same id
+        _accept(session, queued, answers_of_others(session, messages, after=queued[0].call.message_id))
+    if pending:
+        _accept(session, pending, answers_of_others(session, messages))
+
+
+def _accept(session: Session, records: Sequence[CallRecord], answers: Mapping[str, Answer]) -> None:
     for record in records:
-        if record.call.call_id in given.answers:
-            resolve(session, record, Why.ANSWERED, given)
+        if record.call.call_id in answers:
+            resolve(session, record, Why.ANSWERED, Circumstances(answers=answers))
 
 
 def note_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
