@@ -116,7 +116,7 @@ def measured(frontend: str) -> Reach:
         asyncio.run(agent.ainvoke({"messages": [], "tasks": TASKS}))
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return reach
 
 
