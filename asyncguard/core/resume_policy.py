@@ -249,6 +249,13 @@ class Facts:
         return self.unwrapped and self.history is History.PLACEHOLDER
 
     @property
+    def left_alone(self) -> bool:
+        """Whether no wrapper will bring the call, which no other process had: all of them have returned."""
+        if self.why is Why.RESUMED:
+            return self.returned and self.here is Here.IN_HAND
+        return self.unwrapped
+
+    @property
     def runs_alone(self) -> bool:
         """Whether the tool may be run without the wrapper: it is pure, or it may have begun and is repeatable."""
         return self.tool is Tool.KNOWN and (self.effect is Effect.PURE or (self.repeatable and self.begun))
@@ -365,7 +372,7 @@ RULES: tuple[Rule, ...] = (
         "begun, and no wrapper comes",
         (Why.RUN_BEGINS, *_LOST),
         Fate.ADOPT,
-        lambda f: f.begun_later and f.state is not Open.PENDING,
+        lambda f: f.begun_later and f.state is not Open.PENDING and (f.why is Why.RUN_BEGINS or f.unwrapped),
     ),
     _row("begun, its wrapper returned", Why.RESUMED, Fate.ADOPT, lambda f: f.begun_later and f.returned),
     # -- what the user, a person or its blockers say ----------------------------------------------------------------
@@ -421,9 +428,9 @@ RULES: tuple[Rule, ...] = (
     ),
     _row(
         "runs without its wrapper, or its probe does",
-        Why.WRAPPERS_RETURNED,
+        (Why.RESUMED, Why.WRAPPERS_RETURNED),
         Fate.RUN_ALONE,
-        lambda f: f.unwrapped and (f.wanted_again or f.side_query or f.runs_alone),
+        lambda f: f.left_alone and (f.wanted_again or f.side_query or f.runs_alone),
     ),
     _row(
         "runs instead of its wrapper",
@@ -433,12 +440,18 @@ RULES: tuple[Rule, ...] = (
     ),
     _row(
         "cannot be run, had no effect",
-        _LOST,
+        (Why.RESUMED, *_LOST),
         Fate.CANCEL,
-        lambda f: f.unwrapped and f.state is Open.QUEUED and f.harmless,
+        lambda f: f.left_alone and f.state is Open.QUEUED and f.harmless,
         GONE,
     ),
-    _row("cannot be run, may have begun", _LOST, Fate.ABANDON, lambda f: f.unwrapped and f.state is Open.QUEUED, GONE),
+    _row(
+        "cannot be run, may have begun",
+        (Why.RESUMED, *_LOST),
+        Fate.ABANDON,
+        lambda f: f.left_alone and f.state is Open.QUEUED,
+        GONE,
+    ),
     _row("cannot be run, held back", Why.WRAPPERS_RETURNED, Fate.SQUASH, lambda f: f.unwrapped, GONE),
     _row("held back, its wrapper returned", Why.RESUMED, Fate.SQUASH, lambda f: f.returned and f.held_back, GONE),
     # -- attempts of a process that has ended -----------------------------------------------------------------------
@@ -446,7 +459,7 @@ RULES: tuple[Rule, ...] = (
         "nothing is lost",
         Why.RESUMED,
         Fate.KEEP,
-        lambda f: f.held_back or (f.here is Here.IN_HAND and not f.returned),
+        lambda f: f.held_back or f.here is Here.IN_HAND,
     ),
     _row(
         "begun in this process",

@@ -216,8 +216,9 @@ def freeze_effects(session: Session) -> None:
 
     The model is told and may ask for the call again.
     """
-    states = (CallState.DEFERRED, CallState.HELD, CallState.QUEUED, CallState.PENDING)
-    resolve_all(session, states, Why.NEW_MESSAGE)
+    resolve_all(session, (CallState.DEFERRED, CallState.HELD), Why.NEW_MESSAGE)
+    # After that: what was taken up just now, because it had begun, is stopped as well.
+    resolve_all(session, (CallState.QUEUED, CallState.PENDING), Why.NEW_MESSAGE)
 
 
 def _stop_tasks(session: Session) -> None:

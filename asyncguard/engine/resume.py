@@ -65,6 +65,7 @@ class _AllTools:
 
 
 ALL_TOOLS: Hands = _AllTools()
+_ENDED_IF_HARMLESS = (Why.RESUMED, Why.CANCELLED, Why.WRAPPERS_RETURNED, Why.WRAPPER_MISSING)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +87,7 @@ class Circumstances:
     hands: Hands = ALL_TOOLS
     """What can run calls here."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
-    """Answers in the history, by the provider's id of the call."""
+    """Answers in the history, by key of the call."""
     lost: frozenset[str] | None = None
     """Keys of the calls that a process which has ended may have had under way; ``None`` if that is not the question."""
     siblings: bool = False
@@ -139,7 +140,7 @@ def reconcile(
         session: The thread, joined with state and journal.
         issuing: Whether admitted calls may have been issued.
         hands: What can run calls here.
-        answers: Answers in the history, by the provider's id of the call.
+        answers: Answers in the history, by key of the call.
         siblings: Whether fallbacks may have been tried of which the state does not tell.
         said: Whether the run begins with something new from the user.
 
@@ -203,10 +204,17 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         history=_history(record, given),
         tool=_tool(session, record, given.hands),
         begun=record.tries > 0 or record.key in session.live.replays,
-        harmless=record.state is CallState.QUEUED and harmless(session, record),
+        harmless=_is_harmless(session, record, why, given),
         said=given.said,
         blocker_failed=bool(given.failed),
     )
+
+
+def _is_harmless(session: Session, record: CallRecord, why: Why, given: Circumstances) -> bool:
+    """Return whether nothing was attempted that matters; found out only where a row asks, as it may take the policy."""
+    if record.state is not CallState.QUEUED or why not in _ENDED_IF_HARMLESS:
+        return False
+    return (why is Why.CANCELLED or not given.hands.holds(record.key)) and harmless(session, record)
 
 
 def _replayable(session: Session, record: CallRecord, *, siblings: bool) -> bool:
@@ -223,7 +231,8 @@ def _journal(session: Session, record: CallRecord) -> Journal:
 
 def _outside(session: Session, record: CallRecord, why: Why) -> bool:
     if why is Why.CANCELLED:
-        return record.key in session.live.tokens and record.key not in session.engine.executor.pending()
+        issued = record.state is CallState.PENDING and record.key in session.live.tokens
+        return issued and record.key not in session.engine.executor.pending()
     known = session.lease.begun_before.get(record.key)
     if known is None or known.state is not AttemptState.STARTED:
         return False
@@ -243,7 +252,7 @@ def _here(session: Session, record: CallRecord, given: Circumstances) -> Here:
 
 
 def _history(record: CallRecord, given: Circumstances) -> History:
-    if record.call.call_id in given.answers:
+    if record.key in given.answers:
         return History.ANSWER
     return History.PLACEHOLDER if record.placeholder else History.NOTHING
 
@@ -273,7 +282,7 @@ class _Case:
 
 def _accept_answer(case: _Case) -> None:
     session, record = case.session, case.record
-    answer = case.given.answers[record.call.call_id]
+    answer = case.given.answers[record.key]
     if case.facts.held_back:
         session.record.admitted(record.key, released=True)
     if record.state is CallState.QUEUED:
@@ -297,7 +306,9 @@ def _adopt(case: _Case) -> None:
 
 def _run_alone(case: _Case) -> None:
     case.given.hands.run_alone(case.record.key)
-    if case.facts.why is Why.RESUMED and case.facts.state is Open.QUEUED and not case.facts.journaled:
+    facts = case.facts
+    lost = facts.why is Why.RESUMED and facts.here is not Here.IN_HAND
+    if lost and facts.state is Open.QUEUED and not facts.journaled:
         _expect(case)
 
 
@@ -318,8 +329,10 @@ def _requeue(case: _Case) -> None:
 
 
 def _interrupt(case: _Case) -> None:
-    case.session.live.bar(case.record.key, _STOPPED)
-    case.session.engine.executor.cancel(case.record.key)
+    key, session = case.record.key, case.session
+    session.live.bar(key, _STOPPED)
+    if not session.engine.executor.cancel(key) and key in session.live.tokens:
+        _leave_outside(case)  # it has returned just now, and its work goes on outside
 
 
 def _put_in_doubt(case: _Case) -> None:
@@ -335,13 +348,20 @@ def _put_in_doubt(case: _Case) -> None:
 
 
 def _abandon(case: _Case) -> None:
-    session, record, text, error = case.session, case.record, case.reason, ErrorCode.PROCESS_LOST
-    if case.facts.why is Why.CANCELLED and case.facts.outside:
-        text, error = _OUTSIDE, ErrorCode.CANCELLED
-    elif case.facts.why is not Why.REPORTED_LOST:
+    session, record, text = case.session, case.record, case.reason
+    if case.facts.outside and case.facts.why is Why.CANCELLED:
+        _leave_outside(case)
+        return
+    if case.facts.why is not Why.REPORTED_LOST:
         text = f"{text[:1].upper()}{text[1:]}, and an attempt may have begun."
         session.record.assumed_started(record.key)
-    end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=text, error=error))
+    end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=text, error=ErrorCode.PROCESS_LOST))
+
+
+def _leave_outside(case: _Case) -> None:
+    """End a call in doubt whose work outside goes on; a delivery that comes all the same settles the doubt."""
+    end = End(outcome=ev.Outcome.IN_DOUBT, content=_OUTSIDE, error=ErrorCode.CANCELLED)
+    end_call(case.session, case.record, end)
 
 
 def _cancel(case: _Case) -> None:

@@ -14,19 +14,21 @@ from asyncguard.frontends.writing import is_ours, text_of
 
 
 def answers_of_others(session: Session, messages: Sequence[AnyMessage], *, after: str = "") -> Mapping[str, Answer]:
-    """Return the answers to open calls that the guard did not write, by the provider's ids of the calls.
+    """Return the answers to open calls that the guard did not write, by key of the call.
+
+    A provider may use an id again; the latest unanswered call of an id is the one that is meant.
 
     Args:
         session: The thread.
         messages: The history.
         after: Id of the model message after which to look; everywhere by default, or where it stands there no more.
     """
-    waiting = {record.call.call_id for record in session.ledger.unanswered() if record.open}
+    waiting = {record.call.call_id: record.key for record in session.ledger.unanswered() if record.open}
     if not waiting:
         return {}
     place = next((place for place in range(len(messages) - 1, -1, -1) if after and messages[place].id == after), -1)
     return {
-        message.tool_call_id: Answer(
+        waiting[message.tool_call_id]: Answer(
             content=message.content, text=text_of(message.content), failed=message.status == "error"
         )
         for message in messages[place + 1 :]
@@ -34,23 +36,33 @@ def answers_of_others(session: Session, messages: Sequence[AnyMessage], *, after
     }
 
 
-def take_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
-    """Enter answers of others to calls that are open: a person who refused, a limit, an emulator.
+def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
+    """Cancel admitted calls that other middleware answered: a person who refused, a limit, an emulator.
 
     Args:
         session: The thread.
         messages: The history.
     """
-    queued, pending = (session.ledger.in_state(state) for state in (CallState.QUEUED, CallState.PENDING))
+    queued = session.ledger.in_state(CallState.QUEUED)
     if queued:  # an earlier message may have had a call of the same id
         _accept(session, queued, answers_of_others(session, messages, after=queued[0].call.message_id))
+
+
+def take_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
+    """Enter the answers of other middleware to calls that run.
+
+    Args:
+        session: The thread.
+        messages: The history.
+    """
+    pending = session.ledger.in_state(CallState.PENDING)
     if pending:
         _accept(session, pending, answers_of_others(session, messages))
 
 
 def _accept(session: Session, records: Sequence[CallRecord], answers: Mapping[str, Answer]) -> None:
     for record in records:
-        if record.call.call_id in answers:
+        if record.key in answers:
             resolve(session, record, Why.ANSWERED, Circumstances(answers=answers))
 
 

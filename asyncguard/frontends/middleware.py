@@ -44,7 +44,7 @@ from asyncguard.frontends.entry import (
     put_in_place,
 )
 from asyncguard.frontends.heads import keep_thread, keeping
-from asyncguard.frontends.joining import last_said, note_answers, take_answers, undone
+from asyncguard.frontends.joining import drop_answered, last_said, note_answers, take_answers, undone
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, rest, run_until_due
 from asyncguard.frontends.middleware_threads import GuardedThreads
 from asyncguard.frontends.namespaces import thread_of
@@ -150,7 +150,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         session, handlers = await self._threads.joined(known, config, begins=True)
         with session.lease.leaving_on_error():
             session.lease.claim()
-            take_answers(session, messages)
+            drop_answered(session, messages)
             resolve_all(session, _WITHOUT_WRAPPERS, Why.RUN_BEGINS, Circumstances(hands=handlers))
             return dict(await begin_run(session, known, config))
 
@@ -167,6 +167,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """
         config = get_config()
         session, handlers = await self._threads.joined(state, config)
+        drop_answered(session, state["messages"])
         take_answers(session, state["messages"])
         note_answers(session, state["messages"])
         handlers.postponed = handlers.rests
@@ -379,7 +380,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._meet(request)
         config = get_config()
         session, handlers = await self._threads.joined(request.state, config)
-        take_answers(session, request.state["messages"])
+        drop_answered(session, request.state["messages"])
         call_id = str(request.tool_call["id"])
         record = next(
             (r for r in session.ledger.of_message(session.ledger.last_message) if r.call.call_id == call_id), None

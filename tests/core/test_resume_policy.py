@@ -9,6 +9,7 @@ import ast
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "wanted_again": ANY,
         "journal": tuple(Journal),
         "here": (Here.NOTHING, Here.LATER),
-        "tool": tuple(item for item in Tool if item is not Tool.AT_HAND),
+        "tool": tuple(Tool),
         "begun": ANY,
         "harmless": ANY,
     },
@@ -84,7 +85,7 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "effect": tuple(Effect),
         "journal": tuple(Journal),
         "here": (Here.NOTHING, Here.LATER),
-        "tool": tuple(item for item in Tool if item is not Tool.AT_HAND),
+        "tool": tuple(Tool),
         "harmless": ANY,
     },
     Why.ANSWERED: {"state": tuple(Open)},
@@ -235,6 +236,8 @@ def resumed_queued(f: Facts) -> Fate:
         return Fate.EXPECT if f.replayable else Fate.IN_DOUBT
     if later(f):
         return Fate.ADOPT
+    if f.here is Here.IN_HAND:  # nothing is lost, and no wrapper will come for it
+        return without_wrappers(replace(f, why=Why.WRAPPERS_RETURNED))
     alone = f.tool is Tool.KNOWN and (f.effect is Effect.PURE or (f.effect in REPEATABLE and f.begun))
     if alone and (f.journal is not Journal.SILENT or f.replayable):
         return Fate.RUN_ALONE
@@ -288,7 +291,9 @@ def decided_by_people_or_blockers(f: Facts) -> Fate:
 
 
 def without_wrappers(f: Facts) -> Fate:
-    """P3: what nobody will run ends."""
+    """P3: what nobody will run ends. P5: what its wrapper can run goes on waiting for its blockers and its person."""
+    if f.tool is Tool.AT_HAND:
+        return Fate.KEEP
     if later(f):
         return Fate.ADOPT
     if f.why is Why.WRAPPER_MISSING:
@@ -345,7 +350,8 @@ def check_principles(facts: Facts, fate: Fate) -> None:
         return
     if facts.effect is Effect.AT_MOST_ONCE and not facts.replayable:  # P2
         runs = fate in (Fate.REQUEUE, Fate.EXPECT, Fate.RUN_ALONE)
-        assert not runs or (facts.journaled and facts.wanted_again), facts  # a person found that it did not happen
+        found_not_happened = facts.journaled and facts.wanted_again
+        assert not runs or found_not_happened or facts.here is Here.IN_HAND, facts
     if fate is Fate.IN_DOUBT:  # P4
         assert not facts.journaled, facts
         assert not facts.repeatable or not facts.replayable, facts

@@ -5,10 +5,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import AIMessage, ToolMessage
 
 import asyncguard
-from asyncguard.core.resume_policy import Fate
-from asyncguard.engine.resume import CARRIED_OUT
+from asyncguard.config import GuardConfig
+from asyncguard.core.calls import CallState
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.records import CallRecord
+from asyncguard.core.resume_policy import Fate, Why
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.engine.cancelling import cancel_tasks
+from asyncguard.engine.engine import Engine, Ports
+from asyncguard.engine.intake import Wish, freeze_effects, take_message
+from asyncguard.engine.resume import CARRIED_OUT, Circumstances, resolve
+from asyncguard.engine.session import Session
+from asyncguard.frontends.joining import take_answers
 
 LIBRARY = Path(asyncguard.__file__).parent
 HERE = "engine/resume.py"
@@ -57,3 +68,99 @@ def test_lost_calls_end_or_are_queued_again_in_one_module() -> None:
 def test_the_check_finds_a_call_that_ends_elsewhere(source: str) -> None:
     """The check is not blind."""
     assert list(lost_calls(source))
+
+
+SPECS = {
+    spec.name: spec
+    for spec in (
+        ToolSpec(name="look", effect=EffectClass.PURE, reads=()),
+        ToolSpec(name="book", effect=EffectClass.KEYED, key_argument="key", reads=(), writes=("room",)),
+        ToolSpec(name="pay", reads=(), writes=("account",)),
+    )
+}
+
+
+def begun_session(*wishes: Wish) -> tuple[Session, list[CallRecord]]:
+    """Return a session with one model message, and its calls."""
+    session = Session(Engine(GuardConfig(), dict(SPECS), Ports()), "thread")
+    session.record.run_started("run")
+    for task in dict.fromkeys(wish.task for wish in wishes):
+        session.record.task_opened(task, goal="goal")
+    take_message(session, "message", wishes)
+    return session, list(session.ledger.calls())
+
+
+def wish(tool: str, call_id: str, task: str = "t", **arguments: int) -> Wish:
+    """Return a call of the model."""
+    return Wish(tool=tool, arguments=arguments, call_id=call_id, task=task)
+
+
+def test_a_held_call_that_had_begun_is_stopped_by_a_new_message() -> None:
+    """It is taken up, so that its attempt answers for it, and no attempt follows that one."""
+    session, (_, pay) = begun_session(wish("pay", "a", n=7), wish("pay", "b", n=1))
+    assert pay.state is CallState.DEFERRED
+    session.engine.begun.start(
+        pay.key,
+        number=1,
+        tool="pay",
+        fingerprint=pay.call.fingerprint,
+        arguments=pay.call.arguments,
+        receive=lambda _: None,
+    )
+    freeze_effects(session)
+    assert pay.state is CallState.QUEUED
+    assert pay.key in session.live.stopped
+
+
+class Wrappers:
+    """The wrappers of some calls."""
+
+    def __init__(self, *keys: str) -> None:
+        self.keys = set(keys)
+        self.alone = set[str]()
+
+    def holds(self, key: str) -> bool:
+        """Return whether the wrapper of a call is here."""
+        return key in self.keys
+
+    def run_alone(self, key: str) -> None:
+        """Note a call that is run without its wrapper."""
+        self.alone.add(key)
+
+
+@pytest.mark.parametrize("why", [Why.WRAPPERS_RETURNED, Why.WRAPPER_MISSING])
+def test_a_call_whose_wrapper_is_here_goes_on_waiting(why: Why) -> None:
+    """A deferred call that had begun elsewhere is not issued past its blocker."""
+    session, (_, pay) = begun_session(wish("pay", "a", n=7), wish("pay", "b", n=1))
+    session.engine.begun.start(
+        pay.key,
+        number=1,
+        tool="pay",
+        fingerprint=pay.call.fingerprint,
+        arguments=pay.call.arguments,
+        receive=lambda _: None,
+    )
+    assert resolve(session, pay, why, Circumstances(hands=Wrappers(pay.key))) is Fate.KEEP
+    assert pay.state is CallState.DEFERRED
+
+
+def test_a_queued_call_that_was_started_outside_before_is_cancelled_in_doubt() -> None:
+    """A fork can bring an external call back to the queue while its token is known."""
+    session, (book,) = begun_session(wish("book", "a", n=1))
+    session.live.replayed(book.key, 1)
+    session.live.token_issued(book.key, "token")
+    cancel_tasks(session, ["t"])
+    assert book.state is CallState.IN_DOUBT
+
+
+def test_an_answer_is_that_of_the_latest_call_of_its_id() -> None:
+    """A provider that counts from 0 uses an id again; a call that runs is not ended by another one's answer."""
+    session, (book,) = begun_session(wish("book", "call_0", n=1))
+    session.record.started(book.key, attempt=1, tool="book")
+    session.record.delivered((), placeholders=[book.key])
+    take_message(session, "second", [wish("look", "call_0", n=1)])
+    look = list(session.ledger.calls())[1]
+    session.record.started(look.key, attempt=1, tool="look")
+    answer = ToolMessage("timeout of an outer wrapper", tool_call_id="call_0")
+    take_answers(session, [AIMessage("", id="second"), answer])
+    assert (book.state, look.state) == (CallState.PENDING, CallState.DONE)
