@@ -121,7 +121,7 @@ def resolve(session: Session, record: CallRecord, why: Why, given: Circumstances
     decision = decide(facts)
     if (carry_out := CARRIED_OUT.get(decision.fate)) is not None:
         reason = decision.reason or given.told
-        carry_out(_Case(session=session, record=record, facts=facts, given=given, reason=reason))
+        carry_out(Case(session=session, record=record, facts=facts, given=given, reason=reason))
     return decision.fate
 
 
@@ -270,7 +270,7 @@ def _tool(session: Session, record: CallRecord, hands: Hands) -> Tool:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Case:
+class Case:
     """One decision and what it was made of."""
 
     session: Session
@@ -280,7 +280,7 @@ class _Case:
     reason: str
 
 
-def _accept_answer(case: _Case) -> None:
+def _accept_answer(case: Case) -> None:
     session, record = case.session, case.record
     answer = case.given.answers[record.key]
     if case.facts.held_back:
@@ -294,17 +294,17 @@ def _accept_answer(case: _Case) -> None:
     session.board.taint_by_output(record)
 
 
-def _stop_after(case: _Case) -> None:
+def _stop_after(case: Case) -> None:
     _take_up(case)
     case.session.live.bar(case.record.key, case.given.told or _STOPPED)
 
 
-def _adopt(case: _Case) -> None:
+def _adopt(case: Case) -> None:
     _take_up(case)
     case.given.hands.run_alone(case.record.key)
 
 
-def _run_alone(case: _Case) -> None:
+def _run_alone(case: Case) -> None:
     case.given.hands.run_alone(case.record.key)
     facts = case.facts
     lost = facts.why is Why.RESUMED and facts.here is not Here.IN_HAND
@@ -312,11 +312,11 @@ def _run_alone(case: _Case) -> None:
         _expect(case)
 
 
-def _expect(case: _Case) -> None:
+def _expect(case: Case) -> None:
     case.session.live.replayed(case.record.key, case.record.attempts + 1)
 
 
-def _requeue(case: _Case) -> None:
+def _requeue(case: Case) -> None:
     _expect(case)
     record = case.record
     case.session.record.requeued(
@@ -328,14 +328,14 @@ def _requeue(case: _Case) -> None:
     )
 
 
-def _interrupt(case: _Case) -> None:
+def _interrupt(case: Case) -> None:
     key, session = case.record.key, case.session
     session.live.bar(key, _STOPPED)
     if not session.engine.executor.cancel(key) and key in session.live.tokens:
         _leave_outside(case)  # it has returned just now, and its work goes on outside
 
 
-def _put_in_doubt(case: _Case) -> None:
+def _put_in_doubt(case: Case) -> None:
     session, record = case.session, case.record
     if case.facts.held_back:
         session.record.admitted(record.key, released=True)
@@ -347,9 +347,9 @@ def _put_in_doubt(case: _Case) -> None:
     end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=_LOST, error=ErrorCode.PROCESS_LOST))
 
 
-def _abandon(case: _Case) -> None:
+def _abandon(case: Case) -> None:
     session, record, text = case.session, case.record, case.reason
-    if case.facts.outside and case.facts.why is Why.CANCELLED:
+    if case.facts.why is Why.CANCELLED and record.state is CallState.PENDING:
         _leave_outside(case)
         return
     if case.facts.why is not Why.REPORTED_LOST:
@@ -358,13 +358,13 @@ def _abandon(case: _Case) -> None:
     end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=text, error=ErrorCode.PROCESS_LOST))
 
 
-def _leave_outside(case: _Case) -> None:
+def _leave_outside(case: Case) -> None:
     """End a call in doubt whose work outside goes on; a delivery that comes all the same settles the doubt."""
     end = End(outcome=ev.Outcome.IN_DOUBT, content=_OUTSIDE, error=ErrorCode.CANCELLED)
     end_call(case.session, case.record, end)
 
 
-def _cancel(case: _Case) -> None:
+def _cancel(case: Case) -> None:
     session, record = case.session, case.record
     session.record.cancelled(record.key, reason=case.reason)
     if case.facts.why is Why.ANSWERED:
@@ -372,7 +372,7 @@ def _cancel(case: _Case) -> None:
         session.board.taint_by_end(record)
 
 
-def _refuse(case: _Case) -> None:
+def _refuse(case: Case) -> None:
     session, record = case.session, case.record
     session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
     symptom = Symptom(error=ErrorCode.JOURNAL_REFUSED, message=_EDITED, transient=False, started=False)
@@ -382,7 +382,7 @@ def _refuse(case: _Case) -> None:
 # -- attempts that were made ---------------------------------------------------------------------------------------
 
 
-def _take_over(case: _Case) -> None:
+def _take_over(case: Case) -> None:
     """Have an attempt of this process answer to this session."""
     session, record = case.session, case.record
     pending = record.state is CallState.PENDING
@@ -393,7 +393,7 @@ def _take_over(case: _Case) -> None:
         session.record.started(record.key, attempt=number, tool=tool)
 
 
-def _take_up(case: _Case) -> None:
+def _take_up(case: Case) -> None:
     """Queue a call that was begun: it is issued, and the attempt that was made answers for it."""
     session, record = case.session, case.record
     if case.facts.journal is Journal.LATER:
@@ -416,7 +416,7 @@ def _take_up_from_journal(session: Session, record: CallRecord, known: Attempt) 
         _skip_to(session, record, known)
 
 
-def _follow(case: _Case) -> None:
+def _follow(case: Case) -> None:
     """Queue a pending call for the later attempt that the journal has."""
     session, record = case.session, case.record
     known = session.lease.begun_before[record.key]
@@ -441,7 +441,7 @@ def _requeue_as(session: Session, record: CallRecord, known: Attempt) -> None:
     )
 
 
-CARRIED_OUT: Mapping[Fate, Callable[[_Case], None]] = {
+CARRIED_OUT: Mapping[Fate, Callable[[Case], None]] = {
     Fate.ACCEPT_ANSWER: _accept_answer,
     Fate.TAKE_UP: _take_up,
     Fate.STOP_AFTER: _stop_after,

@@ -10,16 +10,19 @@ from langchain_core.messages import AIMessage, ToolMessage
 import asyncguard
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import CallState
+from asyncguard.core.events import Aim
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
-from asyncguard.core.resume_policy import Fate, Why
+from asyncguard.core.resume_policy import Fate, Open, Why, decide
 from asyncguard.core.toolspec import ToolSpec
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.intake import Wish, freeze_effects, take_message
-from asyncguard.engine.resume import CARRIED_OUT, Circumstances, resolve
+from asyncguard.engine.journal.port import Attempt, AttemptState
+from asyncguard.engine.resume import CARRIED_OUT, Answer, Case, Circumstances, resolve
 from asyncguard.engine.session import Session
 from asyncguard.frontends.joining import take_answers
+from tests.core.test_resume_policy import cells
 
 LIBRARY = Path(asyncguard.__file__).parent
 HERE = "engine/resume.py"
@@ -164,3 +167,60 @@ def test_an_answer_is_that_of_the_latest_call_of_its_id() -> None:
     answer = ToolMessage("timeout of an outer wrapper", tool_call_id="call_0")
     take_answers(session, [AIMessage("", id="second"), answer])
     assert (book.state, look.state) == (CallState.PENDING, CallState.DONE)
+
+
+def in_state(state: Open) -> tuple[Session, CallRecord]:
+    """Return a session with a call in a state, and what is known elsewhere of its attempts."""
+    session, (first, second) = begun_session(wish("pay", "a", n=7), wish("pay", "b", n=1))
+    record = second if state in (Open.DEFERRED, Open.HELD) else first
+    if state is Open.HELD:
+        session.record.admitted(first.key) if first.state is not CallState.QUEUED else None
+        session.record.held(second.key, guard="approval", reason="ask", arguments=None)
+    if state is Open.PENDING:
+        session.record.started(first.key, attempt=1, tool="pay")
+        session.record.found(first.key, aim=Aim.ANSWER, tool="pay", content=FAILED, error="ConnectionError")
+    session.engine.begun.start(
+        record.key,
+        number=record.attempts + 1,
+        tool="pay",
+        fingerprint=record.call.fingerprint,
+        arguments=record.call.arguments,
+        receive=lambda _: None,
+    )
+    known = Attempt(
+        number=record.latest + 1,
+        tool="pay",
+        fingerprint=record.call.fingerprint,
+        state=AttemptState.INTENT,
+        epoch="journal/process",
+        begun_at=0.0,
+        ended_at=None,
+        deadline=None,
+        result=None,
+        arguments=dict(record.call.arguments),
+    )
+    session.lease._begun_before = {record.key: known}
+    return session, record
+
+
+@pytest.mark.parametrize("why", list(Why))
+def test_every_fate_can_be_carried_out_where_the_table_gives_it(why: Why) -> None:
+    """No decision is an illegal move of the ledger, and none ends a call twice or not at all."""
+    drawn = {}
+    for facts in cells(why):
+        decision = decide(facts)
+        drawn[facts.state, decision.fate, facts.journal, facts.outside, facts.here] = facts
+    for facts in drawn.values():
+        fate = decide(facts).fate
+        if fate in LEFT_TO_THE_CALLER:
+            continue
+        session, record = in_state(facts.state)
+        answer = Answer(content="an answer", text="an answer", failed=False)
+        given = Circumstances(hands=Wrappers(), answers={record.key: answer}, told="because of that")
+        CARRIED_OUT[fate](Case(session=session, record=record, facts=facts, given=given, reason="because of that"))
+        assert record.open is (fate not in ENDS), (facts, record.state)
+
+
+FAILED = {"error": "ConnectionError", "message": "reset", "mro": [], "status": None, "retry_after": None}
+ENDS = {Fate.ACCEPT_ANSWER, Fate.IN_DOUBT, Fate.ABANDON, Fate.SQUASH, Fate.CANCEL, Fate.REJECT}
+"""Fates after which a call is over; a refused one ends when its completion is taken."""
