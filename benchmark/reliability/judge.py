@@ -137,6 +137,22 @@ def _answers(evidence: Evidence) -> Iterator[str]:
             yield f"{name} ({call_id}) is in a message and not in the ledger"
 
 
+def _never_entered_again(evidence: Evidence, row: JournalCall, ended: str) -> bool:
+    """Return True if a journal may lag behind its thread: its word comes with the next entry, and there was none.
+
+    The process died between storing the last step of the run and writing what the thread made of its calls; whoever
+    goes on finds the run over. The outcome of the attempt itself has to be in the journal, so that nothing is in
+    doubt, and the call has to be one of the last step that dispatched anything.
+    """
+    if row.state != "pending" or ended != "done" or not (evidence.died and row.attempts):
+        return False
+    last = row.attempts[-1]
+    known = last.state == "ended" and (last.result or {}).get("kind") == "success"
+    newest = max((call.starts[-1] for call in evidence.calls.values() if call.starts), default=0)
+    mine = evidence.calls[row.key]
+    return known and bool(mine.starts) and mine.starts[-1] == newest
+
+
 def _journal_agrees(evidence: Evidence) -> Iterator[str]:
     for row in evidence.journal or ():
         if _of_another_branch(evidence, row):
@@ -147,7 +163,7 @@ def _journal_agrees(evidence: Evidence) -> Iterator[str]:
             continue
         states = [state for _, state in call.ends]
         ended = "resolved" if states == ["in_doubt", "done"] else call.end
-        if row.state != ended:
+        if row.state != ended and not _never_entered_again(evidence, row, ended):
             yield f"{call.label} of task {call.task} is {ended} in the thread and {row.state} in the journal"
 
 
@@ -199,11 +215,23 @@ def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
             yield f"{where} was refused, and there was no reason"
         if call.end == "failed" and call.tool and effects(evidence)[call.item]:
             yield f"{where} took effect, and was told as failed"
-        failed = evidence.of(*_FAILURES, item=call.item) or stopped_in_time(evidence, call)
+        failed = evidence.of(*_FAILURES, item=call.item) or stopped_in_time(evidence, call) or _given_up(evidence, call)
         if call.end == "failed" and call.item in begun and not failed:
             yield f"{where} was begun and told as failed, and nothing had failed outside"
         if call.end in _NOT_RUN and _answered(evidence, call, "yes") and evidence.case.get("build") == "build_agent":
             yield f"{where} was approved, and told as not run"
+
+
+def _given_up(evidence: Evidence, call: ThreadCall) -> bool:
+    """Return True if a probed call was tried more than once, each time in vain, and is rightly told as failed.
+
+    The last process that began it died, and a probe said after that that it had no effect.
+    """
+    begun = evidence.of(What.BEGUN, item=call.item)
+    if len(begun) < 2 or evidence.classes.get(call.tool) != "probed" or effects(evidence)[call.item]:
+        return False
+    said_no = any(line.note == "no" and line.n > begun[-1].n for line in evidence.of(What.PROBED, item=call.item))
+    return said_no and begun[-1].pid in evidence.died
 
 
 def _answered(evidence: Evidence, call: ThreadCall, note: str) -> bool:
@@ -249,6 +277,17 @@ def _written_with_operands(evidence: Evidence) -> Iterator[str]:
                 yield f"the journal has {row.label} of task {row.task} with {after or 'nothing'} instead of {operand}"
 
 
+def _ordered_outside(evidence: Evidence, item: str, operand: str) -> bool:
+    """Return True if a worker made a call for an agent that has died since, after its operand had returned.
+
+    The worker lives, so that the process of the attempt does not tell it; the log of the outside world does.
+    """
+    if not (evidence.case.get("workers") and evidence.died):
+        return False
+    begun, returned = evidence.of(What.BEGUN, item=item), evidence.of(What.RETURNED, item=operand)
+    return bool(begun and returned) and returned[0].n < begun[0].n
+
+
 def _starts_in_order(evidence: Evidence) -> Iterator[str]:
     # What a process that is gone had begun, the ledger of its heir tells of when it learns of it: that may be before it
     # has made a pure call again, or looked up another one, on which the first depended.
@@ -256,7 +295,7 @@ def _starts_in_order(evidence: Evidence) -> Iterator[str]:
     by_item = {call.item: call for call in evidence.calls.values()}
     for item, operand in evidence.operands.items():
         call, first = by_item.get(item), by_item.get(operand)
-        if call is None or not call.starts or call.key in gone:
+        if call is None or not call.starts or call.key in gone or _ordered_outside(evidence, item, operand):
             continue
         done = [number for number, state in (first.ends if first is not None else []) if state == "done"]
         if not done or call.starts[0] < done[0]:

@@ -268,3 +268,91 @@ def test_an_agent_without_a_journal_is_judged_by_what_it_did() -> None:
     """There are no rows and no ledger to agree with."""
     evidence = replace(sound(), journal=None, calls={})
     assert judge(evidence) == []
+
+
+# -- what a dead process leaves behind -------------------------------------------------------------------------------
+
+DEAD = 99
+
+
+def book(*lines: tuple[What, dict[str, Any]]) -> Evidence:
+    """A probed call that is told as failed, with these lines of the outside world."""
+    events = [
+        {
+            "kind": "call_proposed",
+            "n": 1,
+            "call": {"key": "k1", "task": "a", "tool": "book", "arguments": {"item": "a1"}, "call_id": "c1"},
+        },
+        started(2, "k1"),
+        retired(3, "k1", "failed"),
+    ]
+    told = (replace(line(n, what, item="a1", tool="book"), **more) for n, (what, more) in enumerate(lines, 1))
+    return replace(sound(), calls=thread_calls(events), lines=tuple(told), journal=(), operands={})
+
+
+BEGUN: tuple[What, dict[str, Any]] = (What.BEGUN, {"pid": DEAD})
+NO: tuple[What, dict[str, Any]] = (What.PROBED, {"note": "no"})
+
+
+def fails(evidence: Evidence) -> bool:
+    """Whether the failure is held against the runtime."""
+    return any("told as failed" in violation.text for violation in judge(evidence))
+
+
+def test_a_probed_call_may_be_given_up_after_attempts_that_a_probe_denied() -> None:
+    """Its processes died each time, and the probe said no: it is failed, and not in doubt."""
+    assert not fails(book(BEGUN, NO, BEGUN, NO))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (BEGUN, NO),
+        (BEGUN, NO, BEGUN),
+        (BEGUN, NO, (What.BEGUN, {"pid": AGENT}), NO),
+        (BEGUN, NO, BEGUN, (What.EFFECT, {"receipt": "R1/book/a1"}), NO),
+        (BEGUN, BEGUN, (What.PROBED, {"note": "yes"})),
+    ],
+    ids=["tried once", "not asked about the last", "the process lives", "took effect", "the probe said yes"],
+)
+def test_other_probed_calls_may_not_be_given_up(lines: tuple[tuple[What, dict[str, Any]], ...]) -> None:
+    """Each part of the reason is needed."""
+    assert fails(book(*lines))
+
+
+def test_a_worker_may_have_made_a_call_for_an_agent_that_died() -> None:
+    """The heir learns of it before it has the operand's result; the log of the outside world tells the order."""
+    late = with_events(retired(9, "k1", "done"), changed=4)
+    workers = replace(late, case={"workers": 2})
+    assert any(violation.promise == "P5" for violation in judge(late))
+    assert not any(violation.promise == "P5" for violation in judge(workers))
+    early = replace(workers, lines=tuple(known for known in LINES if known.what is not What.RETURNED))
+    assert any(violation.promise == "P5" for violation in judge(early))
+
+
+def lagging(place: int, **changes: Any) -> Evidence:
+    """A journal that has a call as pending."""
+    evidence = sound()
+    assert evidence.journal is not None
+    known = evidence.journal[place]
+    attempt = replace(known.attempts[0], **changes)
+    return with_row(place, replace(known, state="pending", attempts=(attempt,)))
+
+
+def test_a_journal_may_lag_behind_the_last_step_of_a_run() -> None:
+    """Its process died before it had told the journal, and the run was over: nobody entered the thread again."""
+    assert judge(lagging(1)) == []
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        lagging(0),
+        lagging(1, state="intent", result=None),
+        replace(lagging(1), processes=sound().processes[1:]),
+    ],
+    ids=["an earlier step", "outcome unknown", "no process died"],
+)
+def test_a_journal_may_not_lag_otherwise(evidence: Evidence) -> None:
+    """Each part of the reason is needed."""
+    assert any("in the journal" in violation.text for violation in judge(evidence))
