@@ -153,6 +153,8 @@ async def test_a_queue_that_was_removed_is_made_anew(
     executor = place.executor(journal)
     lost = begin(executor, job_of("pay", {}, effect=ONCE))
     await eventually(lambda: bool(place.rows()))
+    after = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: len(place.rows()) > 1)  # orders are sent in turn: by now the first one counts as sent
     database = sqlite3.connect(place.database)
     for table in ("workflow_status", "dbos_migrations"):
         database.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
@@ -168,7 +170,7 @@ async def test_a_queue_that_was_removed_is_made_anew(
     assert isinstance(result, Failure)
     assert result.symptom.error == "order_lost"
     executor.close()
-    await sent
+    await asyncio.gather(sent, after)
 
 
 async def test_an_order_that_the_database_refuses_does_not_hold_up_others(place: Shop, journal: Journal) -> None:
