@@ -30,6 +30,7 @@ async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(
     futures = [begin(executor, job) for job in jobs]
     assert set(executor.pending()) == {job.key for job in jobs}
     await eventually(lambda: bool(executor.health().detail))
+    await eventually(lambda: len(place.rows()) == len(jobs))  # the first may be told of before the others are sent
     assert executor.health().alive
     assert executor.health().pending == 3
     assert "there was none at all" in executor.health().detail
