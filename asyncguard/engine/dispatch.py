@@ -7,10 +7,13 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Fate, Why
 from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import Step, dispatchable, next_step
+from asyncguard.engine.cases import take_failure
 from asyncguard.engine.durable import intent_of, take_mail
 from asyncguard.engine.executors.port import Completion, Job, Result
 from asyncguard.engine.late import heard_late, settled_late, took_own_end
@@ -147,6 +150,18 @@ def take_escape(session: Session, key: str) -> BaseException:
     error = session.live.take_escape(key)
     ask_again(session, session.ledger.record(key))
     return error
+
+
+def give_up_escapes(session: Session) -> None:
+    """End calls whose tools ask a person where no front end is left to ask for them; they stopped at the question.
+
+    The call was deferred, and its wrapper has returned, or its run was cancelled. Made anew, it gets a wrapper.
+    """
+    for key in list(session.live.escapes):
+        session.live.take_escape(key)
+        text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
+        symptom = Symptom(error=ErrorCode.CANCELLED, message=text, transient=False, started=False)
+        take_failure(session, session.ledger.record(key), symptom)
 
 
 async def settle(session: Session, *, fresh: bool, due: Callable[[], bool] = lambda: False) -> Step:

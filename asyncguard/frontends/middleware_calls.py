@@ -23,19 +23,15 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Why
+from asyncguard.core.toolspec import Mode
 from asyncguard.core.turns import Step
-from asyncguard.engine.cases import take_failure
-from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape
 from asyncguard.engine.executors.port import Failure, Result
-from asyncguard.engine.intake import release_ready
-from asyncguard.engine.recovering import recover
-from asyncguard.engine.resume import Circumstances, resolve
 from asyncguard.engine.session import Session
-from asyncguard.frontends.approvals import Answered, cancel_beside, question, resumable
+from asyncguard.frontends.approvals import Answered, question, resumable
 from asyncguard.frontends.asking import Question, ask_person, asked_together, leads, take_answer
-from asyncguard.frontends.durability import ensure_stored
 from asyncguard.frontends.prepared import PreparedTools, needs_injection
-from asyncguard.frontends.running import attempt_of, called_alone, is_external
+from asyncguard.frontends.run import Run
+from asyncguard.frontends.running import attempt_of, called_alone
 from asyncguard.frontends.turning import parked
 from asyncguard.frontends.watch import Watch, WatchedRequest
 
@@ -99,9 +95,9 @@ class HeldHandlers:
         taken, self.turn_after = self.turn_after, ""
         return taken
 
-    def runnable(self, session: Session) -> list[CallRecord]:
+    def runnable(self, run: Run) -> list[CallRecord]:
         """Admitted calls whose handlers are here, or for which the journal answers."""
-        queued = session.ledger.in_state(CallState.QUEUED)
+        queued = run.ledger.in_state(CallState.QUEUED)
         # What a person wants made again has no wrapper any more, and can be run as soon as the tools are known.
         asked = {
             record.key for record in queued if record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER
@@ -164,71 +160,68 @@ class HeldHandlers:
         return WatchedRequest(tool_call=call, tool=called, state=self.state, runtime=runtime, watch=watch)
 
 
-async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRecord, config: RunnableConfig) -> None:
+async def run_until_due(run: Run, handlers: HeldHandlers, record: CallRecord) -> None:
     """Issue a wrapper's call, if it is admitted, and run the engine until the model is due a turn.
 
     Args:
-        session: The thread.
+        run: Of the wrapper.
         handlers: What can be run.
         record: The wrapper's call.
-        config: Of the wrapper.
     """
     # Left out, the tool's own first question would get the answer to its approval.
-    handlers.answered.pass_over(config, question([record]))
-    take_answer(session, handlers, record.key, config)
-    await ensure_stored(session, config, [record])
+    handlers.answered.pass_over(run.config, question([record]))
+    take_answer(run, handlers, record.key)
+    await run.ensure_stored([record])
     if record.state is CallState.QUEUED:
-        issue(session, handlers.runner(session), [record])
-    session.wake()
+        run.issue(handlers.runner(run), [record])
+    run.wake()
     while True:
-        with session.lease.inside():
-            step = await wait_for_turn(session, handlers, record)
+        with run.inside():
+            step = await wait_for_turn(run, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
-            first = await leads(session, handlers, record, config)
+            first = await leads(run, handlers, record)
         if first:
-            ask_person(session, handlers, asked_together(session, handlers), config, asker=record.key)
+            ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
 
 
-async def rest(session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
+async def rest(run: Run, handlers: HeldHandlers) -> None:
     """Wait until the model is due a turn; ask a person and park the run on the way.
 
     Args:
-        session: The thread.
+        run: Of the hook.
         handlers: What can be run.
-        config: Of the hook.
     """
-    take_answer(session, handlers, "", config)
+    take_answer(run, handlers, "")
     while True:
-        match await wait_for_turn(session, handlers):
+        match await wait_for_turn(run, handlers):
             case Step.APPROVE:
-                ask_person(session, handlers, session.ledger.in_state(CallState.HELD), config, asker="")
-            case Step.PARK if not resumable(config):
-                await session.wait_changed(None)
-            case Step.PARK if not session.has_completions:
-                _park(session, handlers, config)
+                ask_person(run, handlers, run.ledger.in_state(CallState.HELD), asker="")
+            case Step.PARK if not resumable(run.config):
+                await run.wait_changed()
+            case Step.PARK if not run.has_news:
+                _park(run, handlers)
             case Step.PARK:
                 continue
             case _:
                 return
 
 
-def _park(session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
+def _park(run: Run, handlers: HeldHandlers) -> None:
     """Rest until somebody resumes the run; what it is resumed with only wakes."""
     try:
-        handlers.answered.ask(config, parked(session))
-        cancel_beside(session, config)
+        handlers.answered.ask(run.config, parked(run.board))
+        run.cancel_beside()
     except GraphInterrupt:
-        pending = session.ledger.in_state(CallState.PENDING)
-        session.record.run_parked([record.key for record in pending])
+        run.park()
         raise
 
 
-async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
+async def wait_for_turn(run: Run, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
     """Run the engine until the model is due a turn, or a person or an external result is needed.
 
     Args:
-        session: The thread.
+        run: Of the wrapper or hook.
         handlers: What can be run.
         own: The call whose wrapper waits; its interrupts are raised here.
 
@@ -237,76 +230,68 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
     """
     fresh = own is not None
     handlers.joined_by(own)
-    issue_again(session, handlers.runner(session))
+    run.issue_again(handlers.runner(run))
     while True:
-        step = await settle(session, fresh=fresh, due=lambda: handlers.turn_is_due(own))
+        step = await run.advance(fresh=fresh, due=lambda: handlers.turn_is_due(own))
         fresh = False
         match step:
             case Step.RELEASE:
-                release_ready(session)
+                run.release()
             case Step.DISPATCH:
-                await ensure_stored(session, handlers.config, handlers.runnable(session))
-                issued = issue(session, handlers.runner(session), handlers.runnable(session))
-                if not issued and not await _arrival(session, handlers, own):
+                await run.ensure_stored(handlers.runnable(run))
+                issued = run.issue(handlers.runner(run), handlers.runnable(run))
+                if not issued and not await _arrival(run, handlers, own):
                     return Step.MODEL
                 fresh = True  # issued here, or by the wrapper that came
             case Step.RECOVER:
                 for action in ev.RecoveryAction:
-                    recover(session, action)
+                    run.recover(action)
             case Step.ESCAPE:
-                if not await _past_escape(session, handlers, own):
+                if not await _past_question(run, handlers, own):
                     return Step.MODEL
             case _:
                 if step is Step.MODEL:
                     handlers.turn_after = own.call.message_id if own is not None else ""
-                    session.wake()
+                    run.wake()
                 return step
 
 
-async def _past_escape(session: Session, handlers: HeldHandlers, own: CallRecord | None) -> bool:
+async def _past_question(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> bool:
     """Raise an interrupt of one's own tool, or wait while another wrapper raises its; whether to go on waiting."""
-    if own is not None and own.key in session.live.escapes:
+    if own is not None and own.key in run.questions:
         handlers.drop(own.key)  # the answer will come with the handler of the wrapper's next run
-        raise take_escape(session, own.key)
+        raise run.take_question(own.key)
     if own is None:
-        return _give_up_questions(session)
+        run.give_up_questions()
+        return True
     if own.state is not CallState.PENDING:
         return False
-    await session.wait_changed(None)
+    await run.wait_changed()
     return True
 
 
-def _give_up_questions(session: Session) -> bool:
-    """End calls that ask a person where no wrapper is left to ask for them; they stopped at the question.
-
-    The call was deferred, and its wrapper has returned, or its run was cancelled. Made anew, it gets a wrapper.
-    """
-    for key in list(session.live.escapes):
-        session.live.take_escape(key)
-        text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
-        symptom = Symptom(error=ErrorCode.CANCELLED, message=text, transient=False, started=False)
-        take_failure(session, session.ledger.record(key), symptom)
-    return True
-
-
-async def _arrival(session: Session, handlers: HeldHandlers, own: CallRecord | None) -> bool:
+async def _arrival(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> bool:
     """Wait for the wrapper of an admitted call that has not come yet; whether to go on waiting for the turn.
 
     It may never come: middleware outside the guard can answer a call itself, or ask a person first. Nobody waits for it
     longer than the grace window, except for a result of one's own.
     """
-    if await session.wait_changed(session.engine.config.timing.grace):
+    if await run.wait_changed(run.guards.timing.grace):
         return True
-    if handlers.after_loss and _adopt_left(session, handlers):
+    if handlers.after_loss and _adopt_left(run, handlers):
         return True
     # A held or deferred call is answered by its placeholder: it may wait for the very wrapper that never comes.
-    if own is None or own.state not in (CallState.QUEUED, CallState.PENDING) or is_external(session, own):
+    if (
+        own is None
+        or own.state not in (CallState.QUEUED, CallState.PENDING)
+        or run.board.spec(own.tool).mode is Mode.EXTERNAL
+    ):
         return False
-    await session.wait_changed(None)
+    await run.wait_changed()
     return True
 
 
-def _adopt_left(session: Session, handlers: HeldHandlers) -> bool:
+def _adopt_left(run: Run, handlers: HeldHandlers) -> bool:
     """Decide about admitted calls whose wrappers had returned before a loss, so that LangGraph does not run them again.
 
     Their answers are stored, but do not stand in the messages yet.
@@ -314,7 +299,6 @@ def _adopt_left(session: Session, handlers: HeldHandlers) -> bool:
     Returns:
         Whether there was such a call.
     """
-    left = [record for record in session.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)]
-    for record in left:
-        resolve(session, record, Why.WRAPPER_MISSING, Circumstances(hands=handlers))
+    left = [record for record in run.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)]
+    run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
     return bool(left)
