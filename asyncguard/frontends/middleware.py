@@ -30,7 +30,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.resume_policy import Why
 from asyncguard.core.toolspec import ToolSpec
-from asyncguard.engine.durable import ensure_written, enter_thread
+from asyncguard.engine.durable import ensure_written
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal, in_context, off_portal
 from asyncguard.engine.resume import Circumstances, resolve_all
@@ -192,7 +192,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         due = session.ledger.turns or session.has_completions or cancelled
         if due and session.ledger.ended is None and not decided:
             with session.lease.leaving_on_error(), session.lease.inside():
-                async with keeping(session, config):
+                async with keeping(session.lease, config):
                     await rest(session, handlers, config)
 
     # -- the model's turn ------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             with session.lease.leaving_on_error(), session.lease.inside():
                 self._portal.run(ensure_written(session))
                 response = handler(prepared)
-                self._portal.run(keep_thread(session, config))
+                self._portal.run(keep_thread(session.lease, config))
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation, news)
@@ -224,7 +224,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             with session.lease.leaving_on_error(), session.lease.inside():
                 await ensure_written(session)
                 response = await handler(prepared)
-                await keep_thread(session, config)
+                await keep_thread(session.lease, config)
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation, news)
@@ -318,7 +318,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             }
         turn = take_turn(session, said, self._task_argument)
         if heard_before:  # a branch may begin here, and its calls have been made on another one
-            await enter_thread(session, thread_of(config), again=True)
+            await session.lease.enter(thread_of(config), again=True)
         update: dict[str, Any] = {}
         identity = fenced_identity(session, state)
         match turn.verdict:
@@ -338,7 +338,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     ) -> dict[str, Any]:
         """What ``after_model`` stores, if the thread is still this process's; a run that has ended gives it free."""
         with session.lease.leaving_on_error():
-            await keep_thread(session, config)
+            await keep_thread(session.lease, config)
         update["ledger"] = session.take_events()
         update |= self._threads.take_updates(session)
         if ends:
@@ -390,7 +390,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
         handlers.keep(record.key, request, handler)
         with session.lease.leaving_on_error():
-            async with keeping(session, config):
+            async with keeping(session.lease, config):
                 await run_until_due(session, handlers, record, config)
         message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)
         if not record.open:

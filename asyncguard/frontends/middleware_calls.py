@@ -26,6 +26,7 @@ from asyncguard.core.resume_policy import Why
 from asyncguard.core.turns import Step
 from asyncguard.engine.cases import take_failure
 from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape
+from asyncguard.engine.durable import any_written_down
 from asyncguard.engine.executors.port import Failure, Result
 from asyncguard.engine.intake import release_ready
 from asyncguard.engine.recovering import recover
@@ -176,7 +177,7 @@ async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRe
     # Left out, the tool's own first question would get the answer to its approval.
     handlers.answered.pass_over(config, question([record]))
     take_answer(session, handlers, record.key, config)
-    await ensure_stored(session, config, [record])
+    await ensure_stored(config, session.stored, written_down=any_written_down(session, [record]))
     if record.state is CallState.QUEUED:
         issue(session, handlers.runner(session), [record])
     session.wake()
@@ -245,7 +246,8 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
             case Step.RELEASE:
                 release_ready(session)
             case Step.DISPATCH:
-                await ensure_stored(session, handlers.config, handlers.runnable(session))
+                due = any_written_down(session, handlers.runnable(session))
+                await ensure_stored(handlers.config, session.stored, written_down=due)
                 issued = issue(session, handlers.runner(session), handlers.runnable(session))
                 if not issued and not await _arrival(session, handlers, own):
                     return Step.MODEL

@@ -21,7 +21,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
 from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape
-from asyncguard.engine.durable import ensure_written
+from asyncguard.engine.durable import any_written_down, ensure_written
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.intake import refuse_held, release_ready
 from asyncguard.engine.recovering import recover
@@ -88,7 +88,7 @@ class Nodes:
                 return await function(state, config)
             session = self.threads.find(identity, config)
             with session.lease.leaving_on_error():
-                async with keeping(session, config):
+                async with keeping(session.lease, config):
                     update = await function(state, config)
                 if fenced := fenced_identity(session, state):
                     update = _numbered(update, fenced["asyncguard"])
@@ -139,7 +139,8 @@ class Nodes:
     async def execute(self, state: State, config: RunnableConfig) -> Any:
         """Issue what was admitted, wait until something is to do, deliver what the model may know."""
         session = await self._session(state, config, issuing=True)
-        await ensure_stored(session, config, session.ledger.in_state(CallState.QUEUED))
+        due = any_written_down(session, session.ledger.in_state(CallState.QUEUED))
+        await ensure_stored(config, session.stored, written_down=due)
         runner = self.runner.bind(session, config)
         fresh = issue_again(session, runner) + issue(session, runner) > 0
         with session.lease.inside():

@@ -97,7 +97,7 @@ class Threads:
         identity = state["asyncguard"]
         session = self.find(identity, config)
         anew = session.attach(state.get("ledger") or [])
-        await take_thread(session, config, known=identity.get("number", 0), begins=begins, again=anew)
+        await take_thread(session.lease, config, known=identity.get("number", 0), begins=begins, again=anew)
         if anew:
             folded(session)
         if session.reconcile_due:  # also where an earlier entry failed between the two
@@ -126,7 +126,7 @@ def fenced_identity(session: Session, state: Mapping[str, Any]) -> Mapping[str, 
     identity = state["asyncguard"]
     if identity.get("number", 0) == session.lease.number:
         return {}
-    return {"asyncguard": numbered(identity, session)}
+    return {"asyncguard": numbered(identity, session.lease)}
 
 
 async def begin_run(
@@ -159,5 +159,5 @@ async def begin_run(
         collect_evidence(session, messages)
     else:
         add_user_evidence(session, [*messages, *([system] if system is not None else [])])
-    await keep_thread(session, config)
-    return {"asyncguard": numbered(identity, session), "messages": written, "ledger": session.take_events()}
+    await keep_thread(session.lease, config)
+    return {"asyncguard": numbered(identity, session.lease), "messages": written, "ledger": session.take_events()}
