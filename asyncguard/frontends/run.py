@@ -24,7 +24,7 @@ from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tasks import Task
 from asyncguard.core.turns import Step
 from asyncguard.engine import dispatch, intake
-from asyncguard.engine.durable import ensure_written, enter_thread, take_mail
+from asyncguard.engine.durable import any_written_down, ensure_written, take_mail
 from asyncguard.engine.recovering import recover
 from asyncguard.engine.resume import ALL_TOOLS, Answer, Circumstances, Hands, reconcile, resolve
 from asyncguard.engine.session import Session
@@ -129,7 +129,7 @@ class Run:
         session, state = self._session, self._state
         anew = session.attach(state.get("ledger") or [])
         number = self._identity.get("number", 0)
-        await take_thread(session, self.config, known=number, begins=begins, again=anew)
+        await take_thread(session.lease, self.config, known=number, begins=begins, again=anew)
         if anew:
             folded(self)
         if session.reconcile_due:  # also where an earlier entry failed between the two
@@ -142,7 +142,7 @@ class Run:
         """Return the update of the thread's identity, empty where the state has the number of this process already."""
         if self._identity.get("number", 0) == self._session.lease.number:
             return {}
-        return {"asyncguard": numbered(self._identity, self._session)}
+        return {"asyncguard": numbered(self._identity, self._session.lease)}
 
     @contextmanager
     def leaving_on_error(self) -> Iterator[None]:
@@ -160,7 +160,7 @@ class Run:
         Raises:
             ThreadBusyError: Another process carries the thread on.
         """
-        return keeping(self._session, self.config)
+        return keeping(self._session.lease, self.config)
 
     async def keep(self) -> None:
         """As :meth:`keeping`, before a step is stored."""
@@ -169,7 +169,7 @@ class Run:
 
     async def ask_journal_again(self) -> None:
         """Ask the journal about the open calls: a branch may begin here, whose calls were made on another one."""
-        await enter_thread(self._session, thread_of(self.config), again=True)
+        await self._session.lease.enter(thread_of(self.config), again=True)
 
     def leave(self) -> None:
         """Give the thread free, as the run ends with this step, and drop its session if nothing of it is alive."""
@@ -234,7 +234,7 @@ class Run:
             else:
                 add_user_evidence(self.board, [*messages, *([system] if system is not None else [])])
             await self.keep()
-        identity = numbered(self._identity, session)
+        identity = numbered(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
 
     def _take_input(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
@@ -305,7 +305,8 @@ class Run:
             CallerError: The run stores nothing before its end.
             JournalError: The checkpoint did not come.
         """
-        await ensure_stored(self._session, self.config, records)
+        written_down = any_written_down(self._session, records)
+        await ensure_stored(self.config, self._session.stored, written_down=written_down)
 
     def issue(self, runner: Runner, records: Iterable[CallRecord] | None = None) -> int:
         """Hand admitted calls to the executor, all that may be issued by default; return how many."""

@@ -13,7 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from asyncguard import GuardConfig, ThreadBusyError, ToolSpec
 from asyncguard.config import Timing
 from asyncguard.engine.journal import threads
-from asyncguard.frontends import heads, run
+from asyncguard.engine.lease import Lease
+from asyncguard.frontends import run
 from asyncguard.testing import calls, scripted_tool
 from tests.behaviour.harness import AgentOf, Frontend, Outcome
 from tests.behaviour.processes import Machine, Process
@@ -232,8 +233,8 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
             saver.killed, saver.writing = late.killed, True
             saver.go_on.set()
 
-    stopping = Stopping(heads.ensure_held, looks, overtake)
-    monkeypatch.setattr(heads, "ensure_held", stopping)
+    stopping = Stopping(Lease.ensure_held, looks, overtake)
+    monkeypatch.setattr(Lease, "ensure_held", lambda lease: stopping(lease))
     with pytest.raises(KilledError if dies else ThreadBusyError):
         await late.say("Pay x and z, then y.", durability="sync")
     assert stopping.stopped

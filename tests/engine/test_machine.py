@@ -34,7 +34,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step, next_step
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.dispatch import collect, issue, issue_again
-from asyncguard.engine.durable import enter_thread, take_mail
+from asyncguard.engine.durable import take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Failure, Result, Success
 from asyncguard.engine.intake import Wish, release_ready, take_message
@@ -102,7 +102,7 @@ class Process:
     async def wake(self) -> None:
         """Come to where the state is, as a node does that is entered."""
         self.session.attach(self.stored)
-        await enter_thread(self.session, "t")
+        await self.session.lease.enter("t")
         reconcile(self.session, issuing=True)
         take_mail(self.session)
 
