@@ -140,7 +140,7 @@ class Nodes:
         """Issue what was admitted, wait until something is to do, deliver what the model may know."""
         session = await self._session(state, config, issuing=True)
         await ensure_stored(session, config, session.ledger.in_state(CallState.QUEUED))
-        runner = self.runner.bind(session, config)
+        runner = self.runner.bind(config)
         fresh = issue_again(session, runner) + issue(session, runner) > 0
         with session.lease.inside():
             step = await settle(session, fresh=fresh)

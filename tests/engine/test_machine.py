@@ -30,8 +30,8 @@ from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.ledger import Ledger
-from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step, next_step
+from asyncguard.engine.attempts import Attempt
 from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.dispatch import collect, issue, issue_again
 from asyncguard.engine.durable import enter_thread, take_mail
@@ -106,13 +106,12 @@ class Process:
         reconcile(self.session, issuing=True)
         take_mail(self.session)
 
-    def run(self, record: CallRecord) -> Callable[[], Awaitable[Result]]:
+    def run(self, attempt: Attempt) -> Callable[[], Awaitable[Result]]:
         """The tool of an attempt: it has its effect when it begins, and answers when the test says so."""
-        place = (record.key, record.attempts)
-        aim, key = record.aim, record.key
+        place, key = (attempt.key, attempt.number), attempt.key
 
         async def tool() -> Result:
-            if aim is not ev.Aim.ANSWER:  # the probe of a post
+            if attempt.tool == "posted":  # the probe of a post
                 happened = self.shop.times(key) > 0
                 return Success(content=json.dumps({"happened": happened, "result": f"found {key}"}))
             self.shop.happened[place] += 1
@@ -157,12 +156,12 @@ class Process:
                     release_ready(session)
                 case Step.DISPATCH:
                     self.store()
-                    issue(session, lambda record: self.run(record))
+                    issue(session, self.run)
                 case Step.RECOVER:
                     for action in ev.RecoveryAction:
                         recover(session, action)
                 case _ if session.live.again:
-                    issue_again(session, lambda record: self.run(record))
+                    issue_again(session, self.run)
                 case _:
                     return step
 
@@ -276,7 +275,7 @@ class World(RuleBasedStateMachine):
         process.store()
 
         async def a_little() -> None:
-            issue(process.session, lambda record: process.run(record))
+            issue(process.session, process.run)
             for step in range(steps):
                 if step % 3 == 2:
                     process.journal.entries(key="-")
