@@ -1,8 +1,8 @@
 """Attempts of calls as values: everything a front end needs to run a tool once, without the thread's session.
 
-An attempt is prepared when its call is issued, before the journal is asked and before a back-off. It says what was
-decided by then, and nothing that happens to the thread later (a fork, a new message, a retry of the same call) changes
-it. A front end reports to the thread by the result that it returns and by :attr:`Attempt.take_late`, by nothing else.
+An attempt is prepared when its call is issued, before the journal is asked and before a back-off. Nothing that happens
+to the thread later (a fork, a new message, a retry of the same call) changes it. A front end reports to the thread by
+the result that it returns and by :attr:`Attempt.take_late`, by nothing else.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ class Attempt:
     number: int
     """From 1."""
     tool: str
-    """Tool of the attempt; another than the one the model called after a fallback or where somebody is asked."""
+    """Tool of the attempt; differs from the called one in a fallback and when a contract, source or probe is asked."""
     called_tool: str
     """Tool that the model called."""
     call_id: str
@@ -118,7 +118,7 @@ def _issue_token(session: Session, record: CallRecord) -> str:
     def receive(result: Success) -> None:
         session.receive(Mail(kind=MailKind.DELIVERY, key=key, attempt=attempt, content=result.content))
 
-    # With a journal the token stands in the intent, and the delivery comes as mail, to whoever holds the thread.
+    # With a journal the token stands in the intent; the delivery is mail to the process with the lease.
     token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)
     session.live.token_issued(key, token)
     return token

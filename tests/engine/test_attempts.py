@@ -216,7 +216,7 @@ def _in_the_journal(thread: Thread) -> None:
     ],
 )
 def test_an_attempt_knows_whether_the_call_may_have_begun_before(before: Callable[[Thread], Any], begun: bool) -> None:
-    """Who cannot run it tells a call that was begun from one that was not."""
+    """A front end that cannot run the call reports it as lost only if it may have begun."""
     thread = Thread("pay")
     before(thread)
     assert attempt_of(thread.session, thread.record).begun_before is begun
