@@ -5,7 +5,7 @@ call is handed out again under the number of its attempt, and the journal answer
 was not, and calls lost what nobody can know (:mod:`asyncguard.engine.executors.journaled`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from asyncguard.core import events as ev
@@ -76,7 +76,7 @@ def replays(session: Session, record: CallRecord) -> bool:
     return known is not None and (known.number, known.state) == (record.attempts, AttemptState.INTENT)
 
 
-def intent_of(session: Session, record: CallRecord, arguments: dict[str, Any]) -> Intent | None:
+def intent_of(session: Session, record: CallRecord, arguments: Mapping[str, Any]) -> Intent | None:
     """What is written down of the current attempt, ``None`` for what may be made again at will.
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AnyMessage, ToolCall
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphInterrupt
@@ -25,13 +25,13 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Why
 from asyncguard.core.toolspec import Mode
 from asyncguard.core.turns import Step
+from asyncguard.engine.attempts import Attempt
 from asyncguard.engine.executors.port import Failure, Result
-from asyncguard.engine.session import Session
 from asyncguard.frontends.approvals import Answered, question, resumable
 from asyncguard.frontends.asking import Question, ask_person, asked_together, leads, take_answer
 from asyncguard.frontends.prepared import PreparedTools, needs_injection
-from asyncguard.frontends.run import Run
-from asyncguard.frontends.running import attempt_of, called_alone
+from asyncguard.frontends.run import Run, Runner
+from asyncguard.frontends.running import call_of, called_alone, run_attempt, watch_of
 from asyncguard.frontends.turning import parked
 from asyncguard.frontends.watch import Watch, WatchedRequest
 
@@ -115,49 +115,46 @@ class HeldHandlers:
         """Run a call without its wrapper from now on; the journal is asked before."""
         self.orphans.add(key)
 
-    def runner(self, session: Session) -> Callable[[CallRecord], Callable[[], Awaitable[Result]]]:
+    def runner(self) -> Runner:
         """Runs calls through their handlers."""
 
-        def for_call(record: CallRecord) -> Callable[[], Awaitable[Result]]:
-            if record.key not in self._held:
-                return self._orphan(session, record)
-            request, handler = self._held[record.key]
-            attempt = attempt_of(session, record)
-            late = self._request(record, request, attempt.call, attempt.watch)
-            foreground = session.board.in_foreground(record.call.tool)
-            return partial(attempt.make, partial(handler, late), foreground=foreground)
+        def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
+            if attempt.key not in self._held:
+                return self._orphan(attempt)
+            request, handler = self._held[attempt.key]
+            watch = watch_of(attempt)
+            invoke = partial(handler, self._request(attempt, request, watch))
+            return partial(run_attempt, attempt, watch, invoke, foreground=attempt.foreground)
 
-        return for_call
+        return for_attempt
 
-    def _orphan(self, session: Session, record: CallRecord) -> Callable[[], Awaitable[Result]]:
+    def _orphan(self, attempt: Attempt) -> Callable[[], Awaitable[Result]]:
         """Runs a call whose wrapper is gone: its tool as it is, without what other middleware would put around it.
 
         The journal is asked before; this is reached only where it says that the attempt may be made.
         """
-        tool = self.tools.get(record.tool)
-        attempt = attempt_of(session, record)
+        tool = self.tools.get(attempt.tool)
 
         async def run() -> Result:
             if tool is None or needs_injection(tool):
                 text = "The process that held the call ended, and here it cannot be run."
-                known = record.key in session.lease.begun_before or record.key in session.live.replays
-                begun = record.tries > 1 or known
-                if begun and session.board.spec(record.tool).effect is not EffectClass.PURE:
+                if attempt.begun_before and attempt.spec.effect is not EffectClass.PURE:
                     return Failure(symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True))
                 return Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=text, transient=False, started=False))
-            invoke = partial(called_alone, attempt.watch, tool, attempt.call, self.config)
-            return await attempt.make(invoke, foreground=False)
+            watch = watch_of(attempt)
+            invoke = partial(called_alone, watch, tool, call_of(attempt), self.config)
+            return await run_attempt(attempt, watch, invoke, foreground=False)
 
         return run
 
-    def _request(self, record: CallRecord, request: ToolCallRequest, call: ToolCall, watch: Watch) -> ToolCallRequest:
+    def _request(self, attempt: Attempt, request: ToolCallRequest, watch: Watch) -> ToolCallRequest:
         runtime = request.runtime  # injected state is read from here, not from the request
         if self.state is not request.state:
             runtime = replace(runtime, state=self.state)
         # Never the request's tool under another name: it would have its effect with somebody else's arguments.
-        tool = request.tool if record.tool == record.call.tool else self.tools.get(record.tool)
+        tool = request.tool if attempt.tool == attempt.called_tool else self.tools.get(attempt.tool)
         called = None if tool is None else self.prepared.of(tool)
-        return WatchedRequest(tool_call=call, tool=called, state=self.state, runtime=runtime, watch=watch)
+        return WatchedRequest(tool_call=call_of(attempt), tool=called, state=self.state, runtime=runtime, watch=watch)
 
 
 async def run_until_due(run: Run, handlers: HeldHandlers, record: CallRecord) -> None:
@@ -173,7 +170,7 @@ async def run_until_due(run: Run, handlers: HeldHandlers, record: CallRecord) ->
     take_answer(run, handlers, record.key)
     await run.ensure_stored([record])
     if record.state is CallState.QUEUED:
-        run.issue(handlers.runner(run), [record])
+        run.issue(handlers.runner(), [record])
     run.wake()
     while True:
         with run.inside():
@@ -230,7 +227,7 @@ async def wait_for_turn(run: Run, handlers: HeldHandlers, own: CallRecord | None
     """
     fresh = own is not None
     handlers.joined_by(own)
-    run.issue_again(handlers.runner(run))
+    run.issue_again(handlers.runner())
     while True:
         step = await run.advance(fresh=fresh, due=lambda: handlers.turn_is_due(own))
         fresh = False
@@ -239,7 +236,7 @@ async def wait_for_turn(run: Run, handlers: HeldHandlers, own: CallRecord | None
                 run.release()
             case Step.DISPATCH:
                 await run.ensure_stored(handlers.runnable(run))
-                issued = run.issue(handlers.runner(run), handlers.runnable(run))
+                issued = run.issue(handlers.runner(), handlers.runnable(run))
                 if not issued and not await _arrival(run, handlers, own):
                     return Step.MODEL
                 fresh = True  # issued here, or by the wrapper that came

@@ -126,7 +126,7 @@ class Nodes:
         """Issue what was admitted, wait until something is to do, deliver what the model may know."""
         run = await self._run(state, config, issuing=True)
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
-        runner = self.runner.bind(run, config)
+        runner = self.runner.bind(config)
         fresh = run.issue_again(runner) + run.issue(runner) > 0
         with run.inside():
             step = await run.advance(fresh=fresh)

@@ -151,16 +151,16 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     asks = calls(("pay", {"item": "x"}))
     late, heir = (machine.process([shop(made)], [ToolSpec(name="pay")], asks) for _ in range(2))
     overtaking = [lambda: asyncio.run(patient(lambda: heir.say("Pay x.", durability="sync")))]  # type: ignore[arg-type]
-    enter = run.enter
+    cancel_tasks = run.cancel_tasks  # the first that a run does to a thread that it has taken
 
     def stopped(*given: Any, **more: Any) -> Any:
         while overtaking:  # a stopped process does nothing meanwhile, whatever its loop has to do
             other = threading.Thread(target=overtaking.pop())
             other.start()
             other.join()
-        return enter(*given, **more)
+        return cancel_tasks(*given, **more)
 
-    monkeypatch.setattr(run, "enter", stopped)
+    monkeypatch.setattr(run, "cancel_tasks", stopped)
     with pytest.raises(ThreadBusyError):
         await late.say("Pay x.", durability="sync")
     state = await heir.agent.graph.aget_state(PLACE)
