@@ -1,9 +1,10 @@
 """Attempts as front ends get them: everything that running a tool needs is in the value, and nothing of the thread."""
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +22,7 @@ from asyncguard.engine.executors.port import Completion, Failure, Health, Job, R
 from asyncguard.engine.intake import Wish, take_message
 from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Attempt as KnownAttempt
-from asyncguard.engine.journal.port import AttemptState, Tenure
+from asyncguard.engine.journal.port import AttemptState, Journal, Tenure
 from asyncguard.engine.recovering import recover
 from asyncguard.engine.session import Session
 
@@ -178,6 +179,21 @@ def test_the_token_of_an_external_attempt_stands_in_its_intent(tmp_path: Path) -
         journal.close()
 
 
+class Remembering:
+    """A journal that knows what another process has begun."""
+
+    def __init__(self, tenure: Tenure) -> None:
+        self.tenure = tenure
+
+    async def enter(self, *_: Any, **__: Any) -> Tenure:
+        """Give the thread to this process."""
+        return self.tenure
+
+    async def unsettled(self, _: str) -> tuple[str, ...]:
+        """Nothing is open."""
+        return ()
+
+
 def _first(_: Thread) -> None:
     """Nothing happened before."""
 
@@ -203,7 +219,8 @@ def _in_the_journal(thread: Thread) -> None:
         result=None,
     )
     taken = Tenure(attempts={thread.record.key: known}, number=2, former=1, seized=False, ending="")
-    thread.session.lease.taken(taken)
+    thread.session.engine.journal = cast(Journal, Remembering(taken))
+    asyncio.run(thread.session.lease.enter(""))
 
 
 @pytest.mark.parametrize(

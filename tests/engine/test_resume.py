@@ -89,7 +89,7 @@ SPECS = {
 
 def begun_session(*wishes: Wish, sessions: Sessions | None = None) -> tuple[Session, list[CallRecord]]:
     """Return a session with one model message, and its calls."""
-    session = (sessions or _sessions()).of("thread", "")
+    session = (_sessions() if sessions is None else sessions).of("thread", "")
     session.record.run_started("run")
     for task in dict.fromkeys(wish.task for wish in wishes):
         session.record.task_opened(task, goal="goal")
