@@ -43,9 +43,11 @@ class GuardedThreads(Threads):
             begins: Whether the hook takes the input of a run in.
         """
         await self.claim(config, begins=begins)
+        run = self.find(state, config)
         # What was to be written is void with the ledger that knew of it.
-        after_loss = partial(self._reconcile, said=begins)
-        run = await self.open(state, config, after_loss, begins=begins, folded=self.take_updates)
+        await run.join(
+            partial(self._reconcile, run, said=begins), begins=begins, folded=partial(self.take_updates, run)
+        )
         handlers = self._of(run)
         handlers.state, handlers.config = state, config
         return run, handlers

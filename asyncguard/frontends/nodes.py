@@ -7,9 +7,9 @@ leaves its events in the state before the node that acts is entered: what the ch
 guards together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.messages import AnyMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -33,14 +33,8 @@ from asyncguard.frontends.threads import Threads
 from asyncguard.frontends.turning import closing_message, exhausted, parked, view_message
 
 State = dict[str, Any]
-
-
-class NodeFunction(Protocol):
-    """An async node."""
-
-    async def __call__(self, state: State, config: RunnableConfig) -> Any:
-        """Run on the state of a super-step."""
-        ...
+NodeFunction = Callable[[State, RunnableConfig], Coroutine[Any, Any, Any]]
+"""An async node."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,53 +56,51 @@ class Nodes:
     stateless: bool = False
     """Whether the graph wants no checkpointer, not even that of a graph around it: it would begin from the start."""
 
-    def leaving_on_error(self, function: NodeFunction, *, begins: bool = False) -> NodeFunction:
-        """A node that gives the thread free for other processes where the run ends, or rests because it raises.
+    def node(self, act: Callable[[Run], Awaitable[Any]], *, begins: bool = False, issues: bool = False) -> NodeFunction:
+        """Make a node that opens the thread, acts, and gives the thread free if it raises or if the run has ended.
 
         Args:
-            function: The node.
-            begins: Whether it takes the input of a run in.
+            act: Acts on the run and returns an update.
+            begins: Whether the node takes the input of a run in.
+            issues: Whether an earlier, lost attempt of the node may have issued admitted calls.
         """
 
-        async def guarded(state: State, config: RunnableConfig) -> Any:
+        async def opened(state: State, config: RunnableConfig) -> Any:
             await self.threads.claim(config, begins=begins)
-            if state.get("asyncguard") is None:
-                return await function(state, config)
-            run = self.threads.find(state, config)
+            run = self.threads.find({**state, "asyncguard": self.threads.identity_of(state)}, config)
             with run.leaving_on_error():
                 async with run.keeping():
-                    update = await function(state, config)
+                    if begins:
+                        await refuse_answers(state, config)
+                    await run.join(lambda: run.reconcile(issuing=issues), begins=begins)
+                    update = await act(run)
                 if identity := run.identity_update():
                     update = _numbered(update, identity["asyncguard"])
                 if run.ledger.ended is not None:
                     run.leave()
                 return update
 
-        return guarded
+        return opened
 
-    async def prepare(self, state: State, config: RunnableConfig) -> Any:
+    async def prepare(self, run: Run) -> Any:
         """Turn the input into tasks and put in order what an earlier run left."""
-        await refuse_answers(state, config)
-        known: Any = {**state, "asyncguard": self.threads.identity_of(state)}
-        run = await self._run(known, config, issuing=True, begins=True)
         update = await run.begin(system=self.system)
         # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
         goto = "execute" if run.has_news or only_cancelled(update["messages"]) else "model"
         return Command(update=update, goto=goto)
 
-    async def model(self, state: State, config: RunnableConfig) -> Any:
+    async def model(self, run: Run) -> Any:
         """Let the model speak, and put its calls before admission."""
-        run = await self._run(state, config)
         if reason := exhausted(run.board):
             return _ended(run, reason, [closing_message(run.board, reason)])
         conversation = run.conversation
-        conversation.read(state["messages"], self.binding.provider)
+        conversation.read(run.messages, self.binding.provider)
         sent = conversation.request(view_message(run.board))
         tasks = [task.task.id for task in run.ledger.tasks()]
         try:
             with run.inside():
                 await run.ensure_written()
-                said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
+                said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, run.config)
         except ValidationError as error:
             said = unreadable_message(error)
         message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)
@@ -122,15 +114,14 @@ class Nodes:
                 goto = "execute"
         return Command(update={"messages": list(turn.messages), "ledger": run.take_events()}, goto=goto)
 
-    async def execute(self, state: State, config: RunnableConfig) -> Any:
+    async def execute(self, run: Run) -> Any:
         """Issue what was admitted, wait until something is to do, deliver what the model may know."""
-        run = await self._run(state, config, issuing=True)
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
-        runner = self.runner.bind(config)
+        runner = self.runner.bind(run.config)
         fresh = run.issue_again(runner) + run.issue(runner) > 0
         with run.inside():
             step = await run.advance(fresh=fresh)
-            while step is Step.PARK and not self._resumable(config):
+            while step is Step.PARK and not self._resumable(run.config):
                 await run.wait_changed()  # nobody could resume a parked run: wait here
                 step = await run.advance(fresh=False)
         match step:
@@ -145,7 +136,7 @@ class Nodes:
             case Step.PARK:
                 run.park()
                 return _go(run, "park")
-            case Step.APPROVE if self._resumable(config):
+            case Step.APPROVE if self._resumable(run.config):
                 return _go(run, "approve")
             case Step.APPROVE:
                 run.refuse_held()
@@ -153,26 +144,23 @@ class Nodes:
                 pass
         return _go(run, "execute")
 
-    def recovering(self, action: ev.RecoveryAction) -> NodeFunction:
-        """The node that carries out one action of recovery; whom it asks, and its back-off, are the executor's."""
+    def recovering(self, action: ev.RecoveryAction) -> Callable[[Run], Awaitable[Any]]:
+        """Return what carries out one action of recovery; whom it asks, and its back-off, are the executor's."""
 
-        async def carry_out(state: State, config: RunnableConfig) -> Any:
-            run = await self._run(state, config)
+        async def carry_out(run: Run) -> Any:
             run.recover(action)
             return _go(run, "execute")
 
         return carry_out
 
-    async def approve(self, state: State, config: RunnableConfig) -> Any:
+    async def approve(self, run: Run) -> Any:
         """Ask a person about the calls that are held."""
-        run = await self._run(state, config)
         held = run.ledger.in_state(CallState.HELD)
         run.enter_answer(interrupt(question(held)), held)
         return _go(run, "execute")
 
-    async def park(self, state: State, config: RunnableConfig) -> Any:
+    async def park(self, run: Run) -> Any:
         """Rest until an external result is delivered; the value of the resume means nothing."""
-        run = await self._run(state, config)
         if not run.has_news and run.ledger.in_state(CallState.PENDING):  # not lost with a process
             interrupt(parked(run.board))
             run.cancel_beside()
@@ -182,17 +170,6 @@ class Nodes:
 
     def _resumable(self, config: RunnableConfig) -> bool:
         return not self.stateless and resumable(config)
-
-    async def _run(self, state: State, config: RunnableConfig, *, issuing: bool = False, begins: bool = False) -> Run:
-        """The thread's run, joined with the state and with the journal.
-
-        Args:
-            state: Of the super-step.
-            config: Of the node.
-            issuing: Whether an earlier, lost attempt of this node may have issued admitted calls.
-            begins: Whether the node takes the input of a run in.
-        """
-        return await self.threads.open(state, config, lambda run: run.reconcile(issuing=issuing), begins=begins)
 
     def _deliver(self, run: Run) -> Any:
         delivery = run.deliver()

@@ -123,18 +123,33 @@ class Run:
     # -- the thread ------------------------------------------------------------------------------------------------
 
     async def join(
-        self, *, begins: bool, reconcile: Callable[["Run"], bool], folded: Callable[["Run"], object]
+        self,
+        reconcile: Callable[[], bool],
+        *,
+        begins: bool = False,
+        folded: Callable[[], object] = lambda: None,
     ) -> None:
-        """Join the session with the state and with the journal; see :meth:`Threads.open`."""
+        """Join the session with the state and with the journal, and decide about its open calls.
+
+        Args:
+            reconcile: Decides about the open calls of a state that this process has not written; returns whether some
+                have to wait.
+            begins: Whether the node or hook takes the input of a run in.
+            folded: Called where the ledger was folded anew, before anything is decided.
+
+        Raises:
+            ThreadBusyError: Another process is at work on the thread.
+            JournalError: The journal cannot be read or written.
+        """
         session, state = self._session, self._state
         anew = session.attach(state.get("ledger") or [])
         number = self._identity.get("number", 0)
         await take_thread(session.lease, self.config, known=number, begins=begins, again=anew)
         if anew:
-            folded(self)
+            folded()
         if session.reconcile_due:  # also where an earlier entry failed between the two
             collect_evidence(session.board, self.messages)
-            if not reconcile(self):
+            if not reconcile():
                 session.reconciled()
         take_mail(session)
 

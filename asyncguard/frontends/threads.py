@@ -1,6 +1,6 @@
-"""The threads of one agent: claimed, opened, and found again."""
+"""The threads of one agent: claimed for a run, and found again."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -14,7 +14,7 @@ from asyncguard.frontends.state import Thread
 
 
 class Threads:
-    """Opens the threads of one agent."""
+    """Claims and finds the threads of one agent."""
 
     def __init__(self, engine: Engine, journal: JournalTarget) -> None:
         """Know no thread yet.
@@ -47,35 +47,8 @@ class Threads:
         await claim_thread(config, self._engine.journal, begins=begins)
 
     def find(self, state: Mapping[str, Any], config: RunnableConfig) -> Run:
-        """Return the run of a thread, without joining it with the state."""
+        """Return the run of a thread; it has to be joined with the state before anything else."""
         return Run(self._sessions, state, config)
-
-    async def open(
-        self,
-        state: Mapping[str, Any],
-        config: RunnableConfig,
-        reconcile: Callable[[Run], bool],
-        *,
-        begins: bool = False,
-        folded: Callable[[Run], object] = lambda _: None,
-    ) -> Run:
-        """Return the run of a state, joined with it and with the journal, its open calls decided about.
-
-        Args:
-            state: Of the super-step.
-            config: Of the node or hook.
-            reconcile: Decides about the open calls of a state that this process has not written; returns whether some
-                have to wait.
-            begins: Whether the node or hook takes the input of a run in.
-            folded: Called where the ledger was folded anew, before anything is decided.
-
-        Raises:
-            ThreadBusyError: Another process is at work on the thread.
-            JournalError: The journal cannot be read or written.
-        """
-        run = self.find(state, config)
-        await run.join(begins=begins, reconcile=reconcile, folded=folded)
-        return run
 
     def __len__(self) -> int:
         """Return the number of threads in memory."""
