@@ -144,12 +144,12 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         known = {**state, "asyncguard": self._threads.identity_of(state)}
         await refuse_answers(state, config)
         run, handlers = await self._threads.joined(known, config, begins=True)
-
-        def claimed() -> None:
-            drop_answered(run)
-            run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
-
-        return dict(await run.begin(claimed=claimed))
+        with run.leaving_on_error():
+            async with run.keeping():
+                run.claim()
+                drop_answered(run)
+                run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
+                return run.begin()
 
     # -- waiting and late results ----------------------------------------------------------------------------------
 

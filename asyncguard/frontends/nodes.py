@@ -84,7 +84,8 @@ class Nodes:
 
     async def prepare(self, run: Run) -> Any:
         """Turn the input into tasks and put in order what an earlier run left."""
-        update = await run.begin(system=self.system)
+        run.claim()
+        update = run.begin(system=self.system)
         # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
         goto = "execute" if run.has_news or only_cancelled(update["messages"]) else "model"
         return Command(update=update, goto=goto)

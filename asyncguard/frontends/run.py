@@ -218,37 +218,38 @@ class Run:
         for record in list(records):
             resolve(self._session, record, why, given)
 
-    async def begin(
-        self, *, system: SystemMessage | None = None, claimed: Callable[[], None] = lambda: None
-    ) -> Mapping[str, Any]:
+    def claim(self) -> None:
+        """Begin a run on the thread.
+
+        Raises:
+            CallerError: Another run of the thread waits for its model or its tools in this process.
+        """
+        self._session.lease.claim()
+
+    def begin(self, *, system: SystemMessage | None = None) -> dict[str, Any]:
         """Take the input of a run in: tasks, cancellations and the user's words.
 
         Args:
             system: System prompt, whose values the user is taken to have said.
-            claimed: Called once no other run of this process has the thread, before the input is looked at.
 
         Returns:
             The update of the state; under ``messages`` what is written into the history.
 
         Raises:
-            CallerError: The input cannot be read, or says nothing new; or another run is at work on the thread.
+            CallerError: The input cannot be read, or says nothing new.
         """
         session, messages = self._session, self.messages
-        with session.lease.leaving_on_error():
-            session.lease.claim()
-            claimed()
-            tasks = read_tasks(self._state.get("tasks"), {task.task.id for task in self.ledger.tasks()})
-            cancelled = read_cancelled(self._state.get("cancel"))
-            check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
-            known = self.ledger.turns
-            session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
-            cancel_tasks(session, cancelled)
-            written = self._take_input(tasks, cancelled)
-            if known:
-                collect_evidence(self.board, messages)
-            else:
-                add_user_evidence(self.board, [*messages, *([system] if system is not None else [])])
-            await self.keep()
+        tasks = read_tasks(self._state.get("tasks"), {task.task.id for task in self.ledger.tasks()})
+        cancelled = read_cancelled(self._state.get("cancel"))
+        check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
+        known = self.ledger.turns
+        session.record.run_started(session.engine.ports.new_id(), said=user_spoke(tasks, messages))
+        cancel_tasks(session, cancelled)
+        written = self._take_input(tasks, cancelled)
+        if known:
+            collect_evidence(self.board, messages)
+        else:
+            add_user_evidence(self.board, [*messages, *([system] if system is not None else [])])
         identity = numbered(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
 
