@@ -29,10 +29,9 @@ from asyncguard.frontends.graphs import GuardedGraph
 from asyncguard.frontends.input_channel import InputChannel
 from asyncguard.frontends.nodes import NodeFunction, Nodes
 from asyncguard.frontends.remote import check_suited
-from asyncguard.frontends.run import Run
+from asyncguard.frontends.run import Run, Threads
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.state import GuardedInput, GuardedOutput, GuardedState
-from asyncguard.frontends.threads import Threads
 from asyncguard.recovery.case import UserDiagnosis
 from asyncguard.validation import check_arguments
 

@@ -104,25 +104,12 @@ async def _take(lease: Lease, config: RunnableConfig, place: "_Place | None", *,
         raise
 
 
-async def keep_thread(lease: Lease, config: RunnableConfig) -> None:
-    """End a run whose thread another process has taken meanwhile, and undo what it has stored since.
-
-    Asked before a step is stored, and of the journal only if the process may have been stopped for long.
-
-    Args:
-        lease: Of the thread.
-        config: Of the node that is run.
-
-    Raises:
-        ThreadBusyError: Another process carries the thread on.
-    """
-    async with keeping(lease, config):
-        pass
-
-
 @asynccontextmanager
 async def keeping(lease: Lease, config: RunnableConfig) -> AsyncIterator[None]:
-    """As :func:`keep_thread` behind a block; a block that finds out itself is undone in the same way.
+    """End a run after the block whose thread another process has taken meanwhile, and undo what it has stored since.
+
+    Asked before a step is stored, and of the journal only if the process may have been stopped for long. A block that
+    finds out itself is undone in the same way.
 
     Args:
         lease: Of the thread.

@@ -1,6 +1,6 @@
 """Read the evidence in a history, and put the history into the order that providers take."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
@@ -75,7 +75,7 @@ def put_in_place(board: Scoreboard, history: Sequence[AnyMessage], delivery: Del
 def repaired(
     messages: Sequence[AnyMessage],
     written: Sequence[AnyMessage],
-    answer: Callable[[str, str, str], AnyMessage],
+    answers: Callable[[str, Sequence[Mapping[str, Any]]], Sequence[AnyMessage]],
 ) -> list[AnyMessage] | None:
     """Answer every unanswered call directly after its message.
 
@@ -85,7 +85,7 @@ def repaired(
     Args:
         messages: The history.
         written: What the run adds.
-        answer: Makes the missing answer, from the id of the message, the id of the call and the tool's name.
+        answers: Makes the answers, in order, to calls of a message whose id it is given.
 
     Returns:
         The whole history, or ``None`` if it is in order already.
@@ -106,11 +106,11 @@ def repaired(
         if isinstance(message, AIMessage):
             calls = (*message.tool_calls, *message.invalid_tool_calls)
             unanswered = [call for call in calls if str(call["id"]) in missing]
-            ordered += [answer(message.id or "", str(call["id"]), str(call["name"])) for call in unanswered]
+            ordered += answers(message.id or "", unanswered)
     return [*ordered, *written]
 
 
-def unknown_call(call_id: str, name: str) -> ToolMessage:
+def unknown_call(call: Mapping[str, Any]) -> ToolMessage:
     """Answer a call of which the ledger does not know."""
     text = "The run ended before this call was run."
-    return ToolMessage(content=text, tool_call_id=call_id, name=name, status="error")
+    return ToolMessage(content=text, tool_call_id=str(call["id"]), name=str(call["name"]), status="error")

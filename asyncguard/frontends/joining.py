@@ -67,9 +67,9 @@ def note_answers(run: Run) -> None:
         if not isinstance(message, ToolMessage) or (record := waiting.get(message.tool_call_id)) is None:
             continue
         if is_ours(message):
-            run.placeholder_stands(record)
+            run.teller.placeholder_stands(record)
         elif not record.open:
-            run.answered_elsewhere(record, text_of(message.content))
+            run.teller.answered_elsewhere(record, text_of(message.content))
 
 
 def last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]:

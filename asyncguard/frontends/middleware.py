@@ -37,6 +37,7 @@ from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import Tools, as_journal_target, as_tools, by_name, declared, specs_of
 from asyncguard.frontends.durability import JournalTarget
 from asyncguard.frontends.entry import only_cancelled
+from asyncguard.frontends.history import put_in_place
 from asyncguard.frontends.joining import drop_answered, last_said, note_answers, take_answers, undone
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, rest, run_until_due
 from asyncguard.frontends.middleware_threads import GuardedThreads
@@ -141,9 +142,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Turn the input into tasks and put in order what an earlier run left."""
         config = get_config()
-        known = {**state, "asyncguard": self._threads.identity_of(state)}
         await refuse_answers(state, config)
-        run, handlers = await self._threads.joined(known, config, begins=True)
+        run, handlers = await self._threads.joined(self._threads.identified(state), config, begins=True)
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()
@@ -169,9 +169,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         handlers.postponed = handlers.rests
         if not handlers.rests:
             await self._rest(run, handlers)
-        delivery = run.news()
+        delivery = run.teller.news()
         identity = run.identity_update()
-        run.put_in_place(delivery)
+        put_in_place(run.board, run.messages, delivery)
         if not delivery.messages:
             return identity or None
         update: dict[str, Any] = {"messages": delivery.messages, "ledger": run.take_events(), **identity}
@@ -230,7 +230,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         run, handlers = await self._threads.joined(state, get_config())
         if handlers.postponed:
             await self._rest(run, handlers)
-            delivery = run.news()
+            delivery = run.teller.news()
             for command in delivery.updates:
                 extra = dict(command.update)
                 handlers.news += extra.pop("messages", [])
@@ -340,7 +340,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         rejected = [record for record in run.ledger.unanswered() if record.state is CallState.REJECTED]
         update: dict[str, Any] = {}
         if rejected:
-            update["messages"] = [run.answer(record)[0] for record in rejected]
+            update["messages"] = [run.teller.answer(record)[0] for record in rejected]
         if not said.tool_calls:  # unreadable calls only: create_agent would take the message for an answer
             update["jump_to"] = "model"
         return update
@@ -378,7 +378,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         with run.leaving_on_error():
             async with run.keeping():
                 await run_until_due(run, handlers, record)
-        message, command = run.answer(record)
+        message, command = run.teller.answer(record)
         if not record.open:
             handlers.drop(record.key)
         ending = self._direct_end(run)

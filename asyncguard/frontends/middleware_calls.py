@@ -273,7 +273,7 @@ async def _arrival(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> 
     It may never come: middleware outside the guard can answer a call itself, or ask a person first. Nobody waits for it
     longer than the grace window, except for a result of one's own.
     """
-    if await run.wait_changed(run.guards.timing.grace):
+    if await run.wait_changed(run.board.config.timing.grace):
         return True
     if handlers.after_loss and _adopt_left(run, handlers):
         return True

@@ -12,8 +12,7 @@ from asyncguard.frontends.durability import JournalTarget
 from asyncguard.frontends.joining import answers_of_others, note_answers
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.prepared import PreparedTools
-from asyncguard.frontends.run import Run
-from asyncguard.frontends.threads import Threads
+from asyncguard.frontends.run import Run, Threads
 
 
 class GuardedThreads(Threads):

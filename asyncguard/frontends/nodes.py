@@ -25,11 +25,11 @@ from asyncguard.frontends.approvals import question, resumable
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.callers_answers import refuse_answers
 from asyncguard.frontends.entry import only_cancelled
+from asyncguard.frontends.history import put_in_place
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
-from asyncguard.frontends.run import Run
+from asyncguard.frontends.run import Run, Threads
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.state import Thread
-from asyncguard.frontends.threads import Threads
 from asyncguard.frontends.turning import closing_message, exhausted, parked, view_message
 
 State = dict[str, Any]
@@ -67,7 +67,7 @@ class Nodes:
 
         async def opened(state: State, config: RunnableConfig) -> Any:
             await self.threads.claim(config, begins=begins)
-            run = self.threads.find({**state, "asyncguard": self.threads.identity_of(state)}, config)
+            run = self.threads.find(self.threads.identified(state) if begins else state, config)
             with run.leaving_on_error():
                 async with run.keeping():
                     if begins:
@@ -173,9 +173,9 @@ class Nodes:
         return not self.stateless and resumable(config)
 
     def _deliver(self, run: Run) -> Any:
-        delivery = run.deliver()
+        delivery = run.teller.deliver()
         direct = self._returns_directly(run, delivery.messages)
-        run.put_in_place(delivery)
+        put_in_place(run.board, run.messages, delivery)
         if direct:
             return [*delivery.updates, _ended(run, "direct_return", delivery.messages)]
         updates, added = _apart(delivery.updates)  # providers want a call's answer directly after the call

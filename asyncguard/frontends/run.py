@@ -4,17 +4,15 @@ The front ends differ in what calls need to be run (``create_agent`` has wrapper
 LangGraph; what is the same for both stands here. Outside of the engine this is the only module that knows sessions.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
-from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.ledger import Ledger
@@ -25,14 +23,16 @@ from asyncguard.core.tasks import Task
 from asyncguard.core.turns import Step
 from asyncguard.engine import dispatch, intake
 from asyncguard.engine.durable import any_written_down, ensure_written, take_mail
+from asyncguard.engine.engine import Engine
 from asyncguard.engine.recovering import recover
 from asyncguard.engine.resume import ALL_TOOLS, Answer, Circumstances, Hands, reconcile, resolve
-from asyncguard.engine.session import Session
 from asyncguard.engine.sessions import Sessions
 from asyncguard.engine.tasks import cancel_tasks, close_tasks, open_tasks, reopen_tasks
+from asyncguard.errors import CallerError
 from asyncguard.frontends.approvals import cancel_beside, decisions
-from asyncguard.frontends.conversation import Conversation
-from asyncguard.frontends.durability import ensure_stored
+from asyncguard.frontends.claims import claim_thread
+from asyncguard.frontends.conversation import Conversation, Conversations
+from asyncguard.frontends.durability import JournalKeeper, JournalTarget, ensure_stored
 from asyncguard.frontends.entry import (
     cancellation,
     check_input,
@@ -43,17 +43,70 @@ from asyncguard.frontends.entry import (
     user_spoke,
 )
 from asyncguard.frontends.heads import keeping, numbered, stands_on, take_thread
-from asyncguard.frontends.history import add_user_evidence, collect_evidence, put_in_place, repaired, unknown_call
+from asyncguard.frontends.history import add_user_evidence, collect_evidence, repaired, unknown_call
 from asyncguard.frontends.namespaces import namespace_of, thread_of
 from asyncguard.frontends.reading import wishes_of
 from asyncguard.frontends.state import Thread
+from asyncguard.frontends.telling import Teller
 from asyncguard.frontends.turning import report
-from asyncguard.frontends.writing import Delivery, Writer, note_for_model, text_of
+from asyncguard.frontends.writing import note_for_model, text_of
 
 Runner = dispatch.Runner
-"""Makes, for a call, the function that runs its tool once."""
-_CONVERSATIONS: WeakKeyDictionary[Session, Conversation] = WeakKeyDictionary()
-"""What is known of the histories of the threads in memory."""
+"""Makes the function that runs an attempt's tool once."""
+
+
+class Threads:
+    """Claims and finds the threads of one agent."""
+
+    def __init__(self, engine: Engine, journal: JournalTarget) -> None:
+        """Know no thread yet.
+
+        Args:
+            engine: What the threads share.
+            journal: Where calls with effects are written down; opened when the first run begins.
+        """
+        self._engine = engine
+        self._keeper = JournalKeeper(engine, journal)
+        self._sessions = Sessions(engine)
+        self._conversations = Conversations()
+
+    def identified(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a state with the identity of its thread, a new one where it has none: a thread begins here."""
+        if state.get("asyncguard"):
+            return state
+        new_id = self._engine.ports.new_id
+        return {**state, "asyncguard": Thread(session=new_id(), nonce=new_id())}
+
+    async def claim(self, config: RunnableConfig, *, begins: bool = False) -> None:
+        """Open the journal and claim the thread for a run; of a run that is refused nothing stays.
+
+        Args:
+            config: Of the node or hook.
+            begins: Whether it takes the input of a run in.
+
+        Raises:
+            CallerError: Another run is at work on the thread.
+            ThreadBusyError: Another run has carried the thread on since this one read its state.
+        """
+        await self._keeper.ready(config)
+        await claim_thread(config, self._engine.journal, begins=begins)
+
+    def find(self, state: Mapping[str, Any], config: RunnableConfig) -> "Run":
+        """Return the run of a thread; it has to be joined with the state before anything else.
+
+        Raises:
+            CallerError: The state has no identity: it was made by hand, and no input began the thread.
+        """
+        if not state.get("asyncguard"):
+            raise CallerError(
+                "The thread was not begun: its state holds nothing of asyncguard. Begin it with an input, "
+                '{"tasks": [...]} or {"messages": [...]}, before you change its state.'
+            )
+        return Run(self._sessions, self._conversations, state, config)
+
+    def __len__(self) -> int:
+        """Return the number of threads in memory."""
+        return len(self._sessions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,16 +122,20 @@ class Turn:
 class Run:
     """A run of one thread within one node, hook or wrapper."""
 
-    def __init__(self, sessions: Sessions, state: Mapping[str, Any], config: RunnableConfig) -> None:
+    def __init__(
+        self, sessions: Sessions, conversations: Conversations, state: Mapping[str, Any], config: RunnableConfig
+    ) -> None:
         """Find the session of a thread; see :meth:`join`.
 
         Args:
             sessions: Those of the agent.
+            conversations: What is known of the histories of its threads.
             state: Of the super-step, with the thread's identity.
             config: Of the node, hook or wrapper.
         """
         self._identity: Thread = state["asyncguard"]
         self._sessions = sessions
+        self._conversations = conversations
         self._session = sessions.of(self._identity["session"], namespace_of(config))
         self._state = state
         self.config = config
@@ -95,26 +152,18 @@ class Run:
 
     @property
     def board(self) -> Scoreboard:
-        """What is known of the thread now; not to be changed."""
+        """What is known of the thread now; changed by its own methods."""
         return self._session.board
 
     @property
     def ledger(self) -> Ledger:
-        """The thread's calls and tasks; not to be changed."""
+        """The thread's calls and tasks."""
         return self._session.ledger
-
-    @property
-    def guards(self) -> GuardConfig:
-        """Switches and limits."""
-        return self._session.engine.config
 
     @property
     def conversation(self) -> Conversation:
         """What is known of the thread's history, so that only what is new is looked at."""
-        found = _CONVERSATIONS.get(self._session)
-        if found is None:
-            found = _CONVERSATIONS[self._session] = Conversation(self._identity["nonce"])
-        return found
+        return self._conversations.of(self._session, self._identity["nonce"])
 
     def take_events(self) -> list[dict[str, Any]]:
         """Take the events that no state holds yet, as plain JSON."""
@@ -159,11 +208,9 @@ class Run:
             return {}
         return {"asyncguard": numbered(self._identity, self._session.lease)}
 
-    @contextmanager
-    def leaving_on_error(self) -> Iterator[None]:
-        """Give the thread free for other processes if the block raises: the run ends, or rests, there."""
-        with self._session.lease.leaving_on_error():
-            yield
+    def leaving_on_error(self) -> AbstractContextManager[None]:
+        """Release the thread for other processes if the block raises: the run ends, or rests, there."""
+        return self._session.lease.leaving_on_error()
 
     def inside(self) -> AbstractContextManager[None]:
         """Mark that the run waits inside the block; any other run that enters meanwhile is refused."""
@@ -178,7 +225,7 @@ class Run:
         return keeping(self._session.lease, self.config)
 
     async def keep(self) -> None:
-        """As :meth:`keeping`, before a step is stored."""
+        """End the run if another process has taken its thread meanwhile; see :meth:`keeping`."""
         async with self.keeping():
             pass
 
@@ -261,20 +308,23 @@ class Run:
         else:
             intake.freeze_effects(self._session)
             written += self._open_tasks(tasks, cancelled)
-        return repaired(self.messages, written, self._missing_answer) or written
+        return repaired(self.messages, written, self._answers) or written
 
     def _open_tasks(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
         if tasks:
             open_tasks(self._session, tasks)
             return [task_message(tasks, several=self.board.several_tasks)]
-        said = [text_of(message.content) for message in self.messages if isinstance(message, HumanMessage)]
-        reopen_tasks(self._session, said[-1] if said else "", cancelled=cancelled)
+        last = next((message for message in reversed(self.messages) if isinstance(message, HumanMessage)), None)
+        reopen_tasks(self._session, "" if last is None else text_of(last.content), cancelled=cancelled)
         return []
 
-    def _missing_answer(self, message_id: str, call_id: str, name: str) -> AnyMessage:
+    def _answers(self, message_id: str, calls: Sequence[Mapping[str, Any]]) -> list[AnyMessage]:
         records = {record.call.call_id: record for record in self.ledger.of_message(message_id)}
-        record = records.get(call_id)
-        return unknown_call(call_id, name) if record is None else self.answer(record)[0]
+        answers: list[AnyMessage] = []
+        for call in calls:
+            record = records.get(str(call["id"]))
+            answers.append(unknown_call(call) if record is None else self.teller.answer(record)[0])
+        return answers
 
     # -- the model's turn ------------------------------------------------------------------------------------------
 
@@ -294,7 +344,7 @@ class Run:
         if wishes:
             return Turn(messages=[message], verdict=None)
         completion = intake.judge_end(self._session)
-        if self.guards.shadow:
+        if self.board.config.shadow:
             return Turn(messages=[message], verdict=ev.CompletionVerdict.END)
         if completion.verdict is ev.CompletionVerdict.NUDGE:
             # Same id: the reason stands in the history where "all done" stood.
@@ -393,56 +443,11 @@ class Run:
         pending = self.ledger.in_state(CallState.PENDING)
         self._session.record.run_parked([record.key for record in pending])
 
-    # -- telling ---------------------------------------------------------------------------------------------------
-
-    def deliver(self) -> Delivery:
-        """Answer every unanswered call, and tell the late results that may be told."""
-        return self._told(self._writer.deliver())
-
-    def news(self) -> Delivery:
-        """Tell the late results that may be told now."""
-        return self._told(self._writer.news())
-
-    def answer(self, record: CallRecord) -> tuple[ToolMessage, Any]:
-        """Answer one call, as :meth:`deliver` would; return the rest of its tool's command, too, or ``None``."""
-        delivery = self._told(self._writer.answer_one(record))
-        message: Any = delivery.messages[0]
-        return message, delivery.updates[0] if delivery.updates else None
-
     @property
-    def _writer(self) -> Writer:
-        return Writer(self.board, self._session.live.raw, self._identity["nonce"])
-
-    def put_in_place(self, delivery: Delivery) -> None:
-        """Give a delivery the order that providers take."""
-        put_in_place(self.board, self.messages, delivery)
-
-    def _told(self, delivery: Delivery) -> Delivery:
-        """Record what the model is told: results are evidence for their task, untrusted ones taint the context."""
-        if delivery.told or delivery.placeholders:
-            self._session.record.delivered(delivery.told, placeholders=delivery.placeholders)
-        for key in delivery.told:
-            record = self.ledger.record(key)
-            self._session.live.told(key)
-            if record.content is not None:
-                self.board.evidence.add(record.call.task, text_of(record.content))
-            self.board.taint_by_end(record)
-        return delivery
-
-    def answered_elsewhere(self, record: CallRecord, text: str) -> None:
-        """Record that the history holds the answer to a call that has ended.
-
-        Args:
-            record: The call.
-            text: The answer, evidence for its task.
-        """
-        self._session.record.delivered([record.key])
-        self.board.evidence.add(record.call.task, text)
-        self.board.taint_by_output(record)
-
-    def placeholder_stands(self, record: CallRecord) -> None:
-        """Record that the history holds a placeholder for a call."""
-        self._session.record.delivered((), placeholders=[record.key])
+    def teller(self) -> Teller:
+        """Tells the model what became of calls."""
+        session = self._session
+        return Teller(session.board, session.record, session.live, self._identity["nonce"])
 
     def end(self, reason: str) -> dict[str, Any]:
         """Close the tasks and return the report.

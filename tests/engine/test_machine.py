@@ -45,6 +45,7 @@ from asyncguard.engine.resume import reconcile
 from asyncguard.engine.sessions import Sessions
 from asyncguard.engine.tasks import cancel_tasks
 from asyncguard.errors import CallerError
+from asyncguard.frontends.conversation import Conversations
 from asyncguard.frontends.run import Run
 from asyncguard.frontends.state import Thread
 from tests.behaviour.processes import MortalJournal
@@ -217,7 +218,7 @@ class World(RuleBasedStateMachine):
     def _say(self, wishes: list[tuple[str, str, int]]) -> None:
         """A model message, after what was news."""
         identity = Thread(session="thread", nonce="nonce")
-        Run(self.now.sessions, {"asyncguard": identity}, RunnableConfig()).deliver()
+        Run(self.now.sessions, Conversations(), {"asyncguard": identity}, RunnableConfig()).teller.deliver()
         self.messages += 1
         read = [
             Wish(tool=tool, arguments={"n": number}, call_id=f"call-{self.messages}-{place}", task=task)

@@ -23,6 +23,7 @@ from asyncguard.engine.resume import CARRIED_OUT, Answer, Case, Circumstances, r
 from asyncguard.engine.session import Session
 from asyncguard.engine.sessions import Sessions
 from asyncguard.engine.tasks import cancel_tasks
+from asyncguard.frontends.conversation import Conversations
 from asyncguard.frontends.joining import take_answers
 from asyncguard.frontends.run import Run
 from asyncguard.frontends.state import Thread
@@ -176,7 +177,7 @@ def test_an_answer_is_that_of_the_latest_call_of_its_id() -> None:
     answer = ToolMessage("timeout of an outer wrapper", tool_call_id="call_0")
     identity = Thread(session="thread", nonce="nonce")
     state = {"asyncguard": identity, "messages": [AIMessage("", id="second"), answer]}
-    take_answers(Run(sessions, state, RunnableConfig()))
+    take_answers(Run(sessions, Conversations(), state, RunnableConfig()))
     assert (book.state, look.state) == (CallState.PENDING, CallState.DONE)
 
 
