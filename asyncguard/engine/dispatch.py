@@ -3,14 +3,16 @@
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Fate, Why
-from asyncguard.core.toolspec import Mode, ToolSpec
 from asyncguard.core.turns import Step, dispatchable, next_step
+from asyncguard.engine.attempts import Attempt, attempt_of
+from asyncguard.engine.cases import take_failure
 from asyncguard.engine.durable import intent_of, take_mail
 from asyncguard.engine.executors.port import Completion, Job, Result
 from asyncguard.engine.late import heard_late, settled_late, took_own_end
@@ -18,8 +20,8 @@ from asyncguard.engine.recovering import ask_again, may_begin, take
 from asyncguard.engine.resume import resolve
 from asyncguard.engine.session import Session
 
-Runner = Callable[[CallRecord], Callable[[], Awaitable[Result]]]
-"""Makes, for a call, the function that runs its tool once."""
+Runner = Callable[[Attempt], Callable[[], Awaitable[Result]]]
+"""Makes, for an attempt, the function that runs its tool once."""
 _INSIDE: ContextVar[bool] = ContextVar("asyncguard_inside_a_call", default=False)
 
 
@@ -61,28 +63,26 @@ def issue_again(session: Session, runner: Runner) -> int:
 
 
 def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float) -> None:
-    spec = session.board.spec(record.tool)
-    arguments = attempt_arguments(session, record)
-    run = _inside(runner(record))  # first: it makes the delivery token of an external call, which the intent holds
+    attempt = attempt_of(session, record)  # first: it issues the delivery token of an external call for the intent
     journaled = session.engine.journal is not None and record.aim is ev.Aim.ANSWER
     job = Job(
-        key=record.key,
-        attempt=record.attempts,
-        tool=record.tool,
+        key=attempt.key,
+        attempt=attempt.number,
+        tool=attempt.tool,
         task=record.call.task,
-        call_id=record.call.call_id,
-        arguments=arguments,
-        run=run,
+        call_id=attempt.call_id,
+        arguments=attempt.arguments,
+        run=_inside(runner(attempt)),
         delay=delay,
-        timeout=None if spec.mode is Mode.EXTERNAL else spec.timeout,
-        stoppable=spec.effect.repeatable,
+        timeout=None if attempt.external else attempt.spec.timeout,
+        stoppable=attempt.spec.effect.repeatable,
         late=partial(heard_late, session, record.tool),
         gate=partial(may_begin, session, record.key, record.tool, record.aim),
-        intent=intent_of(session, record, arguments) if journaled else None,
+        intent=intent_of(session, record, attempt.arguments) if journaled else None,
     )
-    if spec.mode is Mode.EXTERNAL:
+    if attempt.external:
         session.board.begins_outside(record.key)
-    session.engine.executor.start(job, _receiver(session, record, spec))
+    session.engine.executor.start(job, _receiver(session, record, attempt))
 
 
 def inside_a_call() -> bool:
@@ -101,8 +101,8 @@ def _inside(run: Callable[[], Awaitable[Result]]) -> Callable[[], Awaitable[Resu
     return marked
 
 
-def _receiver(session: Session, record: CallRecord, spec: ToolSpec) -> Callable[[Completion], None]:
-    if spec.effect.repeatable or spec.interrupts or spec.mode is Mode.EXTERNAL:
+def _receiver(session: Session, record: CallRecord, attempt: Attempt) -> Callable[[Completion], None]:
+    if attempt.spec.effect.repeatable or attempt.spec.interrupts or attempt.external:
         return session.completed
     begun = session.engine.begun
     return begun.start(
@@ -113,17 +113,6 @@ def _receiver(session: Session, record: CallRecord, spec: ToolSpec) -> Callable[
         arguments=record.effective_arguments,
         receive=session.completed,
     )
-
-
-def attempt_arguments(session: Session, record: CallRecord) -> dict[str, Any]:
-    """The arguments of the current attempt: recovery's own, or translated, if a sibling answers for the tool called."""
-    if record.sent is not None:
-        return dict(record.sent)
-    arguments = dict(record.effective_arguments)
-    if record.tool == record.call.tool:
-        return arguments
-    fallbacks = session.board.spec(record.call.tool).fallbacks
-    return next(item.translate(arguments) for item in fallbacks if item.tool == record.tool)
 
 
 def collect(session: Session) -> None:
@@ -147,6 +136,18 @@ def take_escape(session: Session, key: str) -> BaseException:
     error = session.live.take_escape(key)
     ask_again(session, session.ledger.record(key))
     return error
+
+
+def give_up_escapes(session: Session) -> None:
+    """End calls whose tools ask a person where no front end is left to ask for them; they stopped at the question.
+
+    The call was deferred, and its wrapper has returned, or its run was cancelled. Made anew, it gets a wrapper.
+    """
+    for key in list(session.live.escapes):
+        session.live.take_escape(key)
+        text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
+        symptom = Symptom(error=ErrorCode.CANCELLED, message=text, transient=False, started=False)
+        take_failure(session, session.ledger.record(key), symptom)
 
 
 async def settle(session: Session, *, fresh: bool, due: Callable[[], bool] = lambda: False) -> Step:

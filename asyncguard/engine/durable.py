@@ -5,78 +5,18 @@ call is handed out again under the number of its attempt, and the journal answer
 was not, and calls lost what nobody can know (:mod:`asyncguard.engine.executors.journaled`).
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.calls import OPEN_STATES, CallState, fingerprint
+from asyncguard.core.calls import CallState, fingerprint
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.engine.executors.port import Completion, Success
 from asyncguard.engine.intent import Intent
-from asyncguard.engine.journal import threads
-from asyncguard.engine.journal.port import AttemptState, Mail, MailKind, Tenure
+from asyncguard.engine.journal.port import AttemptState, Mail, MailKind
 from asyncguard.engine.journal.rules import CONFIRMED
 from asyncguard.engine.session import Session, journal_of
-from asyncguard.errors import ThreadBusyError
-
-
-async def enter_thread(session: Session, thread: str, *, known: int = 0, again: bool = False) -> Tenure | None:
-    """Take the thread for this process, and with it the journal's word about its open calls, and its mail.
-
-    Args:
-        session: The thread.
-        thread: The caller's thread id, empty if there is none.
-        known: The number that the thread's state tells, see :class:`~asyncguard.engine.journal.port.Tenure`.
-        again: Whether to ask where it is held already: its ledger was folded anew.
-
-    Returns:
-        How it was taken, ``None`` if it was held before.
-
-    Raises:
-        ThreadBusyError: Another process is at work on the thread.
-        JournalError: The journal cannot be read or written.
-    """
-    journal = session.engine.journal
-    lease = session.lease
-    if journal is None or (lease.entered and not again):
-        return None
-    held = lease.entered
-    keys = [record.key for record in session.ledger.calls() if record.state in OPEN_STATES]
-    # An agent that is a tool of another one shares the caller's thread id, and is a thread of its own.
-    name = f"{thread}|{session.namespace}" if thread and session.namespace else thread
-    tenure = await journal.enter(session.thread, name, keys, session.receive, known=known)
-    lease.taken(tenure)
-    if not held:
-        session.drop_fenced()
-    with lease.leaving_on_error():
-        unsettled = await journal.unsettled(session.thread)
-    for key in unsettled:
-        record = session.ledger.find(key)
-        if record is not None and not record.open:  # whoever settled it ended before the journal was told
-            journal.settle(key, record.state, record.error or "", stored=True)
-    return None if held else tenure
-
-
-async def ensure_held(session: Session) -> None:
-    """End a run whose thread another process has taken meanwhile: what it would store is behind.
-
-    Asked before a step is stored, and of the journal only if the process may have been stopped for long.
-
-    Args:
-        session: The thread.
-
-    Raises:
-        ThreadBusyError: Another process carries the thread on.
-    """
-    lease, now = session.lease, session.engine.clock.now()
-    if not lease.entered or now - lease.confirmed_at < threads.RENEWAL:
-        return
-    if not await lease.journal.holds(session.thread):
-        raise ThreadBusyError(
-            "Another process has taken the thread over while this one gave no sign of life; what was done here since "
-            "is in the journal."
-        )
-    lease.confirmed(now)
 
 
 async def ensure_written(session: Session) -> None:
@@ -101,6 +41,13 @@ def journaled(session: Session, record: CallRecord) -> bool:
         return False  # it was no effect when the call was made, so nothing was written down
     epoch = record.epoch if record.state is CallState.PENDING else session.ledger.epoch
     return journal_of(epoch) == journal.id
+
+
+def any_written_down(session: Session, records: Iterable[CallRecord]) -> bool:
+    """Return whether one of the calls is written down before it begins: there is a journal, and it has an effect."""
+    if session.engine.journal is None:
+        return False
+    return any(session.board.spec(record.tool).written_down for record in records)
 
 
 def was_begun(session: Session, record: CallRecord) -> bool:
@@ -129,7 +76,7 @@ def replays(session: Session, record: CallRecord) -> bool:
     return known is not None and (known.number, known.state) == (record.attempts, AttemptState.INTENT)
 
 
-def intent_of(session: Session, record: CallRecord, arguments: dict[str, Any]) -> Intent | None:
+def intent_of(session: Session, record: CallRecord, arguments: Mapping[str, Any]) -> Intent | None:
     """What is written down of the current attempt, ``None`` for what may be made again at will.
 
     Args:

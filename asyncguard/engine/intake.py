@@ -15,6 +15,7 @@ from asyncguard.core.tasks import TaskState
 from asyncguard.core.turns import passed_over
 from asyncguard.engine.resume import Circumstances, resolve, resolve_all
 from asyncguard.engine.session import Session
+from asyncguard.guards import Completion, judge_completion
 from asyncguard.schema.pointers import PointerError, in_result
 
 
@@ -45,6 +46,18 @@ def take_message(session: Session, message_id: str, wishes: Sequence[Wish]) -> N
     passed = passed_over(session.board, mentioned, len(wishes))
     session.record.turn_taken(message_id, calls=len(wishes), passed_over=passed)
     _stop_tasks(session)
+
+
+def judge_end(session: Session) -> Completion:
+    """Judge a model message without calls; what is recorded says whether the verdict counts."""
+    completion = judge_completion(session.board)
+    session.record.completion_judged(
+        completion.verdict,
+        reason=completion.reason,
+        tasks=completion.tasks,
+        enforced=not session.engine.config.shadow,
+    )
+    return completion
 
 
 def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Proposal:

@@ -1,12 +1,47 @@
 """The hold of this process on a thread that it shares with other processes through the journal."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from typing import Protocol
 
+from asyncguard.core.calls import OPEN_STATES
+from asyncguard.core.ledger import Ledger
 from asyncguard.engine.engine import Engine
-from asyncguard.engine.journal.port import Attempt, Journal, Tenure
-from asyncguard.errors import CallerError
+from asyncguard.engine.journal import threads
+from asyncguard.engine.journal.port import Attempt, Journal, Mail, Tenure
+from asyncguard.errors import CallerError, ThreadBusyError
+
+
+class Tenant(Protocol):
+    """The part of a session that its lease needs: the calls in memory, and where mail and news of the lease go."""
+
+    @property
+    def thread(self) -> str:
+        """Id of the thread in its state."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """Path of the agent among agents, without task ids."""
+        ...
+
+    @property
+    def ledger(self) -> Ledger:
+        """The calls of the thread; another ledger after each fold of the state."""
+        ...
+
+    def receive(self, mail: Mail) -> None:
+        """Take mail from outside; called from any OS thread."""
+        ...
+
+    def drop_fenced(self) -> None:
+        """Forget attempts that did not begin while another process held the thread."""
+        ...
+
+    def released(self) -> None:
+        """Note that the thread was given free."""
+        ...
 
 
 class _Inside:
@@ -30,19 +65,19 @@ class _Inside:
 class Lease:
     """Whether this process holds a thread, since when, and what the journal said when it took it."""
 
-    def __init__(self, engine: Engine, thread: str, *, left: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, tenant: Tenant) -> None:
         """Make a lease on a thread that is not held.
 
         Args:
             engine: Supplies journal and clock.
-            thread: Id of the thread.
-            left: Called when the thread is given free.
+            tenant: The session of the thread.
         """
-        self.thread = thread
+        self.thread = tenant.thread
         self._engine = engine
-        self._left = left
+        self._tenant = tenant
         self._entered = False
         self._entering: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        # Engine time at which the journal last said that this process holds the thread.
         self._confirmed_at = 0.0
         self._number = 0
         self._begun_before: Mapping[str, Attempt] = {}
@@ -79,8 +114,11 @@ class Lease:
             again: Whether to ask where the thread is held already.
 
         Yields:
-            Whether the thread is to be taken in the block.
+            Whether the thread is to be taken in the block; never without a journal.
         """
+        if self._engine.journal is None:
+            yield False
+            return
         loop = asyncio.get_running_loop()
         while self._entering is not None and self._entering[0] is loop:
             await self._entering[1].wait()
@@ -95,20 +133,57 @@ class Lease:
                 self._entering = None
             own[1].set()
 
-    def taken(self, tenure: Tenure) -> None:
-        """Note that the journal gave the thread to this process."""
+    async def enter(self, name: str, *, known: int = 0, again: bool = False) -> Tenure | None:
+        """Take the thread for this process, and with it the journal's word about its open calls, and its mail.
+
+        Args:
+            name: The caller's thread id, empty if there is none.
+            known: The number that the thread's state tells, see :class:`~asyncguard.engine.journal.port.Tenure`.
+            again: Whether to ask where it is held already: its ledger was folded anew.
+
+        Returns:
+            How it was taken, ``None`` if it was held before, or if there is no journal.
+
+        Raises:
+            ThreadBusyError: Another process is at work on the thread.
+            JournalError: The journal cannot be read or written.
+        """
+        journal, tenant, held = self._engine.journal, self._tenant, self._entered
+        if journal is None or (held and not again):
+            return None
+        keys = [record.key for record in tenant.ledger.calls() if record.state in OPEN_STATES]
+        # An agent that is a tool of another one shares the caller's thread id, and is a thread of its own.
+        unique = f"{name}|{tenant.namespace}" if name and tenant.namespace else name
+        tenure = await journal.enter(self.thread, unique, keys, tenant.receive, known=known)
         self._begun_before, self._number = tenure.attempts, tenure.number
-        self._entered = True
-        self.confirmed(self._engine.clock.now())
+        self._entered, self._confirmed_at = True, self._engine.clock.now()
+        if not held:
+            tenant.drop_fenced()
+        with self.leaving_on_error():
+            unsettled = await journal.unsettled(self.thread)
+        for key in unsettled:
+            record = tenant.ledger.find(key)
+            if record is not None and not record.open:  # its process ended before the journal was told
+                journal.settle(key, record.state, record.error or "", stored=True)
+        return None if held else tenure
 
-    @property
-    def confirmed_at(self) -> float:
-        """Engine time at which the thread was last known to be this process's."""
-        return self._confirmed_at
+    async def ensure_held(self) -> None:
+        """End a run whose thread another process has taken meanwhile: what it would store is behind.
 
-    def confirmed(self, at: float) -> None:
-        """Note that the thread was still this process's at an engine time."""
-        self._confirmed_at = at
+        Asked before a step is stored, and of the journal only if the process may have been stopped for long.
+
+        Raises:
+            ThreadBusyError: Another process carries the thread on.
+        """
+        now = self._engine.clock.now()
+        if not self._entered or now - self._confirmed_at < threads.RENEWAL:
+            return
+        if not await self.journal.holds(self.thread):
+            raise ThreadBusyError(
+                "Another process has taken the thread over while this one gave no sign of life; what was done here "
+                "since is in the journal."
+            )
+        self._confirmed_at = now
 
     def leave(self, ending: str = "") -> None:
         """Give the thread free for other processes: its run ended, or rests until it is resumed.
@@ -118,7 +193,7 @@ class Lease:
         """
         if self._entered:
             self._entered = False
-            self._left()
+            self._tenant.released()
             self.journal.leave(self.thread, ending=ending)
 
     @contextmanager

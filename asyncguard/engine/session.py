@@ -30,6 +30,7 @@ from asyncguard.engine.lease import Lease
 from asyncguard.engine.live_calls import LiveCalls
 from asyncguard.engine.outbox import Outbox
 from asyncguard.engine.recorder import Recorder
+from asyncguard.engine.stored_checkpoints import StoredCheckpoints
 from asyncguard.observability.details import Details
 from asyncguard.recovery.case import Casebook
 
@@ -61,13 +62,12 @@ class Session:
         self._completions: deque[Completion] = deque()
         self._mail: deque[Mail] = deque()
         self._told: list[Mail] = []
-        # Mail is told again to the next holder of the thread, also if that is this process.
-        self.lease = Lease(engine, thread, left=self._told.clear)
+        self.lease = Lease(engine, self)
         self._early: list[Mail] = []
         self._put_off: list[Completion] = []
         self._reconcile_due = False
         self._successor: Callable[[Session], Session] | None = None
-        self._stored_at: dict[str, str] = {}
+        self.stored = StoredCheckpoints()
         self._unissued: set[str] = set()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._lock = threading.Lock()
@@ -151,15 +151,6 @@ class Session:
     def reconciled(self) -> None:
         """Note that the open calls of a lost process are decided about."""
         self._reconcile_due = False
-
-    @property
-    def stored_at(self) -> Mapping[str, str]:
-        """The last checkpoints of which it is known that they are stored, by namespace."""
-        return self._stored_at
-
-    def checkpoint_stored(self, namespace: str, checkpoint: str) -> None:
-        """Note that a checkpoint is stored."""
-        self._stored_at[namespace] = checkpoint
 
     def declare(self, tool: str) -> dict[str, Mapping[str, Any]] | None:
         """Declarations of a tool and its helpers that the thread does not keep yet, for a call that is made now.
@@ -311,6 +302,10 @@ class Session:
                 self.demand_reconcile()
             else:
                 self._completions.append(completion)
+
+    def released(self) -> None:
+        """Forget which mail was taken: the next holder of the thread is told it again, also if that is this process."""
+        self._told.clear()
 
     @property
     def has_completions(self) -> bool:

@@ -1,18 +1,14 @@
 """Questions to a person about held calls, and their answers, in one format for both front ends."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command, interrupt
 
-from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.cancelling import cancel_tasks
-from asyncguard.engine.intake import answer_approval
-from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.entry import read_cancelled
 from asyncguard.frontends.runs import SAVER
@@ -66,12 +62,12 @@ def check_command(given: Any) -> None:
         raise CallerError(f"Command(resume=...) names calls by the text of their keys, not by {wrong[0]!r:.100}.")
 
 
-def cancel_beside(session: Session, config: RunnableConfig) -> str:
+def cancel_beside(config: RunnableConfig, cancel: Callable[[Sequence[str]], None]) -> str:
     """Stop the tasks that were cancelled with an answer, as by ``Command(resume=..., update={"cancel": [...]})``.
 
     Args:
-        session: The thread.
         config: Of the node, hook or wrapper that asked; what it was called with was read before the answer came.
+        cancel: Stops tasks by their ids; raises ``CallerError`` for an unknown one.
 
     Returns:
         What is wrong with the cancellation, empty if it was carried out. Raised here it would leave the question
@@ -81,27 +77,11 @@ def cancel_beside(session: Session, config: RunnableConfig) -> str:
     if read is not None and read("tasks"):  # in create_agent only; build_agent refuses them before it is resumed
         _log.warning(_NO_TASKS)
     try:
-        cancel_tasks(session, read_cancelled(read("cancel")) if read is not None else [])
+        cancel(read_cancelled(read("cancel")) if read is not None else [])
     except CallerError as error:
         _log.warning("A cancellation beside an answer was not carried out. %s", error)
         return str(error)
     return ""
-
-
-def enter_answer(session: Session, config: RunnableConfig, answer: Any, records: Sequence[CallRecord]) -> None:
-    """Enter a person's answer about held calls, after what was cancelled with it; with a wrong cancellation it refuses.
-
-    Args:
-        session: The thread.
-        config: Of the node, hook or wrapper that asked.
-        answer: The answer.
-        records: The calls that were asked.
-    """
-    wrong = cancel_beside(session, config)
-    decided = [(False, wrong)] * len(records) if wrong else decisions(answer, records)
-    for record, (approved, told) in zip(records, decided, strict=True):
-        if record.state is CallState.HELD:
-            answer_approval(session, record, approved=approved, told=told)
 
 
 class Answered:

@@ -6,14 +6,12 @@ LangGraph takes one answer for one question, and the wrappers of a message are e
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
-from asyncguard.engine.intake import refuse_held
-from asyncguard.engine.session import Session
-from asyncguard.frontends.approvals import enter_answer, question, resumable
+from asyncguard.frontends.approvals import question, resumable
+from asyncguard.frontends.run import Run
 
 if TYPE_CHECKING:
     from asyncguard.frontends.middleware_calls import HeldHandlers
@@ -36,7 +34,7 @@ class Question:
     """Calls whose wrappers have stopped; one that is back tells that the graph is executed again."""
 
 
-async def leads(session: Session, handlers: "HeldHandlers", record: CallRecord, config: RunnableConfig) -> bool:
+async def leads(run: Run, handlers: "HeldHandlers", record: CallRecord) -> bool:
     """Whether this wrapper asks the person: the first one of a message does, for all calls that are held.
 
     LangGraph takes one answer for one question. The others stop without one and are run again with its answer; or go on
@@ -45,83 +43,79 @@ async def leads(session: Session, handlers: "HeldHandlers", record: CallRecord, 
     Raises:
         GraphInterrupt: The question is out.
     """
-    if not resumable(config):
+    if not resumable(run.config):
         return True
     all_here = True
     while record.state is CallState.HELD:
         if (asked := handlers.question) is not None and asked.out:
             asked.stopped.add(record.key)
             raise GraphInterrupt
-        together = asked_together(session, handlers)
-        comes = all_here and any(not handlers.holds(each.key) for each in _unanswered(session))
+        together = asked_together(run, handlers)
+        comes = all_here and any(not handlers.holds(each.key) for each in _unanswered(run))
         if not comes and record is next((each for each in together if not each.placeholder), record):
             return True
         # Some wrappers never come: other middleware can answer a call itself.
-        all_here = await session.wait_changed(_ARRIVAL) and all_here
+        all_here = await run.wait_changed(_ARRIVAL) and all_here
     return False
 
 
-def _unanswered(session: Session) -> list[CallRecord]:
+def _unanswered(run: Run) -> list[CallRecord]:
     """Held calls whose wrappers have not returned."""
-    return [record for record in session.ledger.in_state(CallState.HELD) if not record.placeholder]
+    return [record for record in run.ledger.in_state(CallState.HELD) if not record.placeholder]
 
 
-def asked_together(session: Session, handlers: "HeldHandlers") -> list[CallRecord]:
+def asked_together(run: Run, handlers: "HeldHandlers") -> list[CallRecord]:
     """The held calls about which a wrapper asks, in program order.
 
     A call whose tool asks a person itself is asked about alone, by its own wrapper: answers are matched to questions by
     their order within a node.
     """
-    held = [record for record in session.ledger.in_state(CallState.HELD) if handlers.holds(record.key)]
+    held = [record for record in run.ledger.in_state(CallState.HELD) if handlers.holds(record.key)]
     held.sort(key=lambda record: record.call.sequence)
-    together = [record for record in held if record.placeholder or not session.board.asks_person(record)]
-    return together if any(not record.placeholder for record in together) else _unanswered(session)[:1]
+    together = [record for record in held if record.placeholder or not run.board.asks_person(record)]
+    return together if any(not record.placeholder for record in together) else _unanswered(run)[:1]
 
 
-def take_answer(session: Session, handlers: "HeldHandlers", asker: str, config: RunnableConfig) -> None:
+def take_answer(run: Run, handlers: "HeldHandlers", asker: str) -> None:
     """Enter what a person has answered before anything that came meanwhile lets the model speak: it would be lost.
 
     Args:
-        session: The thread.
+        run: Of the wrapper or hook.
         handlers: Knows what was asked.
         asker: Key of the call whose wrapper this is, empty for a hook.
-        config: Of the wrapper or hook.
     """
     asked = handlers.question
     if asked is None or not (asker == asked.asker or asker in asked.stopped):
         return
     asked.out = False  # the graph is executed again
     asked.stopped.clear()
-    held = [record for key in asked.keys if (record := session.ledger.record(key)).state is CallState.HELD]
-    if held and asker == asked.asker and handlers.answered.waits(config):
-        ask_person(session, handlers, held, config, asker=asker)
+    held = [record for key in asked.keys if (record := run.ledger.record(key)).state is CallState.HELD]
+    if held and asker == asked.asker and handlers.answered.waits(run.config):
+        ask_person(run, handlers, held, asker=asker)
 
 
-def ask_person(
-    session: Session, handlers: "HeldHandlers", records: list[CallRecord], config: RunnableConfig, *, asker: str
-) -> None:
+def ask_person(run: Run, handlers: "HeldHandlers", records: list[CallRecord], *, asker: str) -> None:
     """Interrupt the graph for calls that are held, and enter the answer; refuse them where nobody can be asked.
 
     Args:
-        session: The thread.
+        run: Of the wrapper or hook.
         handlers: Where the question is noted.
         records: The calls.
-        config: Of the wrapper or hook.
         asker: Key of the call whose wrapper asks, empty for a hook.
 
     Raises:
         GraphInterrupt: The person has not answered.
     """
-    if not resumable(config):
-        refuse_held(session)
+    if not resumable(run.config):
+        run.refuse_held()
         return
     handlers.question = Question(asker=asker, keys=tuple(record.key for record in records))
     try:
-        answer = handlers.answered.ask(config, question(records))
+        answer = handlers.answered.ask(run.config, question(records))
     except GraphInterrupt:
         handlers.question.out = True
-        session.wake()
+        run.wake()
         raise
     handlers.question = None
-    enter_answer(session, config, answer, records)
-    session.wake()
+    run.enter_answer(answer, records)
+    run.wake()

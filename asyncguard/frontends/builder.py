@@ -2,10 +2,10 @@
 
 import operator
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
@@ -29,7 +29,7 @@ from asyncguard.frontends.graphs import GuardedGraph
 from asyncguard.frontends.input_channel import InputChannel
 from asyncguard.frontends.nodes import NodeFunction, Nodes
 from asyncguard.frontends.remote import check_suited
-from asyncguard.frontends.run import Threads
+from asyncguard.frontends.run import Run, Threads
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.state import GuardedInput, GuardedOutput, GuardedState
 from asyncguard.recovery.case import UserDiagnosis
@@ -144,12 +144,11 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         state_schema, context_schema=context_schema, input_schema=GuardedInput, output_schema=GuardedOutput
     )
     for step, destinations in _DESTINATIONS.items():
-        function = nodes.leaving_on_error(
-            cast(NodeFunction, operator.attrgetter(step)(nodes)), begins=step == "prepare"
-        )
+        act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
+        function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
         graph.add_node(step, Node(step, function, portal), destinations=destinations, input_schema=state_schema)
     for recovery, action in RECOVERIES.items():
-        node = Node(recovery, nodes.leaving_on_error(nodes.recovering(action)), portal)
+        node = Node(recovery, nodes.node(nodes.recovering(action)), portal)
         graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
     graph.add_edge(START, "prepare")
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)

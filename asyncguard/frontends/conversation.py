@@ -2,10 +2,31 @@
 
 import operator
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from asyncguard.frontends.providers import append_adapted
+
+
+class Conversations:
+    """The conversations of an agent's threads; one is forgotten with whom it belongs to."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._found: WeakKeyDictionary[object, Conversation] = WeakKeyDictionary()
+
+    def of(self, owner: object, nonce: str) -> "Conversation":
+        """Return the conversation of a thread.
+
+        Args:
+            owner: Lives as long as the thread is in memory.
+            nonce: The thread's secret part of the delimiters.
+        """
+        found = self._found.get(owner)
+        if found is None:
+            found = self._found[owner] = Conversation(nonce)
+        return found
 
 
 class Conversation:

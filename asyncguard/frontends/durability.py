@@ -10,7 +10,6 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -19,11 +18,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard.core.records import CallRecord
 from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.journal.port import Journal
-from asyncguard.engine.session import Session
+from asyncguard.engine.stored_checkpoints import StoredCheckpoints
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.frontends.checkpoints import stored
 from asyncguard.frontends.runs import SAVER, storing_error
@@ -129,25 +127,23 @@ def _url(parameters: dict[str, str]) -> str:
 # -- the checkpoint before the effect ------------------------------------------------------------------------------
 
 
-async def ensure_stored(session: Session, config: RunnableConfig, records: Iterable[CallRecord]) -> None:
-    """Wait until the checkpoint that a run stands on is on disk, if one of the calls has an effect.
+async def ensure_stored(config: RunnableConfig, known: StoredCheckpoints, *, written_down: bool) -> None:
+    """Wait until the checkpoint that a run stands on is on disk, if calls are about to be written down.
 
     Args:
-        session: The thread; nothing is asked of it without a journal.
         config: Of the node that is about to issue the calls.
-        records: The calls.
+        known: The checkpoints of the thread that need not be looked for; those that are found are added.
+        written_down: Whether the journal has to know one of the calls again after a crash.
 
     Raises:
         CallerError: The run stores nothing before its end.
         JournalError: The checkpoint did not come.
     """
-    if session.engine.journal is None:
+    if not written_down:
         return
     configurable = config.get("configurable", {})
     durability, saver = configurable.get(DURABILITY, "async"), configurable.get(SAVER)
     if durability == "sync" or not isinstance(saver, BaseCheckpointSaver):
-        return
-    if not any(session.board.spec(record.tool).written_down for record in records):
         return
     if durability == "exit":
         raise CallerError(
@@ -155,7 +151,7 @@ async def ensure_stored(session: Session, config: RunnableConfig, records: Itera
             'recognised after a crash; use durability="sync", or journal=False to do without.'
         )
     for namespace, checkpoint in configurable.get(PLACES, {}).items():
-        if checkpoint != session.stored_at.get(namespace):
+        if not known.covers(namespace, checkpoint):
             place = RunnableConfig(
                 configurable={
                     "thread_id": configurable["thread_id"],
@@ -164,7 +160,7 @@ async def ensure_stored(session: Session, config: RunnableConfig, records: Itera
                 }
             )
             await _until_stored(saver, place, config)
-            session.checkpoint_stored(namespace, checkpoint)
+            known.note(namespace, checkpoint)
 
 
 async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfig) -> None:

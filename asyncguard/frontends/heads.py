@@ -17,8 +17,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from asyncguard.engine.backoff import Backoff
 from asyncguard.engine.dispatch import inside_a_call
-from asyncguard.engine.durable import ensure_held, enter_thread
-from asyncguard.engine.session import Session
+from asyncguard.engine.lease import Lease
 from asyncguard.errors import ThreadBusyError
 from asyncguard.frontends.checkpoints import (
     COPY_OF,
@@ -47,15 +46,15 @@ _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 
 async def take_thread(
-    session: Session, config: RunnableConfig, *, known: int, begins: bool = False, again: bool = False
+    lease: Lease, config: RunnableConfig, *, known: int, begins: bool = False, again: bool = False
 ) -> None:
-    """Take the thread of a session for this process, unless another one has carried it on since the run read its state.
+    """Take a thread for this process, unless another one has carried it on since the run read its state.
 
     Where a late run has put checkpoints of its own behind the other's, the other's last one is put there once more, so
     that the thread goes on from what was done.
 
     Args:
-        session: The thread.
+        lease: Of the thread.
         config: Of the node that is run.
         known: Number in the state that the run has read.
         begins: Whether the node is the one that takes the input of a run in.
@@ -66,19 +65,16 @@ async def take_thread(
             that may go on, and the run has to begin at the copy.
         JournalError: The journal cannot be read or written.
     """
-    if session.engine.journal is None:
-        return
-    async with session.lease.entering(again=again) as wanted:
+    async with lease.entering(again=again) as wanted:
         if wanted:
-            await _take(session, config, _place(config, begins=begins), known=known, again=again)
+            await _take(lease, config, _place(config, begins=begins), known=known, again=again)
 
 
-async def _take(session: Session, config: RunnableConfig, place: "_Place | None", *, known: int, again: bool) -> None:
+async def _take(lease: Lease, config: RunnableConfig, place: "_Place | None", *, known: int, again: bool) -> None:
     # Nobody else can have carried on what this process had last; the checkpoint may be an older one on purpose.
-    journal = session.engine.journal
-    ours = journal is not None and not session.lease.entered and await journal.holds(session.thread)
+    ours = not lease.entered and await lease.journal.holds(lease.thread)
     try:
-        tenure = await enter_thread(session, thread_of(config), known=known, again=again)
+        tenure = await lease.enter(thread_of(config), known=known, again=again)
     except ThreadBusyError:
         if place is not None:
             await _take_back(place)
@@ -104,32 +100,19 @@ async def _take(session: Session, config: RunnableConfig, place: "_Place | None"
                 "it; run it again."
             )
     except BaseException:
-        session.lease.leave()
+        lease.leave()
         raise
 
 
-async def keep_thread(session: Session, config: RunnableConfig) -> None:
-    """End a run whose thread another process has taken meanwhile, and undo what it has stored since.
-
-    Asked before a step is stored, and of the journal only if the process may have been stopped for long.
-
-    Args:
-        session: The thread.
-        config: Of the node that is run.
-
-    Raises:
-        ThreadBusyError: Another process carries the thread on.
-    """
-    async with keeping(session, config):
-        pass
-
-
 @asynccontextmanager
-async def keeping(session: Session, config: RunnableConfig) -> AsyncIterator[None]:
-    """As :func:`keep_thread` behind a block; a block that finds out itself is undone in the same way.
+async def keeping(lease: Lease, config: RunnableConfig) -> AsyncIterator[None]:
+    """End a run after the block whose thread another process has taken meanwhile, and undo what it has stored since.
+
+    Asked before a step is stored, and of the journal only if the process may have been stopped for long. A block that
+    finds out itself is undone in the same way.
 
     Args:
-        session: The thread.
+        lease: Of the thread.
         config: Of the node that is run.
 
     Raises:
@@ -137,10 +120,10 @@ async def keeping(session: Session, config: RunnableConfig) -> AsyncIterator[Non
     """
     try:
         yield
-        await ensure_held(session)
+        await lease.ensure_held()
     except ThreadBusyError:
-        if session.lease.entered and (place := _place(config)) is not None:
-            await _uncover(place, session.lease.number)
+        if lease.entered and (place := _place(config)) is not None:
+            await _uncover(place, lease.number)
         raise
 
 
@@ -150,11 +133,11 @@ def stands_on(config: RunnableConfig) -> str:
     return "" if place is None else place.own
 
 
-def numbered(identity: Thread, session: Session) -> Thread:
-    """The identity of a thread with the number of this process, for the state."""
-    if not session.lease.number:
+def numbered(identity: Thread, lease: Lease) -> Thread:
+    """Return the identity of a thread with the number of this process, for the state."""
+    if not lease.number:
         return identity
-    return Thread(session=identity["session"], nonce=identity["nonce"], number=session.lease.number)
+    return Thread(session=identity["session"], nonce=identity["nonce"], number=lease.number)
 
 
 # -- where a run stands --------------------------------------------------------------------------------------------

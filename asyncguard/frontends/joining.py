@@ -8,22 +8,22 @@ from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMe
 from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Why
-from asyncguard.engine.resume import Answer, Circumstances, resolve
-from asyncguard.engine.session import Session
+from asyncguard.engine.resume import Answer
+from asyncguard.frontends.run import Run
 from asyncguard.frontends.writing import is_ours, text_of
 
 
-def answers_of_others(session: Session, messages: Sequence[AnyMessage], *, after: str = "") -> Mapping[str, Answer]:
+def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
     """Return the answers to open calls that the guard did not write, by key of the call.
 
     A provider may use an id again; the latest unanswered call of an id is the one that is meant.
 
     Args:
-        session: The thread.
-        messages: The history.
+        run: The run.
         after: Id of the model message after which to look; everywhere by default, or where it stands there no more.
     """
-    waiting = {record.call.call_id: record.key for record in session.ledger.unanswered() if record.open}
+    waiting = {record.call.call_id: record.key for record in run.ledger.unanswered() if record.open}
+    messages = run.messages
     if not waiting:
         return {}
     place = next((place for place in range(len(messages) - 1, -1, -1) if after and messages[place].id == after), -1)
@@ -36,54 +36,40 @@ def answers_of_others(session: Session, messages: Sequence[AnyMessage], *, after
     }
 
 
-def drop_answered(session: Session, messages: Sequence[AnyMessage]) -> None:
-    """Cancel admitted calls that other middleware answered: a person who refused, a limit, an emulator.
-
-    Args:
-        session: The thread.
-        messages: The history.
-    """
-    queued = session.ledger.in_state(CallState.QUEUED)
+def drop_answered(run: Run) -> None:
+    """Cancel admitted calls that other middleware answered: a person who refused, a limit, an emulator."""
+    queued = run.ledger.in_state(CallState.QUEUED)
     if queued:  # an earlier message may have had a call of the same id
-        _accept(session, queued, answers_of_others(session, messages, after=queued[0].call.message_id))
+        _accept(run, queued, answers_of_others(run, after=queued[0].call.message_id))
 
 
-def take_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
-    """Enter the answers of other middleware to calls that run.
-
-    Args:
-        session: The thread.
-        messages: The history.
-    """
-    pending = session.ledger.in_state(CallState.PENDING)
+def take_answers(run: Run) -> None:
+    """Enter the answers of other middleware to calls that run."""
+    pending = run.ledger.in_state(CallState.PENDING)
     if pending:
-        _accept(session, pending, answers_of_others(session, messages))
+        _accept(run, pending, answers_of_others(run))
 
 
-def _accept(session: Session, records: Sequence[CallRecord], answers: Mapping[str, Answer]) -> None:
-    for record in records:
-        if record.key in answers:
-            resolve(session, record, Why.ANSWERED, Circumstances(answers=answers))
+def _accept(run: Run, records: Sequence[CallRecord], answers: Mapping[str, Answer]) -> None:
+    run.decide([record for record in records if record.key in answers], Why.ANSWERED, answers=answers)
 
 
-def note_answers(session: Session, messages: Sequence[AnyMessage]) -> None:
+def note_answers(run: Run) -> None:
     """Note the placeholders in the history, and the answers to calls that have ended.
 
     A wrapper's answer and its event are not stored together: the event goes with the next write of a hook, and is lost
     if the run is cancelled before. Otherwise the call stays unanswered, and its result is never delivered.
     """
-    waiting = {record.call.call_id: record for record in session.ledger.unanswered()}
+    waiting = {record.call.call_id: record for record in run.ledger.unanswered()}
     if not waiting:
         return
-    for message in messages:
+    for message in run.messages:
         if not isinstance(message, ToolMessage) or (record := waiting.get(message.tool_call_id)) is None:
             continue
         if is_ours(message):
-            session.record.delivered((), placeholders=[record.key])
+            run.teller.placeholder_stands(record)
         elif not record.open:
-            session.record.delivered([record.key])
-            session.board.evidence.add(record.call.task, text_of(message.content))
-            session.board.taint_by_output(record)
+            run.teller.answered_elsewhere(record, text_of(message.content))
 
 
 def last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]:

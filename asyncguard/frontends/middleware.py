@@ -16,7 +16,6 @@ from langchain.agents.middleware import AgentMiddleware, AgentState, ModelReques
 from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
-from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.channels import DeltaChannel, EphemeralValue
 from langgraph.config import get_config
@@ -28,34 +27,27 @@ from pydantic import ValidationError
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Why
 from asyncguard.core.toolspec import ToolSpec
-from asyncguard.engine.durable import ensure_written, enter_thread
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.portal import Portal, in_context, off_portal
-from asyncguard.engine.resume import Circumstances, resolve_all
-from asyncguard.engine.session import Session
 from asyncguard.frontends.callers_answers import refuse_answers
 from asyncguard.frontends.conversation import Conversation
 from asyncguard.frontends.declarations import Tools, as_journal_target, as_tools, by_name, declared, specs_of
 from asyncguard.frontends.durability import JournalTarget
-from asyncguard.frontends.entry import (
-    only_cancelled,
-    put_in_place,
-)
-from asyncguard.frontends.heads import keep_thread, keeping
+from asyncguard.frontends.entry import only_cancelled
+from asyncguard.frontends.history import put_in_place
 from asyncguard.frontends.joining import drop_answered, last_said, note_answers, take_answers, undone
 from asyncguard.frontends.middleware_calls import Handler, HeldHandlers, rest, run_until_due
 from asyncguard.frontends.middleware_threads import GuardedThreads
-from asyncguard.frontends.namespaces import thread_of
 from asyncguard.frontends.providers import provider_of
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
 from asyncguard.frontends.remote import check_suited
-from asyncguard.frontends.run import begin_run, fenced_identity
+from asyncguard.frontends.run import Run
 from asyncguard.frontends.schemas import shown_tools, task_argument
 from asyncguard.frontends.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
-from asyncguard.frontends.turning import closing_message, end_run, ends_directly, exhausted, take_turn, view_message
-from asyncguard.frontends.writing import Writer
+from asyncguard.frontends.turning import closing_message, ends_directly, exhausted, view_message
 from asyncguard.recovery.case import UserDiagnosis
 from asyncguard.validation import check_arguments
 
@@ -63,6 +55,11 @@ ModelHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncModelHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 _WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
 """States of calls that may need a wrapper to be run."""
+
+
+def _without_wrappers(run: Run) -> list[CallRecord]:
+    """Return the open calls that may need a wrapper to be run."""
+    return [record for state in _WITHOUT_WRAPPERS for record in run.ledger.in_state(state)]
 
 
 class GuardState(AgentState[Any]):
@@ -144,15 +141,15 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Turn the input into tasks and put in order what an earlier run left."""
-        config, messages = get_config(), state["messages"]
-        known = {**state, "asyncguard": self._threads.identity_of(state)}
-        await refuse_answers(state, get_config())
-        session, handlers = await self._threads.joined(known, config, begins=True)
-        with session.lease.leaving_on_error():
-            session.lease.claim()
-            drop_answered(session, messages)
-            resolve_all(session, _WITHOUT_WRAPPERS, Why.RUN_BEGINS, Circumstances(hands=handlers))
-            return dict(await begin_run(session, known, config))
+        config = get_config()
+        await refuse_answers(state, config)
+        run, handlers = await self._threads.joined(self._threads.identified(state), config, begins=True)
+        with run.leaving_on_error():
+            async with run.keeping():
+                run.claim()
+                drop_answered(run)
+                run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
+                return run.begin()
 
     # -- waiting and late results ----------------------------------------------------------------------------------
 
@@ -165,95 +162,91 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
         With nothing to tell, nothing is written: the events of the calls go with the next write of ``after_model``.
         """
-        config = get_config()
-        session, handlers = await self._threads.joined(state, config)
-        drop_answered(session, state["messages"])
-        take_answers(session, state["messages"])
-        note_answers(session, state["messages"])
+        run, handlers = await self._threads.joined(state, get_config())
+        drop_answered(run)
+        take_answers(run)
+        note_answers(run)
         handlers.postponed = handlers.rests
         if not handlers.rests:
-            await self._rest(session, handlers, config, cancelled=only_cancelled(state["messages"]))
-        delivery = Writer(session, state["asyncguard"]["nonce"]).news()
-        identity = fenced_identity(session, state)
-        put_in_place(session, state["messages"], delivery)
+            await self._rest(run, handlers)
+        delivery = run.teller.news()
+        identity = run.identity_update()
+        put_in_place(run.board, run.messages, delivery)
         if not delivery.messages:
-            return dict(identity) or None
-        update: dict[str, Any] = {"messages": delivery.messages, "ledger": session.take_events(), **identity}
+            return identity or None
+        update: dict[str, Any] = {"messages": delivery.messages, "ledger": run.take_events(), **identity}
         for command in delivery.updates:
             extra = dict(command.update)
             update["messages"] = [*extra.pop("messages", []), *update["messages"]]
             update |= extra
         return update
 
-    async def _rest(self, session: Session, handlers: HeldHandlers, config: RunnableConfig, *, cancelled: bool) -> None:
-        resolve_all(session, _WITHOUT_WRAPPERS, Why.WRAPPERS_RETURNED, Circumstances(hands=handlers))
-        decided = handlers.take_turn_after() == session.ledger.last_message
+    async def _rest(self, run: Run, handlers: HeldHandlers) -> None:
+        run.decide(_without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
+        decided = handlers.take_turn_after() == run.ledger.last_message
         # At the beginning of a run only what came from outside meanwhile is taken in, before the model speaks.
-        due = session.ledger.turns or session.has_completions or cancelled
-        if due and session.ledger.ended is None and not decided:
-            with session.lease.leaving_on_error(), session.lease.inside():
-                async with keeping(session, config):
-                    await rest(session, handlers, config)
+        due = run.ledger.turns or run.has_news or only_cancelled(run.messages)
+        if due and run.ledger.ended is None and not decided:
+            with run.leaving_on_error(), run.inside():
+                async with run.keeping():
+                    await rest(run, handlers)
 
     # -- the model's turn ------------------------------------------------------------------------------------------
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
         """Show the model its tools and the state of its tasks; a run at its limit gets its last message instead."""
-        config = get_config()
-        session, news = self._portal.run(self._met(request, config))
-        if reason := exhausted(session):
-            return ModelResponse(result=[*news, closing_message(session, reason)])
-        prepared, conversation = self._prepared(session, request, news)
+        run, news = self._portal.run(self._met(request))
+        if reason := exhausted(run.board):
+            return ModelResponse(result=[*news, closing_message(run.board, reason)])
+        prepared, conversation = self._prepared(run, request, news)
         try:
-            with session.lease.leaving_on_error(), session.lease.inside():
-                self._portal.run(ensure_written(session))
+            with run.leaving_on_error(), run.inside():
+                self._portal.run(run.ensure_written())
                 response = handler(prepared)
-                self._portal.run(keep_thread(session, config))
+                self._portal.run(run.keep())
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation, news)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
-        config = get_config()
-        session, news = await self._met(request, config)
-        if reason := exhausted(session):
-            return ModelResponse(result=[*news, closing_message(session, reason)])
-        prepared, conversation = self._prepared(session, request, news)
+        run, news = await self._met(request)
+        if reason := exhausted(run.board):
+            return ModelResponse(result=[*news, closing_message(run.board, reason)])
+        prepared, conversation = self._prepared(run, request, news)
         try:
-            with session.lease.leaving_on_error(), session.lease.inside():
-                await ensure_written(session)
+            with run.leaving_on_error(), run.inside():
+                await run.ensure_written()
                 response = await handler(prepared)
-                await keep_thread(session, config)
+                await run.keep()
         except ValidationError as error:
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation, news)
 
-    async def _met(self, request: ModelRequest[Any], config: RunnableConfig) -> tuple[Session, list[AnyMessage]]:
+    async def _met(self, request: ModelRequest[Any]) -> tuple[Run, list[AnyMessage]]:
         """Learn the tools, then make up the wait that could not be done without them, and tell what came of it."""
         self._learn([tool for tool in request.tools if isinstance(tool, BaseTool)])
         state: Any = request.state
-        session, handlers = await self._threads.joined(state, config)
+        run, handlers = await self._threads.joined(state, get_config())
         if handlers.postponed:
-            await self._rest(session, handlers, config, cancelled=only_cancelled(state["messages"]))
-            delivery = Writer(session, state["asyncguard"]["nonce"]).news()
+            await self._rest(run, handlers)
+            delivery = run.teller.news()
             for command in delivery.updates:
                 extra = dict(command.update)
                 handlers.news += extra.pop("messages", [])
                 handlers.updates |= extra
             handlers.news += delivery.messages
             handlers.postponed = False
-        return session, list(handlers.news)
+        return run, list(handlers.news)
 
     def _prepared(
-        self, session: Session, request: ModelRequest[Any], news: Sequence[AnyMessage]
+        self, run: Run, request: ModelRequest[Any], news: Sequence[AnyMessage]
     ) -> tuple[ModelRequest[Any], Conversation]:
-        state: Any = request.state
         own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
-        conversation = self._threads.conversation(session, state["asyncguard"]["nonce"])
+        conversation = run.conversation
         conversation.read([*request.messages, *news], self._provider_of(request.model))
-        messages = conversation.request(view_message(session))
-        tasks = tuple(task.task.id for task in session.ledger.tasks())
+        messages = conversation.request(view_message(run.board))
+        tasks = tuple(task.task.id for task in run.ledger.tasks())
         strict = request.model_settings.get("strict")
         tools = self._tools_for(own, request.tools, tasks, strict)
         if messages == request.messages and tools == request.tools:
@@ -303,12 +296,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Put the calls before admission, or judge the end."""
-        config = get_config()
-        session, handlers = await self._threads.joined(state, config)
+        run, handlers = await self._threads.joined(state, get_config())
         heard_before, handlers.after_loss = handlers.after_loss, False
-        if reason := exhausted(session):
-            report = end_run(session, reason)
-            return await self._stored(session, config, {"report": report, **fenced_identity(session, state)}, ends=True)
+        if reason := exhausted(run.board):
+            report = run.end(reason)
+            return await self._stored(run, {"report": report, **run.identity_update()}, ends=True)
         said, place, answered = last_said(state["messages"])
         if not self.engine.all_met and any(call["name"] not in self.engine.specs for call in said.tool_calls):
             # The process that asked has ended, and this one has not met the tools: the model is asked again.
@@ -316,42 +308,39 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 "messages": [RemoveMessage(id=str(item.id)) for item in state["messages"][place:]],
                 "jump_to": "model",
             }
-        turn = take_turn(session, said, self._task_argument)
-        if heard_before:  # a branch may begin here, and its calls have been made on another one
-            await enter_thread(session, thread_of(config), again=True)
+        turn = run.on_model_message(said, self._task_argument)
+        if heard_before:
+            await run.ask_journal_again()
         update: dict[str, Any] = {}
-        identity = fenced_identity(session, state)
+        identity = run.identity_update()
         match turn.verdict:
             case None:
-                update = self._refusals(session, state, said)
+                update = self._refusals(run, said)
             case ev.CompletionVerdict.END:
-                update["report"] = end_run(session, "complete")
+                update["report"] = run.end("complete")
             case ev.CompletionVerdict.WAIT:
                 update = undone(state["messages"], place, answered) | {"jump_to": "model"}
             case ev.CompletionVerdict.NUDGE:
                 update = undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
         ends = turn.verdict is ev.CompletionVerdict.END
-        return await self._stored(session, config, {**update, **identity}, ends=ends)
+        return await self._stored(run, {**update, **identity}, ends=ends)
 
-    async def _stored(
-        self, session: Session, config: RunnableConfig, update: dict[str, Any], *, ends: bool
-    ) -> dict[str, Any]:
+    async def _stored(self, run: Run, update: dict[str, Any], *, ends: bool) -> dict[str, Any]:
         """What ``after_model`` stores, if the thread is still this process's; a run that has ended gives it free."""
-        with session.lease.leaving_on_error():
-            await keep_thread(session, config)
-        update["ledger"] = session.take_events()
-        update |= self._threads.take_updates(session)
+        with run.leaving_on_error():
+            await run.keep()
+        update["ledger"] = run.take_events()
+        update |= self._threads.take_updates(run)
         if ends:
-            self._threads.forget(session, config)
+            self._threads.leave(run)
         return update
 
-    def _refusals(self, session: Session, state: GuardState, said: AIMessage) -> dict[str, Any]:
+    def _refusals(self, run: Run, said: AIMessage) -> dict[str, Any]:
         """The answers to rejected calls; the others go to their wrappers."""
-        rejected = [record for record in session.ledger.unanswered() if record.state is CallState.REJECTED]
-        writer = Writer(session, state["asyncguard"]["nonce"])
+        rejected = [record for record in run.ledger.unanswered() if record.state is CallState.REJECTED]
         update: dict[str, Any] = {}
         if rejected:
-            update["messages"] = [writer.answer_one(record)[0] for record in rejected]
+            update["messages"] = [run.teller.answer(record)[0] for record in rejected]
         if not said.tool_calls:  # unreadable calls only: create_agent would take the message for an answer
             update["jump_to"] = "model"
         return update
@@ -378,37 +367,34 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     async def _answered(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
         self._meet(request)
-        config = get_config()
-        session, handlers = await self._threads.joined(request.state, config)
-        drop_answered(session, request.state["messages"])
+        run, handlers = await self._threads.joined(request.state, get_config())
+        drop_answered(run)
         call_id = str(request.tool_call["id"])
-        record = next(
-            (r for r in session.ledger.of_message(session.ledger.last_message) if r.call.call_id == call_id), None
-        )
+        record = next((r for r in run.ledger.of_message(run.ledger.last_message) if r.call.call_id == call_id), None)
         if record is None:
             text = "This call was not seen by the guard; middleware between model and guard may have made it."
             return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
         handlers.keep(record.key, request, handler)
-        with session.lease.leaving_on_error():
-            async with keeping(session, config):
-                await run_until_due(session, handlers, record, config)
-        message, command = Writer(session, request.state["asyncguard"]["nonce"]).answer_one(record)
+        with run.leaving_on_error():
+            async with run.keeping():
+                await run_until_due(run, handlers, record)
+        message, command = run.teller.answer(record)
         if not record.open:
             handlers.drop(record.key)
-        ending = self._direct_end(session, request.state, config)
+        ending = self._direct_end(run)
         if command is None:
             return message if not ending else Command(update={"messages": [message], **ending})
         messages = [message, *command.update.get("messages", [])]
         update = {**command.update, "messages": messages, **ending}
         return Command(update=update, goto=command.goto, graph=command.graph)
 
-    def _direct_end(self, session: Session, state: Any, config: RunnableConfig) -> dict[str, Any]:
+    def _direct_end(self, run: Run) -> dict[str, Any]:
         """The end of a run that ``create_agent`` ends with these results: no hook comes after them. Else empty."""
-        said, _, _ = last_said(state["messages"])
-        if not ends_directly(session, [self._known_tools.get(call["name"]) for call in said.tool_calls]):
+        said, _, _ = last_said(run.messages)
+        if not ends_directly(run.board, [self._known_tools.get(call["name"]) for call in said.tool_calls]):
             return {}
-        ending = {"report": end_run(session, "direct_return"), "ledger": session.take_events()}
-        self._threads.forget(session, config)
+        ending = {"report": run.end("direct_return"), "ledger": run.take_events()}
+        self._threads.leave(run)
         return ending
 
     # -- shared ----------------------------------------------------------------------------------------------------

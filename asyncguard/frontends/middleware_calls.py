@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from langchain_core.messages import AnyMessage, ToolCall
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphInterrupt
@@ -23,19 +23,15 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Why
+from asyncguard.core.toolspec import Mode
 from asyncguard.core.turns import Step
-from asyncguard.engine.cases import take_failure
-from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape
+from asyncguard.engine.attempts import Attempt
 from asyncguard.engine.executors.port import Failure, Result
-from asyncguard.engine.intake import release_ready
-from asyncguard.engine.recovering import recover
-from asyncguard.engine.resume import Circumstances, resolve
-from asyncguard.engine.session import Session
-from asyncguard.frontends.approvals import Answered, cancel_beside, question, resumable
+from asyncguard.frontends.approvals import Answered, question, resumable
 from asyncguard.frontends.asking import Question, ask_person, asked_together, leads, take_answer
-from asyncguard.frontends.durability import ensure_stored
 from asyncguard.frontends.prepared import PreparedTools, needs_injection
-from asyncguard.frontends.running import attempt_of, called_alone, is_external
+from asyncguard.frontends.run import Run, Runner
+from asyncguard.frontends.running import call_of, called_alone, run_attempt, watch_of
 from asyncguard.frontends.turning import parked
 from asyncguard.frontends.watch import Watch, WatchedRequest
 
@@ -99,9 +95,9 @@ class HeldHandlers:
         taken, self.turn_after = self.turn_after, ""
         return taken
 
-    def runnable(self, session: Session) -> list[CallRecord]:
+    def runnable(self, run: Run) -> list[CallRecord]:
         """Admitted calls whose handlers are here, or for which the journal answers."""
-        queued = session.ledger.in_state(CallState.QUEUED)
+        queued = run.ledger.in_state(CallState.QUEUED)
         # What a person wants made again has no wrapper any more, and can be run as soon as the tools are known.
         asked = {
             record.key for record in queued if record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER
@@ -119,116 +115,110 @@ class HeldHandlers:
         """Run a call without its wrapper from now on; the journal is asked before."""
         self.orphans.add(key)
 
-    def runner(self, session: Session) -> Callable[[CallRecord], Callable[[], Awaitable[Result]]]:
+    def runner(self) -> Runner:
         """Runs calls through their handlers."""
 
-        def for_call(record: CallRecord) -> Callable[[], Awaitable[Result]]:
-            if record.key not in self._held:
-                return self._orphan(session, record)
-            request, handler = self._held[record.key]
-            attempt = attempt_of(session, record)
-            late = self._request(record, request, attempt.call, attempt.watch)
-            foreground = session.board.in_foreground(record.call.tool)
-            return partial(attempt.make, partial(handler, late), foreground=foreground)
+        def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
+            if attempt.key not in self._held:
+                return self._orphan(attempt)
+            request, handler = self._held[attempt.key]
+            watch = watch_of(attempt)
+            invoke = partial(handler, self._request(attempt, request, watch))
+            return partial(run_attempt, attempt, watch, invoke, foreground=attempt.foreground)
 
-        return for_call
+        return for_attempt
 
-    def _orphan(self, session: Session, record: CallRecord) -> Callable[[], Awaitable[Result]]:
+    def _orphan(self, attempt: Attempt) -> Callable[[], Awaitable[Result]]:
         """Runs a call whose wrapper is gone: its tool as it is, without what other middleware would put around it.
 
         The journal is asked before; this is reached only where it says that the attempt may be made.
         """
-        tool = self.tools.get(record.tool)
-        attempt = attempt_of(session, record)
+        tool = self.tools.get(attempt.tool)
 
         async def run() -> Result:
             if tool is None or needs_injection(tool):
                 text = "The process that held the call ended, and here it cannot be run."
-                known = record.key in session.lease.begun_before or record.key in session.live.replays
-                begun = record.tries > 1 or known
-                if begun and session.board.spec(record.tool).effect is not EffectClass.PURE:
+                if attempt.begun_before and attempt.spec.effect is not EffectClass.PURE:
                     return Failure(symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True))
                 return Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=text, transient=False, started=False))
-            invoke = partial(called_alone, attempt.watch, tool, attempt.call, self.config)
-            return await attempt.make(invoke, foreground=False)
+            watch = watch_of(attempt)
+            invoke = partial(called_alone, watch, tool, call_of(attempt), self.config)
+            return await run_attempt(attempt, watch, invoke, foreground=False)
 
         return run
 
-    def _request(self, record: CallRecord, request: ToolCallRequest, call: ToolCall, watch: Watch) -> ToolCallRequest:
+    def _request(self, attempt: Attempt, request: ToolCallRequest, watch: Watch) -> ToolCallRequest:
         runtime = request.runtime  # injected state is read from here, not from the request
         if self.state is not request.state:
             runtime = replace(runtime, state=self.state)
         # Never the request's tool under another name: it would have its effect with somebody else's arguments.
-        tool = request.tool if record.tool == record.call.tool else self.tools.get(record.tool)
+        tool = request.tool if attempt.tool == attempt.called_tool else self.tools.get(attempt.tool)
         called = None if tool is None else self.prepared.of(tool)
-        return WatchedRequest(tool_call=call, tool=called, state=self.state, runtime=runtime, watch=watch)
+        return WatchedRequest(tool_call=call_of(attempt), tool=called, state=self.state, runtime=runtime, watch=watch)
 
 
-async def run_until_due(session: Session, handlers: HeldHandlers, record: CallRecord, config: RunnableConfig) -> None:
+async def run_until_due(run: Run, handlers: HeldHandlers, record: CallRecord) -> None:
     """Issue a wrapper's call, if it is admitted, and run the engine until the model is due a turn.
 
     Args:
-        session: The thread.
+        run: Of the wrapper.
         handlers: What can be run.
         record: The wrapper's call.
-        config: Of the wrapper.
     """
     # Left out, the tool's own first question would get the answer to its approval.
-    handlers.answered.pass_over(config, question([record]))
-    take_answer(session, handlers, record.key, config)
-    await ensure_stored(session, config, [record])
+    handlers.answered.pass_over(run.config, question([record]))
+    take_answer(run, handlers, record.key)
+    await run.ensure_stored([record])
     if record.state is CallState.QUEUED:
-        issue(session, handlers.runner(session), [record])
-    session.wake()
+        run.issue(handlers.runner(), [record])
+    run.wake()
     while True:
-        with session.lease.inside():
-            step = await wait_for_turn(session, handlers, record)
+        with run.inside():
+            step = await wait_for_turn(run, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
-            first = await leads(session, handlers, record, config)
+            first = await leads(run, handlers, record)
         if first:
-            ask_person(session, handlers, asked_together(session, handlers), config, asker=record.key)
+            ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
 
 
-async def rest(session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
+async def rest(run: Run, handlers: HeldHandlers) -> None:
     """Wait until the model is due a turn; ask a person and park the run on the way.
 
     Args:
-        session: The thread.
+        run: Of the hook.
         handlers: What can be run.
-        config: Of the hook.
     """
-    take_answer(session, handlers, "", config)
+    take_answer(run, handlers, "")
     while True:
-        match await wait_for_turn(session, handlers):
+        match await wait_for_turn(run, handlers):
             case Step.APPROVE:
-                ask_person(session, handlers, session.ledger.in_state(CallState.HELD), config, asker="")
-            case Step.PARK if not resumable(config):
-                await session.wait_changed(None)
-            case Step.PARK if not session.has_completions:
-                _park(session, handlers, config)
+                ask_person(run, handlers, run.ledger.in_state(CallState.HELD), asker="")
+            case Step.PARK if not resumable(run.config):
+                await run.wait_changed()
+            case Step.PARK if not run.has_news:
+                _park(run, handlers)
             case Step.PARK:
                 continue
             case _:
                 return
 
 
-def _park(session: Session, handlers: HeldHandlers, config: RunnableConfig) -> None:
+def _park(run: Run, handlers: HeldHandlers) -> None:
     """Rest until somebody resumes the run; what it is resumed with only wakes."""
     try:
-        handlers.answered.ask(config, parked(session))
-        cancel_beside(session, config)
+        handlers.answered.ask(run.config, parked(run.board))
+        run.cancel_beside()
     except GraphInterrupt:
-        pending = session.ledger.in_state(CallState.PENDING)
-        session.record.run_parked([record.key for record in pending])
+        run.park()
         raise
 
 
-async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
+async def wait_for_turn(run: Run, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
     """Run the engine until the model is due a turn, or a person or an external result is needed.
 
     Args:
-        session: The thread.
+        run: Of the wrapper or hook.
         handlers: What can be run.
         own: The call whose wrapper waits; its interrupts are raised here.
 
@@ -237,76 +227,68 @@ async def wait_for_turn(session: Session, handlers: HeldHandlers, own: CallRecor
     """
     fresh = own is not None
     handlers.joined_by(own)
-    issue_again(session, handlers.runner(session))
+    run.issue_again(handlers.runner())
     while True:
-        step = await settle(session, fresh=fresh, due=lambda: handlers.turn_is_due(own))
+        step = await run.advance(fresh=fresh, due=lambda: handlers.turn_is_due(own))
         fresh = False
         match step:
             case Step.RELEASE:
-                release_ready(session)
+                run.release()
             case Step.DISPATCH:
-                await ensure_stored(session, handlers.config, handlers.runnable(session))
-                issued = issue(session, handlers.runner(session), handlers.runnable(session))
-                if not issued and not await _arrival(session, handlers, own):
+                await run.ensure_stored(handlers.runnable(run))
+                issued = run.issue(handlers.runner(), handlers.runnable(run))
+                if not issued and not await _arrival(run, handlers, own):
                     return Step.MODEL
                 fresh = True  # issued here, or by the wrapper that came
             case Step.RECOVER:
                 for action in ev.RecoveryAction:
-                    recover(session, action)
+                    run.recover(action)
             case Step.ESCAPE:
-                if not await _past_escape(session, handlers, own):
+                if not await _past_question(run, handlers, own):
                     return Step.MODEL
             case _:
                 if step is Step.MODEL:
                     handlers.turn_after = own.call.message_id if own is not None else ""
-                    session.wake()
+                    run.wake()
                 return step
 
 
-async def _past_escape(session: Session, handlers: HeldHandlers, own: CallRecord | None) -> bool:
+async def _past_question(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> bool:
     """Raise an interrupt of one's own tool, or wait while another wrapper raises its; whether to go on waiting."""
-    if own is not None and own.key in session.live.escapes:
+    if own is not None and own.key in run.questions:
         handlers.drop(own.key)  # the answer will come with the handler of the wrapper's next run
-        raise take_escape(session, own.key)
+        raise run.take_question(own.key)
     if own is None:
-        return _give_up_questions(session)
+        run.give_up_questions()
+        return True
     if own.state is not CallState.PENDING:
         return False
-    await session.wait_changed(None)
+    await run.wait_changed()
     return True
 
 
-def _give_up_questions(session: Session) -> bool:
-    """End calls that ask a person where no wrapper is left to ask for them; they stopped at the question.
-
-    The call was deferred, and its wrapper has returned, or its run was cancelled. Made anew, it gets a wrapper.
-    """
-    for key in list(session.live.escapes):
-        session.live.take_escape(key)
-        text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
-        symptom = Symptom(error=ErrorCode.CANCELLED, message=text, transient=False, started=False)
-        take_failure(session, session.ledger.record(key), symptom)
-    return True
-
-
-async def _arrival(session: Session, handlers: HeldHandlers, own: CallRecord | None) -> bool:
+async def _arrival(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> bool:
     """Wait for the wrapper of an admitted call that has not come yet; whether to go on waiting for the turn.
 
     It may never come: middleware outside the guard can answer a call itself, or ask a person first. Nobody waits for it
     longer than the grace window, except for a result of one's own.
     """
-    if await session.wait_changed(session.engine.config.timing.grace):
+    if await run.wait_changed(run.board.config.timing.grace):
         return True
-    if handlers.after_loss and _adopt_left(session, handlers):
+    if handlers.after_loss and _adopt_left(run, handlers):
         return True
     # A held or deferred call is answered by its placeholder: it may wait for the very wrapper that never comes.
-    if own is None or own.state not in (CallState.QUEUED, CallState.PENDING) or is_external(session, own):
+    if (
+        own is None
+        or own.state not in (CallState.QUEUED, CallState.PENDING)
+        or run.board.spec(own.tool).mode is Mode.EXTERNAL
+    ):
         return False
-    await session.wait_changed(None)
+    await run.wait_changed()
     return True
 
 
-def _adopt_left(session: Session, handlers: HeldHandlers) -> bool:
+def _adopt_left(run: Run, handlers: HeldHandlers) -> bool:
     """Decide about admitted calls whose wrappers had returned before a loss, so that LangGraph does not run them again.
 
     Their answers are stored, but do not stand in the messages yet.
@@ -314,7 +296,6 @@ def _adopt_left(session: Session, handlers: HeldHandlers) -> bool:
     Returns:
         Whether there was such a call.
     """
-    left = [record for record in session.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)]
-    for record in left:
-        resolve(session, record, Why.WRAPPER_MISSING, Circumstances(hands=handlers))
+    left = [record for record in run.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)]
+    run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
     return bool(left)

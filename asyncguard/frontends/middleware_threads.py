@@ -8,17 +8,15 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.engine.engine import Engine
-from asyncguard.engine.resume import reconcile
-from asyncguard.engine.session import Session
 from asyncguard.frontends.durability import JournalTarget
 from asyncguard.frontends.joining import answers_of_others, note_answers
 from asyncguard.frontends.middleware_calls import HeldHandlers
 from asyncguard.frontends.prepared import PreparedTools
-from asyncguard.frontends.run import Threads
+from asyncguard.frontends.run import Run, Threads
 
 
 class GuardedThreads(Threads):
-    """Finds the session of a state and the handlers of its calls."""
+    """Opens threads, and finds the handlers of their calls."""
 
     def __init__(self, engine: Engine, journal: JournalTarget, tools: dict[str, BaseTool]) -> None:
         """Know no thread yet.
@@ -35,8 +33,8 @@ class GuardedThreads(Threads):
 
     async def joined(
         self, state: Mapping[str, Any], config: RunnableConfig, *, begins: bool = False
-    ) -> tuple[Session, HeldHandlers]:
-        """Return the session of a state, and the handlers of its calls, which run with this state from now on.
+    ) -> tuple[Run, HeldHandlers]:
+        """Return the run of a state, and the handlers of its calls, which run with this state from now on.
 
         Args:
             state: Of the super-step.
@@ -44,44 +42,40 @@ class GuardedThreads(Threads):
             begins: Whether the hook takes the input of a run in.
         """
         await self.claim(config, begins=begins)
+        run = self.find(state, config)
         # What was to be written is void with the ledger that knew of it.
-        after_loss = partial(self._reconcile, messages=state["messages"], said=begins)
-        session = await self.open(state, config, after_loss, begins=begins, folded=self.take_updates)
-        handlers = self._of(session)
+        await run.join(
+            partial(self._reconcile, run, said=begins), begins=begins, folded=partial(self.take_updates, run)
+        )
+        handlers = self._of(run)
         handlers.state, handlers.config = state, config
-        return session, handlers
+        return run, handlers
 
-    def _reconcile(self, session: Session, *, messages: Any, said: bool) -> bool:
-        handlers = self._of(session)
-        note_answers(session, messages)
+    def _reconcile(self, run: Run, *, said: bool) -> bool:
+        handlers = self._of(run)
+        note_answers(run)
         # Wrappers of one message arrive together; the first that goes on does it for all.
-        handlers.rests = reconcile(
-            session,
-            issuing=True,
-            hands=handlers,
-            answers=answers_of_others(session, messages),
-            siblings=True,
-            said=said,
+        handlers.rests = run.reconcile(
+            issuing=True, hands=handlers, answers=answers_of_others(run), siblings=True, said=said
         )
         handlers.after_loss = True
         handlers.question = None  # on another branch
         return handlers.rests
 
-    def take_updates(self, session: Session) -> dict[str, Any]:
+    def take_updates(self, run: Run) -> dict[str, Any]:
         """State updates of tools for the next write of a hook; the news that came with them are written by then."""
-        handlers = self._of(session)
+        handlers = self._of(run)
         taken, handlers.updates, handlers.news = handlers.updates, {}, []
         return taken
 
-    def forget(self, session: Session, config: RunnableConfig) -> None:
+    def leave(self, run: Run) -> None:
         """Give a thread free whose run ends with this step."""
-        self._handlers.pop((session.thread, session.namespace), None)
-        super().forget(session, config)
+        self._handlers.pop(run.name, None)
+        run.leave()
 
-    def _of(self, session: Session) -> HeldHandlers:
-        name = (session.thread, session.namespace)
-        found = self._handlers.get(name)
+    def _of(self, run: Run) -> HeldHandlers:
+        found = self._handlers.get(run.name)
         if found is None:
             fresh = HeldHandlers(tools=self._tools, prepared=self._prepared)
-            found = self._handlers.setdefault(name, fresh)
+            found = self._handlers.setdefault(run.name, fresh)
         return found

@@ -7,9 +7,9 @@ leaves its events in the state before the node that acts is entered: what the ch
 guards together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.messages import AnyMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -20,38 +20,21 @@ from pydantic import ValidationError
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.turns import Step
-from asyncguard.engine.dispatch import issue, issue_again, settle, take_escape
-from asyncguard.engine.durable import ensure_written
 from asyncguard.engine.engine import Engine
-from asyncguard.engine.intake import refuse_held, release_ready
-from asyncguard.engine.recovering import recover
-from asyncguard.engine.resume import reconcile
-from asyncguard.engine.session import Session
-from asyncguard.frontends.approvals import cancel_beside, enter_answer, question, resumable
+from asyncguard.frontends.approvals import question, resumable
 from asyncguard.frontends.binding import ModelBinding
 from asyncguard.frontends.callers_answers import refuse_answers
-from asyncguard.frontends.durability import ensure_stored
-from asyncguard.frontends.entry import (
-    only_cancelled,
-    put_in_place,
-)
-from asyncguard.frontends.heads import keeping
+from asyncguard.frontends.entry import only_cancelled
+from asyncguard.frontends.history import put_in_place
 from asyncguard.frontends.reading import unreadable_message, with_usable_ids
-from asyncguard.frontends.run import Threads, begin_run, fenced_identity
+from asyncguard.frontends.run import Run, Threads
 from asyncguard.frontends.running import ToolRunner
 from asyncguard.frontends.state import Thread
-from asyncguard.frontends.turning import closing_message, end_run, exhausted, parked, take_turn, view_message
-from asyncguard.frontends.writing import Writer
+from asyncguard.frontends.turning import closing_message, exhausted, parked, view_message
 
 State = dict[str, Any]
-
-
-class NodeFunction(Protocol):
-    """An async node."""
-
-    async def __call__(self, state: State, config: RunnableConfig) -> Any:
-        """Run on the state of a super-step."""
-        ...
+NodeFunction = Callable[[State, RunnableConfig], Coroutine[Any, Any, Any]]
+"""An async node."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,166 +56,142 @@ class Nodes:
     stateless: bool = False
     """Whether the graph wants no checkpointer, not even that of a graph around it: it would begin from the start."""
 
-    def leaving_on_error(self, function: NodeFunction, *, begins: bool = False) -> NodeFunction:
-        """A node that gives the thread free for other processes where the run ends, or rests because it raises.
+    def node(self, act: Callable[[Run], Awaitable[Any]], *, begins: bool = False, issues: bool = False) -> NodeFunction:
+        """Make a node that opens the thread, acts, and gives the thread free if it raises or if the run has ended.
 
         Args:
-            function: The node.
-            begins: Whether it takes the input of a run in.
+            act: Acts on the run and returns an update.
+            begins: Whether the node takes the input of a run in.
+            issues: Whether an earlier, lost attempt of the node may have issued admitted calls.
         """
 
-        async def guarded(state: State, config: RunnableConfig) -> Any:
+        async def opened(state: State, config: RunnableConfig) -> Any:
             await self.threads.claim(config, begins=begins)
-            identity = state.get("asyncguard")
-            if identity is None:
-                return await function(state, config)
-            session = self.threads.find(identity, config)
-            with session.lease.leaving_on_error():
-                async with keeping(session, config):
-                    update = await function(state, config)
-                if fenced := fenced_identity(session, state):
-                    update = _numbered(update, fenced["asyncguard"])
-                if session.ledger.ended is not None:
-                    self.threads.forget(session, config)
+            run = self.threads.find(self.threads.identified(state) if begins else state, config)
+            with run.leaving_on_error():
+                async with run.keeping():
+                    if begins:
+                        await refuse_answers(state, config)
+                    await run.join(lambda: run.reconcile(issuing=issues), begins=begins)
+                    update = await act(run)
+                if identity := run.identity_update():
+                    update = _numbered(update, identity["asyncguard"])
+                if run.ledger.ended is not None:
+                    run.leave()
                 return update
 
-        return guarded
+        return opened
 
-    async def prepare(self, state: State, config: RunnableConfig) -> Any:
+    async def prepare(self, run: Run) -> Any:
         """Turn the input into tasks and put in order what an earlier run left."""
-        await refuse_answers(state, config)
-        known: Any = {**state, "asyncguard": self.threads.identity_of(state)}
-        session = await self._session(known, config, issuing=True, begins=True)
-        with session.lease.leaving_on_error():  # at the beginning of a thread the state does not name it yet
-            session.lease.claim()
-            update = await begin_run(session, known, config, system=self.system)
-            # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
-            goto = "execute" if session.has_completions or only_cancelled(update["messages"]) else "model"
-            return Command(update=update, goto=goto)
+        run.claim()
+        update = run.begin(system=self.system)
+        # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
+        goto = "execute" if run.has_news or only_cancelled(update["messages"]) else "model"
+        return Command(update=update, goto=goto)
 
-    async def model(self, state: State, config: RunnableConfig) -> Any:
+    async def model(self, run: Run) -> Any:
         """Let the model speak, and put its calls before admission."""
-        session = await self._session(state, config)
-        if reason := exhausted(session):
-            return self._ended(session, reason, [closing_message(session, reason)])
-        conversation = self.threads.conversation(session, state["asyncguard"]["nonce"])
-        conversation.read(state["messages"], self.binding.provider)
-        sent = conversation.request(view_message(session))
-        tasks = [task.task.id for task in session.ledger.tasks()]
+        if reason := exhausted(run.board):
+            return _ended(run, reason, [closing_message(run.board, reason)])
+        conversation = run.conversation
+        conversation.read(run.messages, self.binding.provider)
+        sent = conversation.request(view_message(run.board))
+        tasks = [task.task.id for task in run.ledger.tasks()]
         try:
-            with session.lease.inside():
-                await ensure_written(session)
-                said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, config)
+            with run.inside():
+                await run.ensure_written()
+                said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, run.config)
         except ValidationError as error:
             said = unreadable_message(error)
         message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)
-        turn = take_turn(session, message, self.binding.task_argument)
+        turn = run.on_model_message(message, self.binding.task_argument)
         match turn.verdict:
             case ev.CompletionVerdict.END:
-                return self._ended(session, "complete", turn.messages)
+                return _ended(run, "complete", turn.messages)
             case ev.CompletionVerdict.NUDGE:
                 goto = "model"
             case _:
                 goto = "execute"
-        return Command(update={"messages": list(turn.messages), "ledger": session.take_events()}, goto=goto)
+        return Command(update={"messages": list(turn.messages), "ledger": run.take_events()}, goto=goto)
 
-    async def execute(self, state: State, config: RunnableConfig) -> Any:
+    async def execute(self, run: Run) -> Any:
         """Issue what was admitted, wait until something is to do, deliver what the model may know."""
-        session = await self._session(state, config, issuing=True)
-        await ensure_stored(session, config, session.ledger.in_state(CallState.QUEUED))
-        runner = self.runner.bind(session, config)
-        fresh = issue_again(session, runner) + issue(session, runner) > 0
-        with session.lease.inside():
-            step = await settle(session, fresh=fresh)
-            while step is Step.PARK and not self._resumable(config):
-                await session.wait_changed(None)  # nobody could resume a parked run: wait here
-                step = await settle(session, fresh=False)
+        await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
+        runner = self.runner.bind(run.config)
+        fresh = run.issue_again(runner) + run.issue(runner) > 0
+        with run.inside():
+            step = await run.advance(fresh=fresh)
+            while step is Step.PARK and not self._resumable(run.config):
+                await run.wait_changed()  # nobody could resume a parked run: wait here
+                step = await run.advance(fresh=False)
         match step:
             case Step.MODEL:
-                return self._deliver(session, state)
+                return self._deliver(run)
             case Step.RELEASE:
-                release_ready(session)
-                return _go(session, "execute")
+                run.release()
             case Step.RECOVER:
-                return _go(session, next(iter(session.live.recoveries.values())).action.value)
+                return _go(run, run.recovery_due.value)
             case Step.ESCAPE:
-                raise take_escape(session, next(iter(session.live.escapes)))
+                raise run.take_question(next(iter(run.questions)))
             case Step.PARK:
-                resting = session.ledger.in_state(CallState.PENDING)
-                session.record.run_parked([record.key for record in resting])
-                return _go(session, "park")
-            case Step.APPROVE if self._resumable(config):
-                return _go(session, "approve")
+                run.park()
+                return _go(run, "park")
+            case Step.APPROVE if self._resumable(run.config):
+                return _go(run, "approve")
             case Step.APPROVE:
-                refuse_held(session)
-                return _go(session, "execute")
+                run.refuse_held()
             case _:
-                return _go(session, "execute")
+                pass
+        return _go(run, "execute")
 
-    def recovering(self, action: ev.RecoveryAction) -> NodeFunction:
-        """The node that carries out one action of recovery; whom it asks, and its back-off, are the executor's."""
+    def recovering(self, action: ev.RecoveryAction) -> Callable[[Run], Awaitable[Any]]:
+        """Return what carries out one action of recovery; whom it asks, and its back-off, are the executor's."""
 
-        async def carry_out(state: State, config: RunnableConfig) -> Any:
-            session = await self._session(state, config)
-            recover(session, action)
-            return _go(session, "execute")
+        async def carry_out(run: Run) -> Any:
+            run.recover(action)
+            return _go(run, "execute")
 
         return carry_out
 
-    async def approve(self, state: State, config: RunnableConfig) -> Any:
+    async def approve(self, run: Run) -> Any:
         """Ask a person about the calls that are held."""
-        session = await self._session(state, config)
-        held = session.ledger.in_state(CallState.HELD)
-        enter_answer(session, config, interrupt(question(held)), held)
-        return _go(session, "execute")
+        held = run.ledger.in_state(CallState.HELD)
+        run.enter_answer(interrupt(question(held)), held)
+        return _go(run, "execute")
 
-    async def park(self, state: State, config: RunnableConfig) -> Any:
+    async def park(self, run: Run) -> Any:
         """Rest until an external result is delivered; the value of the resume means nothing."""
-        session = await self._session(state, config)
-        if not session.has_completions and session.ledger.in_state(CallState.PENDING):  # not lost with a process
-            interrupt(parked(session))
-            cancel_beside(session, config)
-        return _go(session, "execute")
+        if not run.has_news and run.ledger.in_state(CallState.PENDING):  # not lost with a process
+            interrupt(parked(run.board))
+            run.cancel_beside()
+        return _go(run, "execute")
 
     # -- shared ----------------------------------------------------------------------------------------------------
 
     def _resumable(self, config: RunnableConfig) -> bool:
         return not self.stateless and resumable(config)
 
-    async def _session(
-        self, state: State, config: RunnableConfig, *, issuing: bool = False, begins: bool = False
-    ) -> Session:
-        """The thread's session, joined with the state and with the journal.
-
-        Args:
-            state: Of the super-step.
-            config: Of the node.
-            issuing: Whether an earlier, lost attempt of this node may have issued admitted calls.
-            begins: Whether the node takes the input of a run in.
-        """
-        return await self.threads.open(
-            state, config, lambda session: reconcile(session, issuing=issuing), begins=begins
-        )
-
-    def _deliver(self, session: Session, state: State) -> Any:
-        delivery = Writer(session, state["asyncguard"]["nonce"]).deliver()
-        direct = self._returns_directly(session, delivery.messages)
-        put_in_place(session, state["messages"], delivery)
+    def _deliver(self, run: Run) -> Any:
+        delivery = run.teller.deliver()
+        direct = self._returns_directly(run, delivery.messages)
+        put_in_place(run.board, run.messages, delivery)
         if direct:
-            return [*delivery.updates, self._ended(session, "direct_return", delivery.messages)]
+            return [*delivery.updates, _ended(run, "direct_return", delivery.messages)]
         updates, added = _apart(delivery.updates)  # providers want a call's answer directly after the call
-        own = Command(update={"messages": [*delivery.messages, *added], "ledger": session.take_events()}, goto="model")
+        own = Command(update={"messages": [*delivery.messages, *added], "ledger": run.take_events()}, goto="model")
         return [*updates, own] if updates else own
 
-    def _returns_directly(self, session: Session, messages: Sequence[AnyMessage]) -> bool:
+    def _returns_directly(self, run: Run, messages: Sequence[AnyMessage]) -> bool:
         answers = [message for message in messages if isinstance(message, ToolMessage)]
-        if not self.direct or not answers or session.ledger.any_open():
+        if not self.direct or not answers or run.ledger.any_open():
             return False
         return all(message.name in self.direct and message.status != "error" for message in answers)
 
-    def _ended(self, session: Session, reason: str, messages: Sequence[AnyMessage]) -> Any:
-        report = end_run(session, reason)
-        return Command(update={"messages": list(messages), "ledger": session.take_events(), "report": report}, goto=END)
+
+def _ended(run: Run, reason: str, messages: Sequence[AnyMessage]) -> Any:
+    report = run.end(reason)
+    return Command(update={"messages": list(messages), "ledger": run.take_events(), "report": report}, goto=END)
 
 
 def _apart(updates: Sequence[Any]) -> tuple[list[Any], list[AnyMessage]]:
@@ -258,5 +217,5 @@ def _numbered(update: Any, identity: Thread) -> Any:
     return Command(update={**update.update, "asyncguard": identity}, goto=update.goto)
 
 
-def _go(session: Session, node: str) -> Any:
-    return Command(update={"ledger": session.take_events()}, goto=node)
+def _go(run: Run, node: str) -> Any:
+    return Command(update={"ledger": run.take_events()}, goto=node)

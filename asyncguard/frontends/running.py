@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor as ThreadPool
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,14 +23,11 @@ from asyncguard.config import GuardConfig, Limits
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.hazards import Symptom
-from asyncguard.core.records import CallRecord
-from asyncguard.core.toolspec import Mode, ToolSpec
-from asyncguard.engine.dispatch import Runner, attempt_arguments
-from asyncguard.engine.executors.port import Completion, Escape, Failure, Result, Started, Success
-from asyncguard.engine.journal.port import Mail, MailKind
-from asyncguard.engine.late import heard_late
+from asyncguard.core.toolspec import ToolSpec
+from asyncguard.engine.attempts import Attempt
+from asyncguard.engine.dispatch import Runner
+from asyncguard.engine.executors.port import Escape, Failure, Result, Started, Success
 from asyncguard.engine.portal import in_context, off_portal, sync_entry
-from asyncguard.engine.session import Session
 from asyncguard.errors import ToolFault
 from asyncguard.frontends.contained import ToolExitError, contained
 from asyncguard.frontends.exceptions import read
@@ -47,58 +44,50 @@ _WATCH: ContextVar[Watch] = ContextVar("asyncguard_watch")
 _INJECTION = ToolNode._inject_tool_args.__code__  # noqa: SLF001 - which step has failed is told nowhere else
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolAttempt:
-    """The current attempt of a call, ready to be made by whatever calls its tool."""
-
-    session: Session
-    """The thread."""
-    record: CallRecord
-    """The call."""
-    call: ToolCall
-    """As LangChain takes it, with what the runtime fills in."""
-    watch: Watch
-    """Knows what happens at the tool."""
-
-    async def make(self, invoke: Callable[[], Awaitable[Any]], *, foreground: bool) -> Result:
-        """Make the attempt, once.
-
-        Args:
-            invoke: Calls the tool.
-            foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
-
-        Returns:
-            How the tool ended, as far as it is stored; of external work that it was started.
-        """
-        session, record, tool, number = self.session, self.record, self.record.tool, self.record.attempts
-        external = is_external(session, record)
-        try:
-            result = await guarded_run(invoke, foreground=foreground, watch=self.watch)
-        except asyncio.CancelledError:
-            if not external:  # that work was started is no result of it
-                self.watch.give_up(partial(_take_late, session, tool, record.key, number))
-            raise
-        if external and isinstance(result, Success):
-            return Started()
-        return _bounded(session, record, result)
+def call_of(attempt: Attempt) -> ToolCall:
+    """Make the call of an attempt as LangChain takes it, with the arguments that the runtime fills in."""
+    arguments = {**attempt.arguments, **attempt.injected}
+    return ToolCall(name=attempt.tool, args=arguments, id=attempt.call_id, type="tool_call")
 
 
-def attempt_of(session: Session, record: CallRecord) -> ToolAttempt:
-    """Prepare the current attempt of a thread's call; an external call gets its delivery token here."""
-    engine, injected = session.engine, _injected_arguments(session, record)
-    arguments = {**attempt_arguments(session, record), **injected}
-    return ToolAttempt(
-        session=session,
-        record=record,
-        call=ToolCall(name=record.tool, args=arguments, id=record.call.call_id, type="tool_call"),
-        watch=Watch(
-            spec=session.board.spec(record.tool),
-            symptom_of=symptom_of,
-            recovers=partial(_recovers, engine.config),
-            injected=injected,
-            specs=engine.specs,
-        ),
+def watch_of(attempt: Attempt) -> Watch:
+    """Make the watch over an attempt's tool; each attempt has one."""
+    return Watch(
+        spec=attempt.spec,
+        symptom_of=symptom_of,
+        recovers=partial(_recovers, attempt.config),
+        injected=attempt.injected,
+        specs=attempt.specs,
     )
+
+
+async def run_attempt(
+    attempt: Attempt, watch: Watch, invoke: Callable[[], Awaitable[Any]], *, foreground: bool
+) -> Result:
+    """Run an attempt, once.
+
+    Args:
+        attempt: The attempt.
+        watch: Made for it.
+        invoke: Calls the tool.
+        foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
+
+    Returns:
+        How the tool ended, as far as it is stored; of external work that it was started.
+    """
+    try:
+        result = await guarded_run(invoke, foreground=foreground, watch=watch)
+    except asyncio.CancelledError:
+        if not attempt.external:  # that work was started is no result of it
+            watch.give_up(lambda answer: attempt.take_late(result_of(answer)))
+        raise
+    if not isinstance(result, Success):
+        return result
+    if attempt.external:
+        return Started()
+    if not attempt.config.capacity or attempt.config.shadow:
+        return result
+    return cut(result, attempt.label, attempt.config.limits)
 
 
 class ToolRunner:
@@ -121,22 +110,19 @@ class ToolRunner:
         self._sync_only = {tool.name for tool in tools if runs_sync(tool)}
         self._sync = {tool.name for tool in tools if has_sync_side(tool)}
 
-    def bind(self, session: Session, config: RunnableConfig) -> Runner:
-        """The runner for one session within one graph node.
+    def bind(self, config: RunnableConfig) -> Runner:
+        """The runner within one graph node.
 
         Args:
-            session: The thread.
             config: The node's config; carries callbacks, runtime, store and state for injected arguments.
         """
 
-        def for_call(record: CallRecord) -> Callable[[], Awaitable[Result]]:
-            attempt = attempt_of(session, record)
-            foreground = session.board.in_foreground(record.call.tool)
-            return partial(
-                attempt.make, partial(self._invoke, attempt.watch, attempt.call, config), foreground=foreground
-            )
+        def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
+            watch = watch_of(attempt)
+            invoke = partial(self._invoke, watch, call_of(attempt), config)
+            return partial(run_attempt, attempt, watch, invoke, foreground=attempt.foreground)
 
-        return for_call
+        return for_attempt
 
     async def _invoke(self, watch: Watch, call: ToolCall, config: RunnableConfig) -> Any:
         """Call a tool: through ToolNode where something of the graph has to be injected, directly where not.
@@ -202,41 +188,6 @@ async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: Run
         return await off_portal(partial(entered.ainvoke, call, config))
     except ValidationError as error:
         return refused_input(watch, call, error)
-
-
-def _injected_arguments(session: Session, record: CallRecord) -> dict[str, str]:
-    """The idempotency key and the delivery token, for tools that ask for them."""
-    spec = session.board.spec(record.tool)
-    injected: dict[str, str] = {}
-    if spec.key_argument is not None:
-        injected[spec.key_argument] = record.key
-    if spec.mode is Mode.EXTERNAL:
-        token = _token(session, record)
-        if spec.token_argument is not None:
-            injected[spec.token_argument] = token
-    return injected
-
-
-def _take_late(session: Session, tool: str, key: str, attempt: int, raw: Any) -> None:
-    """Take the answer of an attempt that was given up; it settles the doubt about its effect."""
-    heard_late(session, tool, Completion(key=key, attempt=attempt, result=result_of(raw)))
-
-
-def is_external(session: Session, record: CallRecord) -> bool:
-    """Whether the current attempt only starts work whose result comes through the inbox."""
-    return session.board.spec(record.tool).mode is Mode.EXTERNAL
-
-
-def _token(session: Session, record: CallRecord) -> str:
-    key, attempt = record.key, record.attempts
-
-    def receive(result: Success) -> None:
-        session.receive(Mail(kind=MailKind.DELIVERY, key=key, attempt=attempt, content=result.content))
-
-    # With a journal the token stands in the intent, and the delivery comes as mail, to whoever holds the thread.
-    token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)
-    session.live.token_issued(key, token)
-    return token
 
 
 def _run(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
@@ -306,14 +257,6 @@ def _lasting(update: Mapping[str, Any]) -> dict[str, Any] | None:
     """What of a state update can be written down: all but its messages, if that is plain JSON."""
     kept = {name: value for name, value in update.items() if name != "messages"}
     return kept if kept and not problem_with(kept) else None
-
-
-def _bounded(session: Session, record: CallRecord, result: Result) -> Result:
-    """The result, or its beginning where it is larger than what is stored; the effect has happened either way."""
-    config = session.engine.config
-    if not isinstance(result, Success) or not config.capacity or config.shadow:
-        return result
-    return cut(result, record.call.label, config.limits)
 
 
 def cut(result: Success, label: str, limits: Limits) -> Success:

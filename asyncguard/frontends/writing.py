@@ -8,7 +8,7 @@ Tool output is data: it stands between delimiters that carry a nonce of the thre
 everything a tool or a user says, so that neither can forge a delimiter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +27,8 @@ from asyncguard.config import NewsStyle
 from asyncguard.core.calls import CallState
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.records import CallRecord
+from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.turns import deliverable, held_back
-from asyncguard.engine.session import Session
 from asyncguard.errors import CallerError
 from asyncguard.frontends.forgery import MARK, without
 from asyncguard.frontends.output_limit import limited
@@ -49,83 +49,69 @@ class Delivery:
     """In order: answers of the last message, then news."""
     updates: list[Any] = field(default_factory=list)
     """Commands of tools, without their own messages."""
+    told: list[str] = field(default_factory=list)
+    """Keys of the calls whose end is told."""
+    placeholders: list[str] = field(default_factory=list)
+    """Keys of the calls that are answered by a placeholder."""
 
 
 class Writer:
-    """Writes for one session."""
+    """Writes for one thread; records nothing."""
 
-    def __init__(self, session: Session, nonce: str) -> None:
+    def __init__(self, board: Scoreboard, raw: Mapping[str, Any], nonce: str) -> None:
         """Make a writer.
 
         Args:
-            session: The thread.
+            board: The thread's calls, declarations and configuration.
+            raw: Answers of tools as they came, by key of the call.
             nonce: The thread's secret part of the delimiters.
         """
-        self._session = session
+        self._board = board
+        self._raw = raw
         self._nonce = nonce
-        self._config = session.engine.config
+        self._config = board.config
 
     def deliver(self) -> Delivery:
-        """Answer every unanswered call and tell the news that may be told; the ledger is told what was told."""
-        session, delivery = self._session, Delivery()
-        late = deliverable(session.board)
-        told: list[str] = []
-        pending: list[str] = []
-        for record in session.ledger.unanswered():
-            final = not record.open and not self._held_together(record)
-            (told if final else pending).append(record.key)
-            delivery.messages.append(self._answer(record, delivery) if final else self._placeholder(record))
-        if late:
-            delivery.messages += self._news(late, delivery)
-            told += [record.key for record in late]
-        if told or pending:
-            session.record.delivered(told, placeholders=pending)
-        for key in told:
-            self._remember(session.ledger.record(key))
+        """Answer every unanswered call and tell the news that may be told."""
+        delivery = Delivery()
+        late = deliverable(self._board)
+        for record in self._board.ledger.unanswered():
+            self._add_answer(record, delivery, final=not record.open and not self._held_together(record))
+        self._add_news(late, delivery)
         return delivery
 
-    def answer_one(self, record: CallRecord) -> tuple[ToolMessage, Any]:
-        """The answer to one call, as :meth:`deliver` would write it, and the rest of its tool's command or ``None``."""
+    def answer_one(self, record: CallRecord) -> Delivery:
+        """Answer one call as :meth:`deliver` would: one message, and at most one update."""
         delivery = Delivery()
         # The model gets no turn before every foreground call is answered: its siblings need not be there already.
-        alone = self._session.board.in_foreground(record.call.tool) or not self._held_together(record)
-        final = alone and not record.open
-        message = self._answer(record, delivery) if final else self._placeholder(record)
-        if final:
-            self._session.record.delivered([record.key])
-        else:
-            self._session.record.delivered((), placeholders=[record.key])
-        if final:
-            self._remember(record)
-        return message, delivery.updates[0] if delivery.updates else None
+        alone = self._board.in_foreground(record.call.tool) or not self._held_together(record)
+        self._add_answer(record, delivery, final=alone and not record.open)
+        return delivery
 
     def news(self) -> Delivery:
-        """The late results that may be told now."""
+        """Tell the late results that may be told now."""
         delivery = Delivery()
-        if late := deliverable(self._session.board):
-            delivery.messages = self._news(late, delivery)
-            self._session.record.delivered([record.key for record in late])
-            for record in late:
-                self._remember(record)
+        self._add_news(deliverable(self._board), delivery)
         return delivery
+
+    def _add_answer(self, record: CallRecord, delivery: Delivery, *, final: bool) -> None:
+        (delivery.told if final else delivery.placeholders).append(record.key)
+        delivery.messages.append(self._answer(record, delivery) if final else self._placeholder(record))
+
+    def _add_news(self, late: Sequence[CallRecord], delivery: Delivery) -> None:
+        if late:
+            delivery.messages += self._news(late, delivery)
+            delivery.told += [record.key for record in late]
 
     def _held_together(self, record: CallRecord) -> bool:
         if record.state in (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED):
             return False  # nothing came of it, and the model should know at once
-        return held_back(record, self._session.board)
-
-    def _remember(self, record: CallRecord) -> None:
-        """Results that were told are evidence for their task; untrusted ones taint the context."""
-        self._session.live.told(record.key)
-        board = self._session.board
-        if record.content is not None:
-            board.evidence.add(record.call.task, text_of(record.content))
-        board.taint_by_end(record)
+        return held_back(record, self._board)
 
     # -- one call --------------------------------------------------------------------------------------------------
 
     def _answer(self, record: CallRecord, delivery: Delivery) -> ToolMessage:
-        raw = self._session.live.raw.get(record.key)
+        raw = self._raw.get(record.key)
         message, update = _split(raw, record.call.call_id)
         if update is not None:
             delivery.updates.append(self._shown_update(record, update))
@@ -148,7 +134,7 @@ class Writer:
         label = record.call.label if self._config.ledger else record.call.tool
         match record.state:
             case CallState.DEFERRED:
-                names = ", ".join(self._session.ledger.record(key).call.label for key in record.on)
+                names = ", ".join(self._board.ledger.record(key).call.label for key in record.on)
                 text = (
                     f"{label} is accepted and waits for {names}; the runtime runs it then. "
                     "Do not repeat it: its result arrives in a later message."
@@ -223,7 +209,7 @@ class Writer:
 
     def _news(self, records: Sequence[CallRecord], delivery: Delivery) -> list[AnyMessage]:
         for record in records:
-            _, update = _split(self._session.live.raw.get(record.key), record.call.call_id)
+            _, update = _split(self._raw.get(record.key), record.call.call_id)
             if update is not None:
                 delivery.updates.append(self._shown_update(record, update))
         if self._config.news_style is NewsStyle.PAIR:
@@ -251,7 +237,7 @@ class Writer:
         return [AIMessage(content="", tool_calls=calls, additional_kwargs=kwargs), *answers]
 
     def _delimiters(self, record: CallRecord) -> tuple[str, str]:
-        task = f' task="{record.call.task}"' if self._session.board.several_tasks else ""
+        task = f' task="{record.call.task}"' if self._board.several_tasks else ""
         call = f' call="{record.call.label}"' if self._config.ledger else ""
         name = f"result-{self._nonce}"
         return f'<{name}{call} tool="{record.call.tool}"{task} status="{record.state.value}">', f"</{name}>"

@@ -12,8 +12,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import GuardConfig, ThreadBusyError, ToolSpec
 from asyncguard.config import Timing
+from asyncguard.engine import intake
 from asyncguard.engine.journal import threads
-from asyncguard.frontends import heads, run
+from asyncguard.engine.lease import Lease
 from asyncguard.testing import calls, scripted_tool
 from tests.behaviour.harness import AgentOf, Frontend, Outcome
 from tests.behaviour.processes import Machine, Process
@@ -150,16 +151,16 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     asks = calls(("pay", {"item": "x"}))
     late, heir = (machine.process([shop(made)], [ToolSpec(name="pay")], asks) for _ in range(2))
     overtaking = [lambda: asyncio.run(patient(lambda: heir.say("Pay x.", durability="sync")))]  # type: ignore[arg-type]
-    enter = run.enter
+    freeze_effects = intake.freeze_effects  # once the run has taken the thread
 
     def stopped(*given: Any, **more: Any) -> Any:
         while overtaking:  # a stopped process does nothing meanwhile, whatever its loop has to do
             other = threading.Thread(target=overtaking.pop())
             other.start()
             other.join()
-        return enter(*given, **more)
+        return freeze_effects(*given, **more)
 
-    monkeypatch.setattr(run, "enter", stopped)
+    monkeypatch.setattr(intake, "freeze_effects", stopped)
     with pytest.raises(ThreadBusyError):
         await late.say("Pay x.", durability="sync")
     state = await heir.agent.graph.aget_state(PLACE)
@@ -232,8 +233,8 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
             saver.killed, saver.writing = late.killed, True
             saver.go_on.set()
 
-    stopping = Stopping(heads.ensure_held, looks, overtake)
-    monkeypatch.setattr(heads, "ensure_held", stopping)
+    stopping = Stopping(Lease.ensure_held, looks, overtake)
+    monkeypatch.setattr(Lease, "ensure_held", lambda lease: stopping(lease))
     with pytest.raises(KilledError if dies else ThreadBusyError):
         await late.say("Pay x and z, then y.", durability="sync")
     assert stopping.stopped

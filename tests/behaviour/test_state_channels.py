@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
-from asyncguard import AsyncGuardMiddleware
+from asyncguard import AsyncGuardMiddleware, build_agent
+from asyncguard.errors import CallerError
 from asyncguard.frontends.state import fold_messages
 from asyncguard.testing import ScriptedChatModel, calls
 from tests.behaviour.harness import shape
@@ -22,6 +25,9 @@ def test_a_snapshot_of_plain_values_is_folded_on() -> None:
     assert shape(fold_messages(plain, [[answer.model_dump()]])) == shape([*said, answer])
     assert shape(fold_messages(plain, [[RemoveMessage(id="1")]])) == shape(said[1:])
     assert fold_messages(said, [[answer]]) == [*said, answer]
+
+
+_GUARD = AsyncGuardMiddleware.__name__
 
 
 def _look(q: str) -> str:
@@ -49,3 +55,26 @@ async def test_the_middlewares_state_stores_only_what_is_new() -> None:
     lean, after = await _thread(said, state_schema=AsyncGuardMiddleware.state_schema)
     assert lean == plain
     assert after < before / 2
+
+
+@pytest.mark.parametrize(
+    ("frontend", "first", "goto"),
+    [
+        pytest.param("graph", "prepare", "model", id="build_agent"),
+        pytest.param("middleware", f"{_GUARD}.before_agent", f"{_GUARD}.before_model", id="create_agent"),
+    ],
+)
+async def test_a_thread_that_no_input_began_is_refused(frontend: str, first: str, goto: str) -> None:
+    """A state that was written by hand has no identity; each step would take the calls of another for its own."""
+    model, saver = ScriptedChatModel([calls(("_look", {"q": "x"})), "It is x."]), InMemorySaver()
+    agent: Any = (
+        build_agent(model, [_look], checkpointer=saver, journal=False)
+        if frontend == "graph"
+        else create_agent(model, [_look], middleware=[AsyncGuardMiddleware(journal=False)], checkpointer=saver)
+    )
+    place = {"configurable": {"thread_id": "t"}}
+    said = Command(goto=goto, update={"messages": [HumanMessage("Look.")]})
+    await agent.aupdate_state(place, said, as_node=first)
+    with pytest.raises(CallerError, match="was not begun"):
+        await agent.ainvoke(None, place)
+    assert model.requests == []

@@ -177,12 +177,13 @@ def test_no_guard_harms_an_agent_without_fault_anywhere(play: Callable[..., Epis
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("regime", [pytest.param(Regime.FIXED1, marks=pytest.mark.full), Regime.RANDOM12])
-def test_all_guards_together_harm_nobody_in_any_composition(regime: Regime) -> None:
-    """All 712: the oracle solves each behind the state machine, all in all in fewer rounds, hardly one in one more."""
+def test_all_guards_together_harm_nobody_in_any_composition(regime: Regime, step: int) -> None:
+    """All 712 (`full`), or every fourth: the oracle solves them behind the state machine, mostly in fewer rounds."""
     more = [
         assert_harmless(composition, run_of(regime, Surface.TEXT), play_graph, Setting())
-        for composition in shipped_compositions()
+        for composition in shipped_compositions()[::step]
     ]
     assert sum(more) < 0
     assert sum(each > 0 for each in more) <= 0.01 * len(more)

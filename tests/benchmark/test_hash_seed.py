@@ -82,7 +82,7 @@ HAZARDS = [
 def test_files_are_the_same_bytes(commands: list[list[str]], tmp_path: Path) -> None:
     """Episodes, findings and pages, with one process and with two."""
     found = []
-    for seed, jobs in ((0, 1), (1, 2), (2, 1)):
+    for seed, jobs in ((0, 1), (1, 2)):
         folder = tmp_path / str(seed)
         folder.mkdir()
         said = []
@@ -92,4 +92,4 @@ def test_files_are_the_same_bytes(commands: list[list[str]], tmp_path: Path) -> 
         (folder / "said.txt").write_text(said[1])
         found.append(_digests(folder))
     assert len(found[0]) > 2
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]

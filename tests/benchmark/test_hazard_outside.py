@@ -83,12 +83,16 @@ def test_few_faults_are_survived_or_told(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "levels", [[Level.FULL], pytest.param(list(Level), marks=pytest.mark.full)], ids=["one", "all"]
+)
 @pytest.mark.parametrize("family", Family, ids=lambda each: each.value)
-def test_all_faults_are_survived_or_told(family: Family) -> None:
-    """No effect twice, no silent wrong value, no false word, no crash, no false alarm."""
+def test_all_faults_are_survived_or_told(family: Family, levels: list[Level]) -> None:
+    """No effect twice, no silent wrong value, no false word, no crash, no false alarm; `full` at all levels."""
     found = [
         (scenario.name, setting.value, faulty, said)
         for scenario in scenarios([family])
+        if scenario.level in levels
         for setting in GUARDED
         for faulty in (True, False)
         if scenario.case.fits(setting) and (said := faults(scenario, setting, faulty=faulty))

@@ -22,6 +22,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from langchain_core.runnables import RunnableConfig
 
 from asyncguard import GuardConfig, Ports, Timing, ToolSpec
 from asyncguard.core import events as ev
@@ -30,11 +31,10 @@ from asyncguard.core.event_json import from_json, to_json
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.hazards import Symptom
 from asyncguard.core.ledger import Ledger
-from asyncguard.core.records import CallRecord
 from asyncguard.core.turns import Step, next_step
-from asyncguard.engine.cancelling import cancel_tasks
+from asyncguard.engine.attempts import Attempt
 from asyncguard.engine.dispatch import collect, issue, issue_again
-from asyncguard.engine.durable import enter_thread, take_mail
+from asyncguard.engine.durable import take_mail
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.executors.port import Failure, Result, Success
 from asyncguard.engine.intake import Wish, release_ready, take_message
@@ -42,9 +42,12 @@ from asyncguard.engine.journal.port import MailKind
 from asyncguard.engine.journal.rules import CONFIRMED
 from asyncguard.engine.recovering import recover
 from asyncguard.engine.resume import reconcile
-from asyncguard.engine.session import Session
+from asyncguard.engine.sessions import Sessions
+from asyncguard.engine.tasks import cancel_tasks
 from asyncguard.errors import CallerError
-from asyncguard.frontends.writing import Writer
+from asyncguard.frontends.conversation import Conversations
+from asyncguard.frontends.run import Run
+from asyncguard.frontends.state import Thread
 from tests.behaviour.processes import MortalJournal
 from tests.engine.journal.conftest import memory
 
@@ -95,24 +98,24 @@ class Process:
         ids = iter(range(1, 1000))
         ports = Ports(journal=self.journal, new_id=lambda: f"{number}-{next(ids)}")
         self.engine = Engine(CONFIG, SPECS, ports)
-        self.session = Session(self.engine, "thread")
+        self.sessions = Sessions(self.engine)
+        self.session = self.sessions.of("thread", "")
         self.running: dict[tuple[str, int], asyncio.Future[Result]] = {}
         self.answered: set[str] = set()
 
     async def wake(self) -> None:
         """Come to where the state is, as a node does that is entered."""
         self.session.attach(self.stored)
-        await enter_thread(self.session, "t")
+        await self.session.lease.enter("t")
         reconcile(self.session, issuing=True)
         take_mail(self.session)
 
-    def run(self, record: CallRecord) -> Callable[[], Awaitable[Result]]:
+    def run(self, attempt: Attempt) -> Callable[[], Awaitable[Result]]:
         """The tool of an attempt: it has its effect when it begins, and answers when the test says so."""
-        place = (record.key, record.attempts)
-        aim, key = record.aim, record.key
+        place, key = (attempt.key, attempt.number), attempt.key
 
         async def tool() -> Result:
-            if aim is not ev.Aim.ANSWER:  # the probe of a post
+            if attempt.tool == "posted":  # the probe of a post
                 happened = self.shop.times(key) > 0
                 return Success(content=json.dumps({"happened": happened, "result": f"found {key}"}))
             self.shop.happened[place] += 1
@@ -157,12 +160,12 @@ class Process:
                     release_ready(session)
                 case Step.DISPATCH:
                     self.store()
-                    issue(session, lambda record: self.run(record))
+                    issue(session, self.run)
                 case Step.RECOVER:
                     for action in ev.RecoveryAction:
                         recover(session, action)
                 case _ if session.live.again:
-                    issue_again(session, lambda record: self.run(record))
+                    issue_again(session, self.run)
                 case _:
                     return step
 
@@ -214,7 +217,8 @@ class World(RuleBasedStateMachine):
 
     def _say(self, wishes: list[tuple[str, str, int]]) -> None:
         """A model message, after what was news."""
-        Writer(self.session, "nonce").deliver()
+        identity = Thread(session="thread", nonce="nonce")
+        Run(self.now.sessions, Conversations(), {"asyncguard": identity}, RunnableConfig()).teller.deliver()
         self.messages += 1
         read = [
             Wish(tool=tool, arguments={"n": number}, call_id=f"call-{self.messages}-{place}", task=task)
@@ -276,7 +280,7 @@ class World(RuleBasedStateMachine):
         process.store()
 
         async def a_little() -> None:
-            issue(process.session, lambda record: process.run(record))
+            issue(process.session, process.run)
             for step in range(steps):
                 if step % 3 == 2:
                     process.journal.entries(key="-")

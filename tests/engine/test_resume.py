@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 
 import asyncguard
 from asyncguard.config import GuardConfig
@@ -15,13 +16,17 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Fate, Open, Why, decide
 from asyncguard.core.toolspec import ToolSpec
-from asyncguard.engine.cancelling import cancel_tasks
 from asyncguard.engine.engine import Engine, Ports
 from asyncguard.engine.intake import Wish, freeze_effects, take_message
 from asyncguard.engine.journal.port import Attempt, AttemptState
 from asyncguard.engine.resume import CARRIED_OUT, Answer, Case, Circumstances, resolve
 from asyncguard.engine.session import Session
+from asyncguard.engine.sessions import Sessions
+from asyncguard.engine.tasks import cancel_tasks
+from asyncguard.frontends.conversation import Conversations
 from asyncguard.frontends.joining import take_answers
+from asyncguard.frontends.run import Run
+from asyncguard.frontends.state import Thread
 from tests.core.test_resume_policy import cells
 
 LIBRARY = Path(asyncguard.__file__).parent
@@ -83,14 +88,18 @@ SPECS = {
 }
 
 
-def begun_session(*wishes: Wish) -> tuple[Session, list[CallRecord]]:
+def begun_session(*wishes: Wish, sessions: Sessions | None = None) -> tuple[Session, list[CallRecord]]:
     """Return a session with one model message, and its calls."""
-    session = Session(Engine(GuardConfig(), dict(SPECS), Ports()), "thread")
+    session = (_sessions() if sessions is None else sessions).of("thread", "")
     session.record.run_started("run")
     for task in dict.fromkeys(wish.task for wish in wishes):
         session.record.task_opened(task, goal="goal")
     take_message(session, "message", wishes)
     return session, list(session.ledger.calls())
+
+
+def _sessions() -> Sessions:
+    return Sessions(Engine(GuardConfig(), dict(SPECS), Ports()))
 
 
 def wish(tool: str, call_id: str, task: str = "t", **arguments: int) -> Wish:
@@ -158,14 +167,17 @@ def test_a_queued_call_that_was_started_outside_before_is_cancelled_in_doubt() -
 
 def test_an_answer_is_that_of_the_latest_call_of_its_id() -> None:
     """A provider that counts from 0 uses an id again; a call that runs is not ended by another one's answer."""
-    session, (book,) = begun_session(wish("book", "call_0", n=1))
+    sessions = _sessions()
+    session, (book,) = begun_session(wish("book", "call_0", n=1), sessions=sessions)
     session.record.started(book.key, attempt=1, tool="book")
     session.record.delivered((), placeholders=[book.key])
     take_message(session, "second", [wish("look", "call_0", n=1)])
     look = list(session.ledger.calls())[1]
     session.record.started(look.key, attempt=1, tool="look")
     answer = ToolMessage("timeout of an outer wrapper", tool_call_id="call_0")
-    take_answers(session, [AIMessage("", id="second"), answer])
+    identity = Thread(session="thread", nonce="nonce")
+    state = {"asyncguard": identity, "messages": [AIMessage("", id="second"), answer]}
+    take_answers(Run(sessions, Conversations(), state, RunnableConfig()))
     assert (book.state, look.state) == (CallState.PENDING, CallState.DONE)
 
 

@@ -22,7 +22,7 @@ OWNERS = frozenset(
 _PARTS = frozenset({"session", "_session", "board", "lease", "ledger", "live"})
 # Shared by all sessions, or an object that is changed by methods of its own.
 _OTHERS = frozenset({"engine", "evidence"})
-_TYPES = frozenset({"Session", "Scoreboard", "Lease", "LiveCalls"})
+_TYPES = frozenset({"Session", "Scoreboard", "Lease", "LiveCalls", "StoredCheckpoints"})
 _MUTATORS = frozenset(
     {name for kind in (dict, list, set) for name in dir(kind) if not name.startswith("_")}
     - {name for kind in (tuple, frozenset) for name in dir(kind)}

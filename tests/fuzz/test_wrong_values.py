@@ -106,7 +106,7 @@ def test_configuration_takes_what_its_types_say(field: Any, value: tuple[str, An
     _configure(field, value)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @drawn(5000)
 @given(st.sampled_from(FIELDS), of_any_kind())
 def test_configuration_takes_what_its_types_say_at_length(field: Any, value: tuple[str, Any]) -> None:
@@ -231,7 +231,7 @@ def test_wrong_input_is_refused_or_read(frontend: Frontend, given_: tuple[str, A
     _try_input(frontend, name, value, stored=stored)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @drawn(500)
 @given(_INPUT)
 def test_wrong_input_is_refused_or_read_at_length(frontend: Frontend, given_: tuple[str, Any, bool]) -> None:
@@ -261,7 +261,7 @@ def test_wrong_answers_to_a_question_refuse(frontend: Frontend, value: Any) -> N
     _try_resume(frontend, value)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @drawn(300)
 @given(anything())
 def test_wrong_answers_to_a_question_refuse_at_length(frontend: Frontend, value: Any) -> None:
@@ -317,7 +317,7 @@ def test_strange_results_are_told(frontend: Frontend, value: Any, effect: str) -
     _try_result(frontend, value, effect)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @drawn(300)
 @given(_RESULT, st.sampled_from(["pure", "at_most_once"]))
 def test_strange_results_are_told_at_length(frontend: Frontend, value: Any, effect: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from asyncguard import ThreadBusyError
 from asyncguard.engine.journal import threads
-from asyncguard.frontends import heads
+from asyncguard.engine.lease import Lease
 from asyncguard.testing import calls
 from tests.behaviour.harness import Frontend, Outcome
 from tests.savers.desk import HERE, Desk
@@ -45,19 +45,19 @@ def stop(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], None]],
     """Stops the first process behind its n-th look whether the thread is its own, while something happens."""
     monkeypatch.setattr(threads, "LEASE", 0.0)
     monkeypatch.setattr(threads, "RENEWAL", 0.0)
-    look = heads.ensure_held
+    look = Lease.ensure_held
 
     def stopping(looks: int, meanwhile: Callable[[], None]) -> None:
         left: Iterator[int] = iter(range(looks - 1, -1, -1))
 
-        async def looked(*given: Any) -> None:
-            await look(*given)
+        async def looked(lease: Lease) -> None:
+            await look(lease)
             if next(left, None) == 0:
                 other = threading.Thread(target=meanwhile)  # a stopped process does nothing while it waits
                 other.start()
                 other.join()
 
-        monkeypatch.setattr(heads, "ensure_held", looked)
+        monkeypatch.setattr(Lease, "ensure_held", looked)
 
     return stopping
 

@@ -1,30 +1,27 @@
 """Sessions by thread: the live ones, and only those; an idle session is folded anew from the state when needed."""
 
 from collections import OrderedDict
-from weakref import WeakKeyDictionary
 
 from asyncguard.engine.engine import Engine
 from asyncguard.engine.session import Session
-from asyncguard.frontends.conversation import Conversation
 
 _KEPT_IDLE = 256
 
 
-class Registry:
+class Sessions:
     """Finds the session of a thread, or makes one."""
 
     def __init__(self, engine: Engine) -> None:
-        """Make an empty registry.
+        """Know no session yet.
 
         Args:
             engine: What the sessions share.
         """
         self._engine = engine
         self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
-        self._conversations: WeakKeyDictionary[Session, Conversation] = WeakKeyDictionary()
 
-    def session(self, thread: str, namespace: str) -> Session:
-        """The session of a thread.
+    def of(self, thread: str, namespace: str) -> Session:
+        """Return the session of a thread, a new one where there is none.
 
         Args:
             thread: The thread's minted id.
@@ -36,18 +33,6 @@ class Registry:
             found = self._sessions[name] = Session(self._engine, thread, namespace)
             self._shrink()
         self._sessions.move_to_end(name)
-        return found
-
-    def conversation(self, session: Session, nonce: str) -> Conversation:
-        """What is known of the history of a session's thread.
-
-        Args:
-            session: The thread.
-            nonce: Its secret part of the delimiters.
-        """
-        found = self._conversations.get(session)
-        if found is None:
-            found = self._conversations[session] = Conversation(nonce)
         return found
 
     def forget(self, session: Session) -> None:
