@@ -166,8 +166,8 @@ _RECOVERIES = {
     "ask": Mark.GIVEN_UP,
     "give_up": Mark.GIVEN_UP,
 }
-# What is learnt about a call without moving it.
-_LEARNT = frozenset({"call_found", "call_diagnosed"})
+# A damaged file may give any event a key; and what is learnt about a call does not move it.
+_MOVING = frozenset({*_STEPS, "call_retired", "call_recovered"})
 # After these the model can be asked: what comes before them since its last turn was waiting.
 _WAKING = frozenset({"run_started", "task_opened", "calls_delivered", "completion_judged", "turn_taken"})
 
@@ -189,7 +189,7 @@ def _follow(bars: dict[str, Bar], row: Row) -> None:
         for key in row["delivered"]:
             if (bar := bars.get(key)) is not None:
                 _deliver(bar, row["at"])
-    elif "key" in row and kind not in _LEARNT:
+    elif kind in _MOVING:
         bar = bars.setdefault(row["key"], _new_bar(row))
         phase, mark = _step(row)
         # A recovery that no attempt follows leaves the call where it is until it retires in the same moment.

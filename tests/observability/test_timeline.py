@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from asyncguard.core import events as ev
+from asyncguard.observability import history
 from asyncguard.observability.details import ObserverSet
 from asyncguard.observability.history import histories
 from asyncguard.observability.timeline import render_timeline
@@ -355,3 +356,9 @@ def test_the_legend_explains_what_is_drawn_and_nothing_else(tmp_path: Path) -> N
     assert all(mark not in text for mark in ("░", "✗", "▼", "↻"))
     assert "━ running" in text
     assert "▸ open before or after" in text
+
+
+def test_every_event_of_a_call_moves_its_bar_or_is_known_not_to() -> None:
+    """A new kind of event would be left out without a word."""
+    kinds = {kind.kind for kind in ev.CallEvent.__subclasses__()}
+    assert kinds - history._MOVING == {"call_found", "call_diagnosed"}

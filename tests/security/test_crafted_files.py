@@ -109,6 +109,21 @@ def test_damaged_traces_are_refused_in_a_sentence(
     assert codes == {0, 1}
 
 
+def test_an_event_of_a_run_with_the_key_of_a_call_moves_no_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A damaged line may have the fields of two events."""
+    file = trip_file(tmp_path / "t.jsonl")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    command(["trace", str(file)])
+    whole = capsys.readouterr().out
+    keyed = [row if row.get("event") != "run_ended" else {**row, "key": "k", "task": "a"} for row in rows]
+    assert keyed != rows
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in keyed), encoding="utf-8")
+    assert command(["trace", str(file)]) == 0
+    assert capsys.readouterr().out == whole
+
+
 # -- the benchmark -------------------------------------------------------------------------------------------------
 
 
