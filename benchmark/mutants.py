@@ -6,7 +6,8 @@
 
 A mutant is one change of one expression or statement: a comparison turned round, ``and`` for ``or``, a condition
 negated, another member of the same enum, a number one higher, a call left out. Places and changes follow from the seed
-alone. Each mutant is written into a copy of the tree, and the fast tests of its part are run until the first one fails.
+alone. Each mutant is written into a copy of the tree, and the fast tests of its part are run until the first one fails; first
+they have to pass with nothing broken.
 Results are kept line by line, so what was broken off goes on; a mutant that survives is printed with its change.
 """
 
@@ -23,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 600.0
@@ -92,11 +94,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         copy = Path(folder) / "tree"
         shutil.copytree(options.tree, copy, ignore=shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache"))
         for number, mutant in enumerate(chosen, start=1):
-            name = _name(mutant)
+            name, whole = _name(mutant), f"{mutant.part}:nothing is broken"
             if name not in done:
-                done[name] = _noticed(copy, mutant, options.python)
-                with options.out.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps({"name": name, "noticed": done[name], **asdict(mutant)}) + "\n")
+                if whole not in done:
+                    _keep(options.out, done, whole, noticed=_fails(copy, mutant.part, options.python))
+                if done[whole]:
+                    print(f"The tests of {mutant.part} fail with nothing broken; see to them first.", file=sys.stderr)
+                    return 1
+                _keep(options.out, done, name, noticed=_noticed(copy, mutant, options.python), **asdict(mutant))
             verdict = "noticed " if done[name] else "SURVIVES"
             print(f"{number:3}/{len(chosen)} {verdict} {name}: {mutant.before} -> {mutant.after}", flush=True)
     _print_sums(chosen, done)
@@ -230,13 +235,16 @@ def _noticed(copy: Path, mutant: Mutant, python: str) -> bool:
     whole = file.read_bytes()
     file.write_bytes(whole[: mutant.start] + mutant.after.encode() + whole[mutant.end :])
     try:
-        tests = [name for name in PARTS[mutant.part].tests if (copy / name).exists()]
-        return any(_fails(copy, [name], python) for name in tests)
+        return _fails(copy, mutant.part, python)
     finally:
         file.write_bytes(whole)
 
 
-def _fails(copy: Path, tests: list[str], python: str) -> bool:
+def _fails(copy: Path, part: str, python: str) -> bool:
+    return any(_fail(copy, name, python) for name in PARTS[part].tests if (copy / name).exists())
+
+
+def _fail(copy: Path, tests: str, python: str) -> bool:
     command = [
         python,
         "-m",
@@ -249,7 +257,7 @@ def _fails(copy: Path, tests: list[str], python: str) -> bool:
         "2",
         "-p",
         "no:cacheprovider",
-        *tests,
+        tests,
     ]
     environment = {
         **os.environ,
@@ -265,6 +273,12 @@ def _fails(copy: Path, tests: list[str], python: str) -> bool:
 
 def _name(mutant: Mutant) -> str:
     return f"{mutant.part}:{mutant.file}:{mutant.line}:{mutant.start}-{mutant.end}:{mutant.after}"
+
+
+def _keep(out: Path, done: dict[str, bool], name: str, *, noticed: bool, **more: Any) -> None:
+    done[name] = noticed
+    with out.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"name": name, "noticed": noticed, **more}) + "\n")
 
 
 def _done(out: Path) -> dict[str, bool]:

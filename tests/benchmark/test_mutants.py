@@ -83,7 +83,18 @@ def test_what_survives_is_told_and_kept(mutants: Any, tree: Path, capsys: pytest
     assert "SURVIVES" in told
     assert "noticed " in told
     kept = out.read_text(encoding="utf-8")
+    assert '"noticed": false' in kept.splitlines()[0]  # with nothing broken
     out.write_text(kept + '{"name": "cut off', encoding="utf-8")
     assert mutants.main(argv) == 0
     assert capsys.readouterr().out == told
     assert out.read_text(encoding="utf-8") == kept + '{"name": "cut off\n'
+
+
+@pytest.mark.slow
+def test_tests_that_fail_anyway_notice_nothing(mutants: Any, tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each mutant would count as noticed."""
+    (tree / "tests" / "core" / "test_doors.py").write_text("def test_no():\n    assert False\n")
+    (tree / "sites").write_text("core/doors.py::grant")
+    argv = ["--part", "fate", "--tree", str(tree), "--sites", str(tree / "sites"), "--out", str(tree / "out.jsonl")]
+    assert mutants.main(argv) == 1
+    assert "fail with nothing broken" in capsys.readouterr().err
