@@ -6,9 +6,9 @@
 
 A mutant is one change of one expression or statement: a comparison turned round, ``and`` for ``or``, a condition
 negated, another member of the same enum, a number one higher, a call left out. Places and changes follow from the seed
-alone. Each mutant is written into a copy of the tree, and the fast tests of its part are run until the first one fails; first
-they have to pass with nothing broken.
-Results are kept line by line, so what was broken off goes on; a mutant that survives is printed with its change.
+alone. Each mutant is written into a copy of the tree, and the fast tests of its part are run until the first one
+fails; first they have to pass with nothing broken. Results are kept line by line, so what was broken off goes on; a
+mutant that survives is printed with its change.
 """
 
 import argparse
