@@ -89,13 +89,15 @@ class Child:
 class Children:
     """The processes of a case, numbered in the order in which they were started."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, prepare: Callable[[], None] = lambda: None) -> None:
         """Have none yet.
 
         Args:
             folder: Gets what they print.
+            prepare: Called in each before its work.
         """
         self._folder = folder
+        self._prepare = prepare
         self.all: list[Child] = []
         self.restarts = 0
         """How often their database was taken from them."""
@@ -120,6 +122,7 @@ class Children:
             printed = os.open(self._folder / f"{number}-{kind}.log", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
             os.dup2(printed, 1)
             os.dup2(printed, 2)
+            self._prepare()
             work(number)
         except BaseException:  # noqa: BLE001 - a child must never go on with its parent's work
             traceback.print_exc()

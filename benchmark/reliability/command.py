@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from reliability.cases import Case, Database
+from reliability.decided import as_markdown as decisions_as_markdown
+from reliability.decided import disagreements, print_decisions
 from reliability.lane import Played, serve
 from reliability.lanes import EVIDENCE, Lanes, Results, play_all
 from reliability.parts import PARTS
@@ -69,9 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _tell(told, options.out, console)
     rows = rows_of(told)
     print_table(rows, console)
+    print_decisions(told, console)
     if options.write:
         write_between(_DOCUMENT, as_markdown(rows))
-    return int(not all(map(as_expected, told)) or len(told) < len(cases))
+        write_between(_DOCUMENT, decisions_as_markdown(told), "decisions")
+    return int(not all(map(as_expected, told)) or len(told) < len(cases) or bool(disagreements(told)))
 
 
 def _play(cases: Sequence[Case], results: Results, options: argparse.Namespace, console: Console) -> None:

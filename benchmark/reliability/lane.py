@@ -11,11 +11,13 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from reliability.cases import Beside, Build, Case, Database
 from reliability.children import Children
+from reliability.decisions import note_decisions, read_decisions
 from reliability.desk import APPROVED, CLASSES
 from reliability.evidence import read_evidence
 from reliability.fates import meet, refusal
@@ -48,6 +50,10 @@ class Played:
     refused: str = ""
     """What the runtime said if it refused to work in this way."""
     seconds: float = 0.0
+    build: str = ""
+    """How the agent is built."""
+    decided: list[list[str]] = field(default_factory=list)
+    """Facts, fate and row of each decision about an open call, equal ones once."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -82,12 +88,14 @@ class Lane:
         began = time.monotonic()
         server = self._server() if case.restarts else None
         place = Place(folder=folder, url=server.url if server is not None else self._database(case))
-        children = Children(folder)
+        decisions = folder / "decisions.jsonl"
+        children = Children(folder, partial(note_decisions, decisions))
         failures = meet(case, place, children, server)
         lives = [asdict(process) for process in children.told()]
         (folder / "lives.json").write_text(json.dumps(lives), encoding="utf-8")
         played = _judged(case, place, failures)
         played.kills = children.kills
+        played.build, played.decided = case.build.value, read_decisions(decisions)
         played.seconds = round(time.monotonic() - began, 3)
         if not (self._keep or played.violations):
             shutil.rmtree(folder)

@@ -12,7 +12,6 @@ from rich.table import Table
 from reliability.lane import Played
 from reliability.parts import PARTS, Expected
 
-BEGIN, END = "<!-- reliability: begin -->", "<!-- reliability: end -->"
 _HEAD = ("what", "cases", "kills", "effects", "twice", "in doubt", "needless", "violated in", "verdict")
 _SUMS = ("kills", "effects", "doubled", "doubts", "needless")
 _PROMISES: Mapping[str, str] = {**{f"P{n}": f"P{n}" for n in range(1, 7)}, "run": "no end"}
@@ -116,16 +115,18 @@ def as_markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def write_between(path: Path, text: str) -> None:
+def write_between(path: Path, text: str, name: str = "reliability") -> None:
     """Put text between the markers of a document; they are added at its end if it has none.
 
     Args:
         path: The document; made if it is missing.
         text: Replaces what stood there.
+        name: In the markers, ``<!-- name: begin -->`` and ``<!-- name: end -->``.
     """
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     known = path.read_text(encoding="utf-8") if path.exists() else ""
-    if BEGIN not in known or END not in known:
-        known = f"{known.rstrip()}\n\n{BEGIN}\n{END}\n".lstrip()
-    before, _, rest = known.partition(BEGIN)
-    after = rest.partition(END)[2]
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    if begin not in known or end not in known:
+        known = f"{known.rstrip()}\n\n{begin}\n{end}\n".lstrip()
+    before, _, rest = known.partition(begin)
+    after = rest.partition(end)[2]
+    path.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
