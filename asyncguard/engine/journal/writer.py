@@ -335,16 +335,24 @@ class Writer:
             else:
                 request.reply.fail(failure)
 
-    def _attempt(self, requests: list[_Request]) -> AsyncguardError | None:
-        """Run requests in one transaction; why none of them lasts, or ``None``."""
-        store = self._store
+    def _attempt(self, requests: list[_Request], *, once_more: bool = True) -> AsyncguardError | None:
+        """Run requests in one transaction; why none of them lasts, or ``None``.
+
+        A transaction that lost its server before its commit has changed nothing, so it is run once more: a process that
+        stands still for seconds loses its session to the server's limit for idle transactions.
+        """
+        store, began = self._store, False
         try:
             store.begin()
+            began = True
             for request in requests:
                 request.answer = request.work(store)
+            began = False
             store.commit()
         except Exception as error:  # noqa: BLE001 - it goes to whoever asked; a thread that ended would answer nobody
             store.rollback()
+            if began and once_more and isinstance(error, ConnectionLostError):
+                return self._attempt(requests, once_more=False)
             return _ours(error)
         return None
 

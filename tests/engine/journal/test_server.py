@@ -21,7 +21,7 @@ from asyncguard.engine.journal.opening import open_journal
 from asyncguard.engine.journal.port import Fresh, Known, Lost, Refused, Running, Verdict
 from asyncguard.engine.journal.postgres import PostgresStore
 from asyncguard.engine.journal.processes import ProcessKind
-from asyncguard.engine.journal.store import ConnectionLostError
+from asyncguard.engine.journal.store import ConnectionLostError, Row, Store
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.testing.conformance.journal_bench import wait_for
 from tests.engine.journal.desk import Actor, entered, intent
@@ -144,6 +144,22 @@ async def test_a_process_that_freezes_in_a_transaction_holds_nobody_up_for_long(
         assert journal.gone([actor.epoch]) == {actor.epoch}
         actor.go_on()
         assert "Refused" in actor.ask("begin", "k2", "at_most_once")
+
+
+async def test_a_session_that_ends_in_a_transaction_loses_nothing(postgres_url: str) -> None:
+    """As after seconds in which a busy machine did not let the process go on: the server ends what stands idle."""
+    with opened(postgres_url) as (journal,):
+        await entered(journal)
+        lost: list[bool] = []
+
+        def stopped(store: Store) -> list[Row]:
+            if not lost:
+                lost.append(True)
+                cut(postgres_url)
+            return store.execute("SELECT 1")
+
+        assert journal._writer.submit(stopped).result(20.0)
+        assert isinstance(await journal.begin(intent("k")), Fresh)
 
 
 class Broken(PostgresStore):

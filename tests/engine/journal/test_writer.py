@@ -151,6 +151,32 @@ def test_a_connection_that_breaks_fails_all_at_once() -> None:
         assert [future.exception(5.0) for future in futures] == [store_error] * 3
 
 
+class Leaving(FakeStore):
+    """A server that ends the session in the middle of a transaction, so and so often."""
+
+    def __init__(self, losses: int) -> None:
+        super().__init__()
+        self.losses = losses
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        if self.losses:
+            self.losses -= 1
+            raise ConnectionLostError("gone")
+        return super().execute(sql, values)
+
+
+@pytest.mark.parametrize(("losses", "lasts"), [(1, True), (2, False)])
+def test_a_transaction_that_lost_its_server_before_its_commit_is_run_once_more(losses: int, lasts: bool) -> None:
+    """It has changed nothing; a server that is really away is told."""
+    store = Leaving(losses)
+    with running(store) as writer:
+        with one_batch(writer):
+            futures = [writer.submit(put(value)) for value in ("a", "b")]
+        errors = [future.exception(5.0) for future in futures]
+    assert [error is None for error in errors] == [lasts, lasts]
+    assert (["a", "b"] in store.commits) is lasts
+
+
 def test_what_follows_a_commit_comes_before_the_answer() -> None:
     """And what it raises goes to whoever asked, and to nobody else."""
     seen: list[str] = []
