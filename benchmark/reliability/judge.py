@@ -187,9 +187,19 @@ def doubt_has_a_reason(evidence: Evidence) -> Iterator[str]:
         if not attempts:
             yield f"{where} is in doubt, and the journal does not know that it was begun"
         elif (latest := attempts[-1]).state == "ended" and _content(latest):
-            yield f"{where} is in doubt, and the journal has its result"
+            if not _delivered_later(evidence, call, latest):
+                yield f"{where} is in doubt, and the journal has its result"
         elif latest.pid not in evidence.died:
             yield f"{where} is in doubt, and process {latest.pid}, which began it, did not die"
+
+
+def _delivered_later(evidence: Evidence, call: ThreadCall, latest: JournalAttempt) -> bool:
+    """Return True if the result came from outside after the doubt, and settled it.
+
+    The process that started the work outside died before it could say so; nobody knew then.
+    """
+    settled = [state for _, state in call.ends] == ["in_doubt", "done"]
+    return settled and latest.pid in evidence.died and bool(evidence.of(What.DELIVERED, item=call.item))
 
 
 def needless_doubts(evidence: Evidence) -> list[ThreadCall]:

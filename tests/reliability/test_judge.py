@@ -264,6 +264,22 @@ def test_a_doubt_that_was_settled_is_no_violation() -> None:
     assert not any("ended 2 times" in violation.text for violation in judge(evidence))
 
 
+@pytest.mark.parametrize(
+    ("settled", "delivered", "pid", "excused"),
+    [(True, True, 99, True), (True, False, 99, False), (True, True, AGENT, False), (False, True, 99, False)],
+    ids=["delivered later", "nothing came from outside", "its process lives", "still in doubt"],
+)
+def test_a_doubt_that_a_delivery_settled_has_a_reason(settled: bool, delivered: bool, pid: int, excused: bool) -> None:
+    """The process died before it could say that the work went on outside; then its result came."""
+    rows = row("k1", "pay", "a1", "R3/pay/a1")
+    evidence = with_row(0, replace(rows, attempts=(replace(rows.attempts[0], pid=pid),)))
+    ends = [retired(4, "k1", "in_doubt"), *([retired(5, "k1", "done")] if settled else [])]
+    came = [line(len(LINES) + 1, What.DELIVERED, item="a1")] if delivered else []
+    evidence = replace(evidence, calls=thread_calls([*EVENTS[:3], *ends]), lines=(*LINES, *came))
+    found = [violation.text for violation in judge(evidence) if "has its result" in violation.text]
+    assert (found == []) is excused
+
+
 def test_an_agent_without_a_journal_is_judged_by_what_it_did() -> None:
     """There are no rows and no ledger to agree with."""
     evidence = replace(sound(), journal=None, calls={})
