@@ -16,8 +16,8 @@ from asyncguard.frontends.run import Run
 if TYPE_CHECKING:
     from asyncguard.frontends.middleware_calls import HeldHandlers
 
-_ARRIVAL = 1.0
-"""Seconds that the wrapper of a held call waits for the one that asks for it."""
+ARRIVAL = 1.0
+"""Seconds that a wrapper waits for another one of its message, which comes at once if middleware does not keep it."""
 
 
 @dataclass(kw_only=True)
@@ -55,7 +55,7 @@ async def leads(run: Run, handlers: "HeldHandlers", record: CallRecord) -> bool:
         if not comes and record is next((each for each in together if not each.placeholder), record):
             return True
         # Some wrappers never come: other middleware can answer a call itself.
-        all_here = await run.wait_changed(_ARRIVAL) and all_here
+        all_here = await run.wait_changed(ARRIVAL) and all_here
     return False
 
 

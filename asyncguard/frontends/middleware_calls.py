@@ -28,7 +28,7 @@ from asyncguard.core.turns import Step
 from asyncguard.engine.attempts import Attempt
 from asyncguard.engine.executors.port import Failure, Result
 from asyncguard.frontends.approvals import Answered, question, resumable
-from asyncguard.frontends.asking import Question, ask_person, asked_together, leads, take_answer
+from asyncguard.frontends.asking import ARRIVAL, Question, ask_person, asked_together, leads, take_answer
 from asyncguard.frontends.prepared import PreparedTools, needs_injection
 from asyncguard.frontends.run import Run, Runner
 from asyncguard.frontends.running import call_of, called_alone, run_attempt, watch_of
@@ -271,9 +271,11 @@ async def _arrival(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> 
     """Wait for the wrapper of an admitted call that has not come yet; whether to go on waiting for the turn.
 
     It may never come: middleware outside the guard can answer a call itself, or ask a person first. Nobody waits for it
-    longer than the grace window, except for a result of one's own.
+    longer than that, except for a result of one's own. The grace window is no measure for it, as LangGraph starts the
+    wrappers in any order and the window may be zero; after a loss it is, for most wrappers have returned before.
     """
-    if await run.wait_changed(run.board.config.timing.grace):
+    grace = run.board.config.timing.grace
+    if await run.wait_changed(grace if handlers.after_loss else max(grace, ARRIVAL)):
         return True
     if handlers.after_loss and _adopt_left(run, handlers):
         return True

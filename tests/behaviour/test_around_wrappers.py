@@ -30,7 +30,7 @@ from asyncguard import (
 )
 from asyncguard.engine.workers.order import Order
 from asyncguard.frontends.remote import WorkerTools
-from asyncguard.testing import ScriptedChatModel, calls, check_history_all, run_virtual
+from asyncguard.testing import ScriptedChatModel, calls, check_history_all, run_virtual, scripted_tool
 from tests.behaviour.harness import AgentOf, pure, script
 
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
@@ -599,3 +599,33 @@ def test_a_tool_with_a_way_of_its_own_has_begun_when_it_is_invoked(agent_of: Age
     outcome = agent_of(ScriptedChatModel(script(ONCE, ONCE)), [made]).run("Pay.")
     assert made.count == 1
     assert outcome.report["in_doubt"]
+
+
+# -- wrappers of one message -----------------------------------------------------------------------
+
+
+def test_a_wrapper_that_is_started_late_is_waited_for() -> None:
+    """A held call is asked about by its own wrapper, whichever comes first; another process could not answer else."""
+
+    async def slow_to_come(request: Any, handler: Any) -> Any:
+        if request.tool_call["name"] == "look":
+            await asyncio.sleep(0.2)  # a starved machine; the grace window is zero
+        return await handler(request)
+
+    tools = [
+        scripted_tool("look", lambda _: "found", args={"q": str}),
+        scripted_tool("pay", lambda _: "paid", args={"q": str}),
+    ]
+    guard = AsyncGuardMiddleware(config=CONFIG, specs=[pure("look"), ToolSpec(name="pay", approval=True)])
+    both: Any = calls(("look", {"q": "x"}), ("pay", {"q": "rent"}))
+    agent = create_agent(
+        ScriptedChatModel(script(both)),
+        tools,
+        middleware=[wrapper(slow_to_come), guard],
+        checkpointer=InMemorySaver(),
+    )
+    ran = run_virtual(agent.ainvoke(SAID, {"configurable": {"thread_id": "t"}}))
+    (asked,) = ran.result["__interrupt__"]
+    assert [call["tool"] for call in asked.value["calls"]] == ["pay"]
+    assert [m.name for m in ran.result["messages"] if isinstance(m, ToolMessage)] == ["look"]
+    assert ran.elapsed < 1.0
