@@ -22,6 +22,8 @@ _NOT_RUN = ("squashed", "rejected", "cancelled")
 """States of calls of which the model is told that they were not run."""
 _FAILURES = (What.DECLINED, What.FAILED, What.VOIDED, What.CANCELLED)
 """What the outside world does to a call so that it may fail."""
+_LIFE = re.compile(r"life(\d+)_")
+"""How the id of a call tells in which life of the agent the model made it."""
 _NEWS = re.compile(
     r'<result-\w+(?: call="([^"]*)")? tool="[^"]*"(?: task="([^"]*)")? status="[^"]*">\n(.*?)\n</result-', re.S
 )
@@ -193,6 +195,17 @@ def doubt_has_a_reason(evidence: Evidence) -> Iterator[str]:
             yield f"{where} is in doubt, and process {latest.pid}, which began it, did not die"
 
 
+def _begun_by_a_lost_message(evidence: Evidence, call: ThreadCall) -> bool:
+    """Return True if only an earlier message of the model began the item, and was lost with its process.
+
+    A call without effect is issued before its message is stored; the model made another call for the same item later.
+    """
+    made = _LIFE.match(call.call_id)
+    lines = evidence.of(What.BEGUN, item=call.item)
+    lost = made is not None and all(line.life < int(made[1]) and line.pid in evidence.died for line in lines)
+    return lost and _class(evidence, call.tool) == "pure" and not call.starts
+
+
 def _delivered_later(evidence: Evidence, call: ThreadCall, latest: JournalAttempt) -> bool:
     """Return True if the result came from outside after the doubt, and settled it.
 
@@ -219,7 +232,7 @@ def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
     begun = {line.item for line in evidence.of(What.BEGUN)}
     for call in () if evidence.of(What.FORKED) else evidence.calls.values():
         where = f"{call.label} of task {call.task}"
-        if call.end in _NOT_RUN and call.item in begun:
+        if call.end in _NOT_RUN and call.item in begun and not _begun_by_a_lost_message(evidence, call):
             yield f"{where} was begun, and told as not run"
         elif call.end == "rejected" and not (call.item in evidence.operands or _answered(evidence, call, "no")):
             yield f"{where} was refused, and there was no reason"

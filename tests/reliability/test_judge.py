@@ -1,6 +1,7 @@
 """The judge: nothing speaks against a sound case, and each promise is found broken where it is."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -277,6 +278,33 @@ def test_a_doubt_that_a_delivery_settled_has_a_reason(settled: bool, delivered: 
     came = [line(len(LINES) + 1, What.DELIVERED, item="a1")] if delivered else []
     evidence = replace(evidence, calls=thread_calls([*EVENTS[:3], *ends]), lines=(*LINES, *came))
     found = [violation.text for violation in judge(evidence) if "has its result" in violation.text]
+    assert (found == []) is excused
+
+
+@pytest.mark.parametrize(
+    ("effect", "call_id", "pid", "excused"),
+    [
+        ("pure", "life2_1_1", 99, True),
+        ("at_most_once", "life2_1_1", 99, False),
+        ("pure", "life1_1_1", 99, False),
+        ("pure", "life2_1_1", AGENT, False),
+        ("pure", "c1", 99, False),
+    ],
+    ids=["a lost message", "an effect", "the same life", "its process lives", "nobody knows when it was made"],
+)
+def test_a_call_of_a_lost_message_is_another_call(effect: str, call_id: str, pid: int, excused: bool) -> None:
+    """A call without effect begins before its message is stored; made anew after a kill, it may end without running."""
+    made = deepcopy(EVENTS[0])
+    made["call"]["call_id"] = call_id
+    squashed = {"kind": "call_squashed", "n": 2, "key": "k1"}
+    evidence = replace(
+        sound(),
+        classes={"pay": effect, "ship": "pure"},
+        calls=thread_calls([made, squashed]),
+        lines=tuple(replace(known, pid=pid) for known in LINES[:2]),
+        journal=(),
+    )
+    found = [violation.text for violation in judge(evidence) if "told as not run" in violation.text]
     assert (found == []) is excused
 
 
