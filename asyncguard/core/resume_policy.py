@@ -76,6 +76,8 @@ class Journal(StrEnum):
     """Nothing: there is none, or it holds no such calls, or another one was in use. An attempt may have begun."""
     COMPLETE = "complete"
     """No attempt that the state does not tell of."""
+    BEHIND = "behind"
+    """Not the current attempt of a pending call: it was to be made after a back-off, and never begun."""
     LATER = "later"
     """An attempt later than those of the state."""
 
@@ -239,6 +241,11 @@ class Facts:
         return self.journal is Journal.LATER or self.here is Here.LATER
 
     @property
+    def never_begun(self) -> bool:
+        """Whether the current attempt of a pending call was not begun by any process."""
+        return self.journal is Journal.BEHIND and self.here is Here.NOTHING
+
+    @property
     def unwrapped(self) -> bool:
         """Whether the wrapper of an open call that is not under way is gone."""
         return self.tool is not Tool.AT_HAND and self.state is not Open.PENDING
@@ -351,7 +358,7 @@ RULES: tuple[Rule, ...] = (
         lambda f: (
             f.tool is Tool.UNMET
             and not (f.held_back or f.outside)
-            and (f.side_query or f.wanted_again or f.effect is not Effect.AT_MOST_ONCE or f.helped)
+            and (f.side_query or f.wanted_again or f.effect is not Effect.AT_MOST_ONCE or f.helped or f.never_begun)
         ),
     ),
     # -- what was begun answers for the call ------------------------------------------------------------------------

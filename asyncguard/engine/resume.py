@@ -196,7 +196,7 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         effectful=any(spec.effect is not EffectClass.PURE for spec in tools),
         side_query=record.aim is not ev.Aim.ANSWER,
         wanted_again=record.error == ErrorCode.NOT_HAPPENED,
-        journal=_journal(session, record),
+        journal=_journal(session, record, why),
         outside=_outside(session, record, why),
         here=_here(session, record, given),
         edited=given.edited,
@@ -223,10 +223,14 @@ def _replayable(session: Session, record: CallRecord, *, siblings: bool) -> bool
     return all(lost_outcome(board.spec(tool)) is None for tool in (record.tool, *(other.tool for other in others)))
 
 
-def _journal(session: Session, record: CallRecord) -> Journal:
+def _journal(session: Session, record: CallRecord, why: Why) -> Journal:
     if not journaled(session, record):
         return Journal.SILENT
-    return Journal.LATER if was_begun(session, record) else Journal.COMPLETE
+    if was_begun(session, record):
+        return Journal.LATER
+    known = session.lease.begun_before.get(record.key)
+    behind = record.state is CallState.PENDING and (known is None or known.number < record.attempts)
+    return Journal.BEHIND if behind and why is Why.RESUMED else Journal.COMPLETE
 
 
 def _outside(session: Session, record: CallRecord, why: Why) -> bool:

@@ -9,11 +9,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from asyncguard import ToolSpec
+from asyncguard import GuardConfig, Timing, ToolFault, ToolSpec
 from asyncguard.core.calls import CallState
 from asyncguard.testing import calls, scripted_tool
-from tests.behaviour.harness import AgentOf
-from tests.behaviour.processes import Machine
+from tests.behaviour.harness import AgentOf, pure
+from tests.behaviour.processes import Machine, until
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
 PAY = calls(("pay", {"item": "x"}))
@@ -167,3 +167,39 @@ async def test_an_approved_call_that_was_made_is_not_denied_when_a_write_is_lost
     assert made == ["x", "y"]
     assert "was not run" not in outcome.text
     assert "ship y ok" in outcome.text
+
+
+# -- back-off --------------------------------------------------------------------------------------
+
+
+async def test_an_attempt_that_was_never_begun_is_made_by_the_next_process(machine: Machine) -> None:
+    """The service refused the first one, and the process died in the back-off before the second: nothing is in doubt.
+
+    In ``create_agent`` the next process has not met the tool when it reads that.
+    """
+    made: list[str] = []
+
+    def pay(arguments: Any) -> str:
+        made.append(arguments["item"])
+        if len(made) == 1:
+            raise ToolFault("busy", transient=True, started=False)
+        return "paid"
+
+    async def find(_: Any) -> str:
+        await asyncio.sleep(0.1)  # the payment has been refused by then
+        return "found"
+
+    look = scripted_tool("look", find, args={"q": str})
+    tools = [scripted_tool("pay", pay, args={"item": str}), look]
+    declared = [ToolSpec(name="pay", reads=(), writes=("a",)), pure("look", reads=("b",))]
+    patient = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=60.0, retry_jitter=0.0))
+    both = calls(("pay", {"item": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
+    old = machine.process(tools, declared, both, "One moment.", config=patient)
+    old.run = asyncio.create_task(old.agent.graph.ainvoke(old.agent.input(None, TWO_TASKS), PLACE, durability="sync"))
+    await until(lambda: "completion_judged" in str(old.agent.graph.get_state(PLACE).values.get("ledger")))
+    await old.die()
+    new = machine.process(tools, declared)
+    async with asyncio.timeout(10):
+        outcome = await new.go_on(durability="sync")
+    assert outcome.states("a") == {"done": 1}
+    assert made == ["x", "x"]

@@ -96,7 +96,11 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
 
 
 ALWAYS: dict[str, tuple[Any, ...]] = {"effect": tuple(Effect), "history": tuple(History), "tool": tuple(Tool)}
-JOURNALS = ((Journal.SILENT, False), *itertools.product((Journal.COMPLETE, Journal.LATER), ANY))
+JOURNALS = (
+    (Journal.SILENT, False),
+    (Journal.BEHIND, False),
+    *itertools.product((Journal.COMPLETE, Journal.LATER), ANY),
+)
 RESUMED: tuple[dict[str, tuple[Any, ...]], ...] = (
     ALWAYS | {"state": HELD_BACK, "here": (Here.NOTHING, Here.LATER), "said": ANY},
     ALWAYS
@@ -133,7 +137,9 @@ def cells(why: Why) -> Iterator[Facts]:
     for asked in RESUMED:
         for (journal, outside), *values in itertools.product(JOURNALS, *asked.values()):
             facts = Facts(why=why, journal=journal, outside=outside, **dict(zip(asked, values, strict=True)))
-            if not (facts.side_query and facts.journaled):  # the journal holds no side queries
+            # The journal holds no side queries; only of a pending call it is asked whether it knows the attempt.
+            behind = facts.journal is Journal.BEHIND and facts.state is not Open.PENDING
+            if not behind and not (facts.side_query and facts.journaled):
                 yield facts
 
 
@@ -210,7 +216,10 @@ def waits(f: Facts) -> bool:
         return False
     if f.state in HELD_BACK:
         return f.effect in REPEATABLE
-    return f.effect is not Effect.AT_MOST_ONCE or f.helped or f.side_query or f.wanted_again
+    if f.effect is not Effect.AT_MOST_ONCE or f.helped or f.side_query or f.wanted_again:
+        return True
+    # P4: the attempt that it waits for is made here; no process has begun it, so none can be in doubt about it.
+    return f.journal is Journal.BEHIND and f.here is Here.NOTHING
 
 
 def resumed_held_back(f: Facts) -> Fate:
