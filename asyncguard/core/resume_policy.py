@@ -39,7 +39,7 @@ class Why(StrEnum):
     WRAPPERS_RETURNED = "wrappers returned"
     """In ``create_agent`` all wrappers of the model's message have returned."""
     WRAPPER_MISSING = "wrapper missing"
-    """In ``create_agent`` the wrapper of an admitted call does not come within the grace window."""
+    """In ``create_agent`` the wrapper of an admitted call does not come in time."""
     ANSWERED = "answered"
     """A message that the guard did not write answers the call."""
     ISSUED = "issued"

@@ -228,6 +228,7 @@ def _journal(session: Session, record: CallRecord, why: Why) -> Journal:
         return Journal.SILENT
     if was_begun(session, record):
         return Journal.LATER
+    # The lease tells of attempts that were begun before this process took the thread, so it is asked on resuming alone.
     known = session.lease.begun_before.get(record.key)
     behind = record.state is CallState.PENDING and (known is None or known.number < record.attempts)
     return Journal.BEHIND if behind and why is Why.RESUMED else Journal.COMPLETE
