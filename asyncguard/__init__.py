@@ -7,16 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from asyncguard.adapters.graph.builder import build_agent
+    from asyncguard.adapters.middleware.middleware import AsyncGuardMiddleware
+    from asyncguard.adapters.middleware.order import guard_middleware
+    from asyncguard.adapters.state import GuardedState
+    from asyncguard.adapters.tools.declare import guarded, mcp_spec
+    from asyncguard.adapters.tools.worker_tools import application_version
     from asyncguard.config import Delivery, GuardConfig, Limits, NewsStyle, Timing
     from asyncguard.core.calls import CallState
+    from asyncguard.core.faults import Anomaly, Diagnosis, HazardKind, Symptom
     from asyncguard.core.footprints import EffectClass
-    from asyncguard.core.hazards import Anomaly, Diagnosis, HazardKind, Symptom
-    from asyncguard.core.toolspec import Fallback, Mode, Source, ToolSpec
-    from asyncguard.engine.engine import Ports
-    from asyncguard.engine.executors.dbos import DbosExecutor
-    from asyncguard.engine.inbox import Inbox
-    from asyncguard.engine.journal.opening import open_journal
-    from asyncguard.engine.journal.port import Journal, MailKind
+    from asyncguard.core.tool_spec import Fallback, Mode, Source, ToolSpec
+    from asyncguard.distributed.executor import DbosExecutor
     from asyncguard.errors import (
         AsyncguardError,
         CallerError,
@@ -27,28 +29,26 @@ if TYPE_CHECKING:
         ToolFault,
         UnknownTokenError,
     )
-    from asyncguard.frontends.builder import build_agent
-    from asyncguard.frontends.declarations import guarded, mcp_spec
-    from asyncguard.frontends.middleware import AsyncGuardMiddleware
-    from asyncguard.frontends.ordering import guard_middleware
-    from asyncguard.frontends.remote import application_version
-    from asyncguard.frontends.state import GuardedState
-    from asyncguard.observability.details import Details, Observer
-    from asyncguard.observability.structured import console_logger, log_events
+    from asyncguard.journal.open import open_journal
+    from asyncguard.journal.port import Journal, MailKind
+    from asyncguard.observability.log import console_logger, log_events
+    from asyncguard.observability.observer import Details, Observer
     from asyncguard.observability.tracefile import TraceFile
     from asyncguard.recovery.diagnosis import Observation
+    from asyncguard.runtime.engine import Ports
+    from asyncguard.runtime.inbox import Inbox
 
 _HOMES = {
     "config": ("Delivery", "GuardConfig", "Limits", "NewsStyle", "Timing"),
     "core.calls": ("CallState",),
     "core.footprints": ("EffectClass",),
-    "core.hazards": ("Anomaly", "Diagnosis", "HazardKind", "Symptom"),
-    "core.toolspec": ("Fallback", "Mode", "Source", "ToolSpec"),
-    "engine.engine": ("Ports",),
-    "engine.executors.dbos": ("DbosExecutor",),
-    "engine.inbox": ("Inbox",),
-    "engine.journal.opening": ("open_journal",),
-    "engine.journal.port": ("Journal", "MailKind"),
+    "core.faults": ("Anomaly", "Diagnosis", "HazardKind", "Symptom"),
+    "core.tool_spec": ("Fallback", "Mode", "Source", "ToolSpec"),
+    "runtime.engine": ("Ports",),
+    "distributed.executor": ("DbosExecutor",),
+    "runtime.inbox": ("Inbox",),
+    "journal.open": ("open_journal",),
+    "journal.port": ("Journal", "MailKind"),
     "errors": (
         "AsyncguardError",
         "CallerError",
@@ -59,18 +59,18 @@ _HOMES = {
         "ToolFault",
         "UnknownTokenError",
     ),
-    "frontends.builder": ("build_agent",),
-    "frontends.declarations": ("guarded", "mcp_spec"),
-    "frontends.middleware": ("AsyncGuardMiddleware",),
-    "frontends.ordering": ("guard_middleware",),
-    "frontends.remote": ("application_version",),
-    "frontends.state": ("GuardedState",),
-    "observability.details": ("Details", "Observer"),
-    "observability.structured": ("console_logger", "log_events"),
+    "adapters.graph.builder": ("build_agent",),
+    "adapters.tools.declare": ("guarded", "mcp_spec"),
+    "adapters.middleware.middleware": ("AsyncGuardMiddleware",),
+    "adapters.middleware.order": ("guard_middleware",),
+    "adapters.tools.worker_tools": ("application_version",),
+    "adapters.state": ("GuardedState",),
+    "observability.observer": ("Details", "Observer"),
+    "observability.log": ("console_logger", "log_events"),
     "observability.tracefile": ("TraceFile",),
     "recovery.diagnosis": ("Observation",),
 }
-_EXTRAS = {"engine.executors.dbos": "dbos"}
+_EXTRAS = {"distributed.executor": "dbos"}
 """Modules that need what is not installed by itself: the extra, which has the name of its package."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -43,11 +43,16 @@ class Part:
 
 PARTS = {
     "fate": Part(
-        ("core/resume_policy.py", "engine/resume.py", "engine/session.py::lost", "engine/session.py::_catch_up"),
-        ("tests/core", "tests/engine/test_resume.py", "tests/engine", "tests/behaviour", "tests/stored_state"),
+        (
+            "core/resume_policy.py",
+            "runtime/resume.py",
+            "runtime/session/session.py::lost",
+            "runtime/session/session.py::_catch_up",
+        ),
+        ("tests/core", "tests/runtime/test_resume.py", "tests/runtime", "tests/adapters", "tests/stored_state"),
     ),
-    "guards": Part(("guards",), ("tests/guards", "tests/core", "tests/behaviour", "tests/security", "tests/docs")),
-    "journal": Part(("engine/journal",), ("tests/engine/journal", "tests/engine", "tests/behaviour", "tests/savers")),
+    "guards": Part(("guards",), ("tests/guards", "tests/core", "tests/adapters", "tests/security", "tests/docs")),
+    "journal": Part(("journal",), ("tests/journal", "tests/runtime", "tests/adapters", "tests/adapters/threads")),
 }
 _COMPARED = {
     ast.Eq: ast.NotEq,

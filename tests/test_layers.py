@@ -86,7 +86,7 @@ def test_a_pure_layer_imports_only_what_it_may(layer: str) -> None:
         "import asyncio",
         "from time import monotonic",
         "from asyncguard import build_agent",
-        "from asyncguard.engine.clock import Clock",
+        "from asyncguard.runtime.clock import Clock",
         "from asyncguard.corex import Ledger",
         "from . import ledger",
         "def late():\n    import random",

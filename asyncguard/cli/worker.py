@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from asyncguard.engine.executors.dbos_target import database_url, journal_beside
+from asyncguard.distributed.database_url import database_url, journal_beside
 from asyncguard.errors import CallerError
 
 _VARIABLE = "ASYNCGUARD_JOURNAL"
@@ -65,14 +65,14 @@ def main(argv: Sequence[str]) -> int:
 
 def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
     # What a worker is made of, databases and frameworks, is loaded when the command line is known to be right.
-    from asyncguard.engine.journal.opening import open_journal  # noqa: PLC0415
-    from asyncguard.engine.journal.processes import ProcessKind  # noqa: PLC0415
-    from asyncguard.engine.workers.version import version_of  # noqa: PLC0415
-    from asyncguard.frontends.declarations import as_tools, specs_of  # noqa: PLC0415
-    from asyncguard.frontends.remote import WorkerTools  # noqa: PLC0415
+    from asyncguard.adapters.tools.declare import as_tools, specs_of  # noqa: PLC0415
+    from asyncguard.adapters.tools.worker_tools import WorkerTools  # noqa: PLC0415
+    from asyncguard.distributed.version import version_of  # noqa: PLC0415
+    from asyncguard.journal.open import open_journal  # noqa: PLC0415
+    from asyncguard.journal.sql.processes import ProcessKind  # noqa: PLC0415
 
     try:
-        from asyncguard.engine.workers.worker import Worker, WorkerSettings  # noqa: PLC0415
+        from asyncguard.distributed.worker import Worker, WorkerSettings  # noqa: PLC0415
     except ImportError as error:
         raise CallerError("A worker needs DBOS: pip install 'asyncguard[dbos]'.") from error
 
@@ -143,7 +143,7 @@ def _logger() -> Any:
     """Lines for a person at a terminal, JSON for everything else."""
     import structlog  # noqa: PLC0415 - not for --help
 
-    from asyncguard.observability.structured import console_logger  # noqa: PLC0415
+    from asyncguard.observability.log import console_logger  # noqa: PLC0415
 
     if sys.stderr.isatty():
         return console_logger()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from asyncguard.core.calls import Call
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,8 +12,8 @@ from enum import StrEnum
 
 from asyncguard.core.calls import Call
 from asyncguard.core.ledger import Ledger
-from asyncguard.core.operands import references
 from asyncguard.core.records import CallRecord
+from asyncguard.core.references import references
 
 
 class Hazard(StrEnum):

@@ -1,6 +1,6 @@
 """Codes of the failures that the runtime itself reports, in one place.
 
-:attr:`~asyncguard.core.hazards.Symptom.error` holds one of them, or the name of the exception class that a tool raised.
+:attr:`~asyncguard.core.faults.Symptom.error` holds one of them, or the name of the exception class that a tool raised.
 The values stand in checkpoints, journals, traces and queued orders: none may change, and a code that is no longer
 given stays, so that older files can be read.
 """

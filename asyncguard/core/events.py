@@ -2,7 +2,7 @@
 
 Events are the single source of truth: the ledger is folded from them, the graph state stores them, the structured log
 prints them and the timeline is drawn from them. Each has a stable ``kind`` and turns into plain JSON and back
-(:mod:`asyncguard.core.event_json`).
+(:mod:`asyncguard.core.event_codec`).
 
 ``at`` is the engine's clock in seconds (monotonic within a process), ``n`` the logical counter that breaks ties.
 """
@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from asyncguard.core.calls import Call
-from asyncguard.core.hazards import CircuitState, HazardKind
+from asyncguard.core.faults import CircuitState, HazardKind
 from asyncguard.core.tasks import TaskState
 
 

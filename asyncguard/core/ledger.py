@@ -4,7 +4,7 @@ Rules of the fold:
 
 - An event is applied whole or not at all: the lifecycle table is asked first, then the indexes move.
 - Folding an event costs the same with ten thousand open calls as with a hundred.
-- The ledger never decides. What can be asked of it is in :mod:`asyncguard.core.views`.
+- The ledger never decides. What can be asked of it is in :mod:`asyncguard.core.ledger_queries`.
 """
 
 from collections import Counter
@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, Call, CallState
 from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.ledger_queries import LedgerViews
 from asyncguard.core.lifecycle import Move, advance, advance_task
 from asyncguard.core.records import CallRecord, Finding, TaskRecord
 from asyncguard.core.tasks import Task, TaskState
-from asyncguard.core.views import LedgerViews
 from asyncguard.errors import UnknownCallError
 
 _OUTCOME_MOVES = {

@@ -7,7 +7,7 @@ ten; only names that end in a wildcard are compared one by one.
 from collections.abc import Iterator
 
 from asyncguard.core.footprints import Footprint, overlap
-from asyncguard.core.keysets import KeySets
+from asyncguard.core.multimap import KeySets
 
 
 class ResourceIndex:

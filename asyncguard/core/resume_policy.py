@@ -9,7 +9,7 @@ this process's memory or the message history. Each row of :data:`RULES` reads th
 3. What this process cannot run yet waits until it has met the tools, and only then.
 4. What cannot have begun ends without harm: it is squashed, cancelled, or judged by the guards once more.
 
-:mod:`asyncguard.engine.resume` gathers the facts and carries the fates out. This module imports the standard library
+:mod:`asyncguard.runtime.resume` gathers the facts and carries the fates out. This module imports the standard library
 alone, so that its rules can be read, enumerated and tested without anything else.
 """
 

@@ -8,12 +8,12 @@ from typing import Any
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import CallState
 from asyncguard.core.evidence import EvidenceBook
-from asyncguard.core.kept_specs import cautious, gone
 from asyncguard.core.ledger import Ledger
-from asyncguard.core.operands import references
 from asyncguard.core.records import CallRecord, TaskRecord
+from asyncguard.core.references import references
+from asyncguard.core.stored_specs import cautious, gone
 from asyncguard.core.tasks import TaskState
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 
 Validator = Callable[[Mapping[str, Any]], tuple[str, ...]]
 """Arguments to the problems found in them, each a sentence that starts with the path; empty if they fit."""
@@ -84,7 +84,7 @@ class Scoreboard:
         return self.ledger.task_count > 1
 
     def spec(self, tool: str) -> ToolSpec:
-        """The declaration of a tool, the cautious default for an unknown one; see :mod:`asyncguard.core.kept_specs`."""
+        """Return a tool's declaration, the cautious default for an unknown one; see ``core/stored_specs.py``."""
         met = self.specs.get(tool)
         kept = self.kept.get(tool) if self.kept else None
         if kept is None:

@@ -7,9 +7,9 @@ it is now.
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards.clarification import missing_names
-from asyncguard.guards.live import fits_live
+from asyncguard.guards.live_contract import fits_live
 from asyncguard.guards.readable import unreadable
 from asyncguard.guards.referring import bad_reference
 from asyncguard.schema.arguments import ROOT, missing_sentence

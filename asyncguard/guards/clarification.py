@@ -13,14 +13,14 @@ import re
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
 from asyncguard.core.dependencies import earlier_open
-from asyncguard.core.excerpts import clipped, listed
-from asyncguard.core.operands import Path
 from asyncguard.core.records import CallRecord
+from asyncguard.core.references import Path
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.toolspec import ToolSpec
-from asyncguard.guards.live import fits_live
+from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.guards.live_contract import fits_live
+from asyncguard.guards.messages import keys, labels
 from asyncguard.guards.proposed import as_proposed
-from asyncguard.guards.wording import keys, labels
+from asyncguard.schema.excerpts import clipped, listed
 from asyncguard.schema.literals import is_fixed, own_leaves
 
 _WORDS = re.compile(

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from asyncguard.core.calls import CallState
 from asyncguard.core.events import CompletionVerdict
-from asyncguard.core.excerpts import clipped, listed
 from asyncguard.core.records import CallRecord, TaskRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tasks import SOLE_TASK
+from asyncguard.schema.excerpts import clipped, listed
 
 _ABANDONED = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
 _PERSONAL = frozenset({"approval", "clarification", "trust"})

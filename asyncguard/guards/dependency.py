@@ -15,9 +15,9 @@ from asyncguard.core.dependencies import (
     operand_dependencies,
     order_dependencies,
 )
-from asyncguard.core.excerpts import clipped
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.guards.wording import labels
+from asyncguard.guards.messages import labels
+from asyncguard.schema.excerpts import clipped
 
 _WHY = {
     Hazard.OPERAND: "uses the result of",

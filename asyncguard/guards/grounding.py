@@ -12,12 +12,12 @@ another tool before it in the same message. ``[search, book(guess)]`` is the sam
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
 from asyncguard.core.dependencies import earlier_open
-from asyncguard.core.excerpts import clipped, short
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.guards.messages import keys, labels
 from asyncguard.guards.proposed import as_proposed
-from asyncguard.guards.wording import keys, labels
+from asyncguard.schema.excerpts import clipped, short
 from asyncguard.schema.literals import is_fixed, own_leaves
 
 

@@ -7,8 +7,8 @@ cannot be handed to an executor at all; without guards it has to be answered all
 import difflib
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
-from asyncguard.core.excerpts import MAX_VALUE, clipped, listed
 from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.schema.excerpts import MAX_VALUE, clipped, listed
 
 _MAX_NAMES = 20
 _MAX_PROBLEM = 400

@@ -2,12 +2,12 @@
 
 from asyncguard.core.admission import Reject
 from asyncguard.core.calls import Call, CallState
-from asyncguard.core.excerpts import clipped, short
-from asyncguard.core.operands import Reference, references
 from asyncguard.core.records import CallRecord
+from asyncguard.core.references import Reference, references
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.toolspec import ToolSpec
-from asyncguard.guards.wording import labels
+from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.guards.messages import labels
+from asyncguard.schema.excerpts import clipped, short
 
 
 def bad_reference(call: Call, spec: ToolSpec, board: Scoreboard) -> Reject | None:

@@ -1,5 +1,5 @@
 """Watching a run: one details object per event, handed to structured logs, trace files, spans and the timeline.
 
-The modules are imported one by one (``asyncguard.observability.structured`` ...), so that a program which needs one of
+The modules are imported one by one (``asyncguard.observability.log`` ...), so that a program which needs one of
 them does not load the libraries of the others.
 """

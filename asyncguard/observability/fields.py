@@ -20,7 +20,7 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, canonical_json
-from asyncguard.observability.details import Details
+from asyncguard.observability.observer import Details
 
 NAME_LENGTH = 120
 """Identifiers are cut to this many characters."""

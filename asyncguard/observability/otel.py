@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from asyncguard.core import events as ev
 from asyncguard.errors import CallerError
-from asyncguard.observability.details import Details, Observer
 from asyncguard.observability.fields import fields
+from asyncguard.observability.observer import Details, Observer
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer

@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from asyncguard.errors import AsyncguardError, CallerError
-from asyncguard.observability.details import Details
 from asyncguard.observability.fields import fields
+from asyncguard.observability.observer import Details
 from asyncguard.validation import check_arguments
 
 FORMAT = 1

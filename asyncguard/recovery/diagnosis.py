@@ -12,8 +12,8 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asyncguard.core.hazards import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.faults import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.recovery.symptoms import (
     ABSENT_STATUSES,
     BROKEN_CLASSES,

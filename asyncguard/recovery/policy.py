@@ -17,14 +17,14 @@ from asyncguard.config import GuardConfig
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
+from asyncguard.core.faults import HazardKind, Symptom
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.hazards import HazardKind, Symptom
 from asyncguard.core.records import CallRecord
-from asyncguard.core.toolspec import Fallback, ToolSpec
-from asyncguard.recovery.case import Case, Probed
+from asyncguard.core.tool_spec import Fallback, ToolSpec
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
-from asyncguard.recovery.wording import diagnosis_and_options, mark_of_changes, mark_of_doubt, mark_of_settlement
+from asyncguard.recovery.failure_case import Case, Probed
+from asyncguard.recovery.messages import diagnosis_and_options, mark_of_changes, mark_of_doubt, mark_of_settlement
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.hazards import Symptom
+from asyncguard.core.faults import Symptom
 
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may succeed."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from asyncguard.core.hazards import Anomaly, AnomalyKind
-from asyncguard.core.toolspec import ToolSpec
-from asyncguard.recovery.carrying import carry
-from asyncguard.recovery.inspection import LIMITS, Answer, declared_value, inspect
-from asyncguard.recovery.matching import leaves, match_leaves
-from asyncguard.recovery.normalising import Normalised, normalise
+from asyncguard.core.faults import Anomaly, AnomalyKind
+from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.recovery.repair.field_match import leaves, match_leaves
+from asyncguard.recovery.repair.mapping import carry
+from asyncguard.recovery.repair.results import Normalised, normalise
+from asyncguard.recovery.result_check import LIMITS, Answer, declared_value, inspect
 from asyncguard.schema.compiled import Same, expanded, kinds, main_form, properties, shape_of, unit_text
 
 Schema = Mapping[str, Any]

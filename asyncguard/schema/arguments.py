@@ -12,11 +12,11 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from jsonschema.validators import extend
 
-from asyncguard.core.excerpts import clipped, listed, short
-from asyncguard.core.operands import as_reference, references
+from asyncguard.core.references import as_reference, references
 from asyncguard.core.scoreboard import Validator
 from asyncguard.errors import DeclarationError
 from asyncguard.schema.compiled import keyword_texts, without_identity
+from asyncguard.schema.excerpts import clipped, listed, short
 from asyncguard.schema.fast_check import surely_fits
 from asyncguard.schema.pointers import in_schema
 from asyncguard.schema.violations import (

@@ -29,16 +29,17 @@ from rich.console import Console
 from rich.table import Table
 
 import dispatch_tools
+from asyncguard.adapters.tools.worker_tools import application_version
 from asyncguard.core.calls import fingerprint
 from asyncguard.core.footprints import EffectClass
-from asyncguard.engine.clock import LoopClock
-from asyncguard.engine.executors.dbos import DbosExecutor
-from asyncguard.engine.executors.local import LocalExecutor
-from asyncguard.engine.executors.port import Completion, Executor, Job, Result, Success
-from asyncguard.engine.intent import Intent
-from asyncguard.engine.journal.opening import open_journal
-from asyncguard.engine.journal.port import Journal
-from asyncguard.frontends.remote import application_version
+from asyncguard.core.results import Result, Success
+from asyncguard.distributed.executor import DbosExecutor
+from asyncguard.journal.intent import Intent
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Journal
+from asyncguard.runtime.clock import LoopClock
+from asyncguard.runtime.executors.local import LocalExecutor
+from asyncguard.runtime.executors.port import Completion, Executor, Job
 
 VERSION = application_version(dispatch_tools.TOOLS)
 _EFFECTS = {"effect": EffectClass.AT_MOST_ONCE, "hold": EffectClass.KEYED}

@@ -6,8 +6,8 @@ from typing import Any, cast
 from langchain.agents import create_agent
 
 from asyncguard import AsyncGuardMiddleware, GuardConfig, Ports, Timing, build_agent, guard_middleware
-from asyncguard.engine.executors.port import Executor
-from asyncguard.engine.journal.port import Journal
+from asyncguard.journal.port import Journal
+from asyncguard.runtime.executors.port import Executor
 from asyncguard.testing import ScriptedChatModel
 from reliability.cases import Build, Case
 from reliability.killing import Trigger

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard.core import resume_policy
-from asyncguard.engine import resume
+from asyncguard.runtime import resume
 
 
 def note_decisions(path: Path) -> None:

@@ -15,11 +15,11 @@ from typing import Any
 
 from langchain_core.messages import message_to_dict
 
-from asyncguard.engine.executors.port import Executor
-from asyncguard.engine.journal import threads, upkeep
-from asyncguard.engine.journal.opening import open_journal
-from asyncguard.engine.journal.port import Journal
 from asyncguard.errors import CallerError, ThreadBusyError
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Journal
+from asyncguard.journal.sql import leases, maintenance
+from asyncguard.runtime.executors.port import Executor
 from reliability.agents import Parts, agent_of, input_of
 from reliability.cases import Build, Case, Point
 from reliability.children import ASKED, RAISED
@@ -55,9 +55,9 @@ async def _live(case: Case, place: Place, life: int) -> None:
     asyncio.get_running_loop().add_signal_handler(ASKED, say_where)
     if case.stops:
         # A frozen process is taken for gone after a second instead of fifteen; nothing else is different.
-        threads.LEASE = _LEASE
-        threads.RENEWAL = _LEASE / 3
-        upkeep.RENEWAL = _LEASE / 3  # type: ignore[attr-defined] # imported there
+        leases.LEASE = _LEASE
+        leases.RENEWAL = _LEASE / 3
+        maintenance.RENEWAL = _LEASE / 3  # type: ignore[attr-defined] # imported there
     log = EffectLog(place.effects, life)
     story, forks = story_of(case), case.forks and life == 1
     trigger = Trigger(log, _point(case, life), story.target.item)

@@ -7,11 +7,12 @@ from typing import Any
 
 from asyncguard import Details
 from asyncguard.core import events as ev
-from asyncguard.engine.clock import LoopClock
-from asyncguard.engine.executors.local import LocalExecutor
-from asyncguard.engine.executors.port import Completion, Job, Result
-from asyncguard.engine.intent import Intent
-from asyncguard.engine.journal.port import Fresh, Journal, Verdict
+from asyncguard.core.results import Result
+from asyncguard.journal.intent import Intent
+from asyncguard.journal.port import Fresh, Journal, Verdict
+from asyncguard.runtime.clock import LoopClock
+from asyncguard.runtime.executors.local import LocalExecutor
+from asyncguard.runtime.executors.port import Completion, Job
 from asyncguard.testing import Step
 from reliability.cases import Broken, Point
 from reliability.killing import Trigger

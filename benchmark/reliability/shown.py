@@ -34,7 +34,7 @@ from asyncguard import (
     guard_middleware,
     open_journal,
 )
-from asyncguard.engine.journal.port import Journal
+from asyncguard.journal.port import Journal
 from asyncguard.testing import ScriptedChatModel
 from reliability.cases import Beside, Broken, Build, Case, Database
 from reliability.desk import ALL, PLAIN, TOOLS

@@ -24,8 +24,8 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from asyncguard import EffectClass, ToolFault, ToolSpec, build_agent
-from asyncguard.engine.journal.opening import open_journal
-from asyncguard.engine.session import Session
+from asyncguard.journal.open import open_journal
+from asyncguard.runtime.session.session import Session
 from reliability.agents import CONFIG
 from reliability.story import TOOLS
 from reliability.tools import CHECK

@@ -12,15 +12,15 @@ from typing import Any, cast
 
 import structlog
 
-from asyncguard.engine.executors.dbos import DbosExecutor
-from asyncguard.engine.executors.dbos_target import database_url
-from asyncguard.engine.executors.port import Completion, Job
-from asyncguard.engine.journal.opening import open_journal
-from asyncguard.engine.journal.port import Journal
-from asyncguard.engine.journal.processes import ProcessKind
-from asyncguard.engine.workers.worker import Worker, WorkerSettings
-from asyncguard.frontends.declarations import specs_of
-from asyncguard.frontends.remote import WorkerTools
+from asyncguard.adapters.tools.declare import specs_of
+from asyncguard.adapters.tools.worker_tools import WorkerTools
+from asyncguard.distributed.database_url import database_url
+from asyncguard.distributed.executor import DbosExecutor
+from asyncguard.distributed.worker import Worker, WorkerSettings
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Journal
+from asyncguard.journal.sql.processes import ProcessKind
+from asyncguard.runtime.executors.port import Completion, Job
 from reliability.cases import Case, Database, Point
 from reliability.children import RAISED
 from reliability.effectlog import EffectLog

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asyncguard.frontends.declarations import specs_of
-from asyncguard.frontends.remote import as_tools
+from asyncguard.adapters.tools.declare import specs_of
+from asyncguard.adapters.tools.worker_tools import as_tools
 from asyncguard_benchmark.campaign import Cell, Condition, Played, key_of, play, play_all
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.commands.options import parser

@@ -14,7 +14,8 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import Call
 from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.records import CallRecord as RuntimeRecord
-from asyncguard.engine.executors.port import Completion, Failure, Job, Success
+from asyncguard.core.results import Failure, Success
+from asyncguard.runtime.executors.port import Completion, Job
 from asyncguard_benchmark import Composition, Episode, Regime, Run, Surface
 from asyncguard_benchmark.agents.hazards.simple import NaiveAgent, RetryHappyAgent
 from asyncguard_benchmark.agents.plan import plan_of

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from asyncguard.core.calls import CallState, call_key, fingerprint
+from asyncguard.core.faults import Symptom
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.hazards import Symptom
-from asyncguard.engine.executors.port import Failure, Started, Success
-from asyncguard.engine.intent import Intent
-from asyncguard.engine.journal.journal import SqlJournal
-from asyncguard.engine.journal.opening import open_journal
-from asyncguard.engine.journal.port import Entry, Journal, Mail, Verdict
-from asyncguard.engine.journal.processes import ProcessKind
-from asyncguard.engine.journal.sqlite import SqliteStore
+from asyncguard.core.results import Failure, Started, Success
+from asyncguard.journal.intent import Intent
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Entry, Journal, Mail, Verdict
+from asyncguard.journal.sql.journal import SqlJournal
+from asyncguard.journal.sql.processes import ProcessKind
+from asyncguard.journal.sql.sqlite import SqliteStore
 
 SESSION, THREAD = "0b7e9c55-aaaa-4c1b-9d61-0242ac120002", "customer-4711"
 TOKEN = "token-that-nobody-may-see"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from asyncguard.cli import main
-from asyncguard.engine.executors.port import Started
-from asyncguard.engine.journal.opening import open_journal
-from asyncguard.engine.journal.port import Mail, MailKind
+from asyncguard.core.results import Started
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Mail, MailKind
 from tests.cli.desk import TOKEN, entry, intent, key, listening, tell
 
 Capture = pytest.CaptureFixture[str]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from asyncguard.cli import main
-from asyncguard.core.hazards import Symptom
-from asyncguard.engine.executors.port import Failure
-from asyncguard.engine.journal.opening import open_journal
-from asyncguard.engine.journal.port import Fresh
+from asyncguard.core.faults import Symptom
+from asyncguard.core.results import Failure
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Fresh
 from tests.cli.desk import HOSTILE, LABELS, SECRETS, SESSION, THREAD, intent, key, tell
 
 ROOT = Path(__file__).parents[2]
@@ -124,7 +124,7 @@ def test_what_was_answered_is_counted_and_not_listed(desk: Path, capsys: Capture
 
 def test_a_long_list_is_cut_and_says_so(desk: Path, capsys: Capture, monkeypatch: Any) -> None:
     """The oldest come first, and JSON has all."""
-    monkeypatch.setattr("asyncguard.cli.ledger._MOST", 2)
+    monkeypatch.setattr("asyncguard.cli.ledger.commands._MOST", 2)
     text = run(capsys, "list", desk)
     assert [label for label in LABELS if label in text] == ["pay#1", "mail#3"]
     assert text.endswith("These are the oldest of 4; `asyncguard ledger export` writes them all.\n")

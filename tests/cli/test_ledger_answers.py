@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from asyncguard.cli import main
-from asyncguard.cli.ledger_calls import FIELDS, PAYLOADS
-from asyncguard.cli.ledger_options import parser
+from asyncguard.cli.ledger.calls import FIELDS, PAYLOADS
+from asyncguard.cli.ledger.options import parser
 from asyncguard.core.calls import CallState
-from asyncguard.engine.executors.port import Failure, Success
-from asyncguard.engine.journal.port import Fresh, Known, Lost, Mail, MailKind
+from asyncguard.core.results import Failure, Success
+from asyncguard.journal.port import Fresh, Known, Lost, Mail, MailKind
 from tests.cli.desk import HOSTILE, LABELS, SECRETS, THREAD, TOKEN, ask, entry, everything, intent, key, listening, tell
 
 Capture = pytest.CaptureFixture[str]

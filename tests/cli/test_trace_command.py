@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from asyncguard.cli import main
-from asyncguard.observability.timeline import render_timeline
+from asyncguard.observability.timeline.draw import render_timeline
 from asyncguard.observability.trace import read_trace
 from tests.observability.story import Story, trip, trip_file
 

@@ -10,7 +10,7 @@ from asyncguard.core.calls import Call, call_key, fingerprint
 from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tasks import TaskState
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import compile_schema
 
 UNKNOWN = Footprint(reads=None, writes=None)

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from asyncguard.adapters.tools.declare import guarded
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, Delivery, GuardConfig, Limits, Timing
 from asyncguard.core import events as ev
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.scoreboard import task_view
-from asyncguard.core.toolspec import Fallback, Mode, Source, ToolSpec
+from asyncguard.core.tool_spec import Fallback, Mode, Source, ToolSpec
 from asyncguard.errors import CallerError, DeclarationError
-from asyncguard.frontends.declarations import guarded
 from tests.core.builders import Scene, footprint
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.hazards import Symptom
-from asyncguard.engine.executors.port import CANCELLED_BEFORE_START, Failure
-from asyncguard.engine.journal.results import result_to_json
+from asyncguard.core.faults import Symptom
+from asyncguard.core.results import CANCELLED_BEFORE_START, Failure
+from asyncguard.journal.results import result_to_json
 
 ROOT = Path(__file__).parents[2] / "asyncguard"
 HOME = ROOT / "core" / "error_codes.py"
@@ -153,4 +153,4 @@ def test_a_code_is_stored_as_plain_text(code: ErrorCode) -> None:
 def test_the_text_of_a_call_that_was_cancelled_in_time_stands_once() -> None:
     """The executors, the workers and the journal tell the model the same sentence."""
     holding = [path for path in ROOT.rglob("*.py") if CANCELLED_BEFORE_START in path.read_text(encoding="utf-8")]
-    assert holding == [ROOT / "engine" / "executors" / "port.py"]
+    assert holding == [ROOT / "core" / "results.py"]

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, CallState, fingerprint
-from asyncguard.core.event_json import from_json, to_json
+from asyncguard.core.event_codec import from_json, to_json
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import CALL_TRANSITIONS, Move
 from asyncguard.core.tasks import TaskState

@@ -7,7 +7,7 @@ from typing import Any
 
 from asyncguard import Ports, ToolSpec, TraceFile, build_agent
 from asyncguard.core.footprints import EffectClass
-from asyncguard.observability.timeline import render_timeline
+from asyncguard.observability.timeline.draw import render_timeline
 from asyncguard.observability.trace import read_trace
 from asyncguard.testing import ScriptedChatModel, after, calls, run_virtual, scripted_tool
 from asyncguard.testing.timing import loop_or_monotonic_time

@@ -12,12 +12,12 @@ import pytest
 import asyncguard
 import asyncguard.testing
 from asyncguard.cli.deliver import _parser as deliver_parser
-from asyncguard.cli.ledger_options import parsed as ledger_parsed
-from asyncguard.cli.ledger_options import parser as ledger_parser
+from asyncguard.cli.ledger.options import parsed as ledger_parsed
+from asyncguard.cli.ledger.options import parser as ledger_parser
 from asyncguard.cli.plugins import GROUP
 from asyncguard.cli.trace import _parser as trace_parser
 from asyncguard.cli.worker import _parser as worker_parser
-from asyncguard.engine import begun
+from asyncguard.runtime import attempt_registry
 from asyncguard_benchmark.commands.options import parser as bench_parser
 from tests.docs.markdown import ROOT, code_spans, fences, links, read, rows
 
@@ -185,7 +185,7 @@ def test_versions_are_the_ones_that_the_package_needs() -> None:
 
 def test_the_number_of_remembered_calls_is_said_truly() -> None:
     """How far back a fork finds an effect within one process."""
-    assert f"the last {begun._KEPT} that ended" in " ".join(read("README.md").split())
+    assert f"the last {attempt_registry._KEPT} that ended" in " ".join(read("README.md").split())
 
 
 def test_the_changelog_has_the_version() -> None:

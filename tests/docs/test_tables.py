@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from asyncguard import Delivery, EffectClass, GuardConfig, Mode, NewsStyle, ToolSpec
+from asyncguard.adapters.tools.declare import Declaration
 from asyncguard.config import FEATURE_NAMES, GUARD_NAMES, RECOVERY_NAMES, SWITCH_NAMES
-from asyncguard.frontends.declarations import Declaration
 from asyncguard.guards import GUARDS
 from asyncguard.guards.completion import judge_completion
 from asyncguard.recovery.symptoms import TRANSIENT_STATUSES

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from pydantic import BaseModel, ValidationError
 
 from asyncguard.core.calls import CallState
-from asyncguard.core.event_json import from_json, to_json
+from asyncguard.core.event_codec import from_json, to_json
 from asyncguard.core.ledger import Ledger
 from asyncguard.testing import Provider, history_violations
 from tests.fuzz.agents import LIMITS, SCHEMAS, Outcome

@@ -26,7 +26,7 @@ from asyncguard.testing import (
     check_history,
     scripted_tool,
 )
-from tests.providers.stage import FrontEnd, agent_of
+from tests.adapters.messages.stage import FrontEnd, agent_of
 
 NONCE = "5ec2e7ba5e"
 """The secret of every thread here: the tools are given what they could never know."""

@@ -39,11 +39,11 @@ from asyncguard import (
     mcp_spec,
     open_journal,
 )
-from asyncguard.core.toolspec import Mode
-from asyncguard.frontends.declarations import Declaration
+from asyncguard.adapters.tools.declare import Declaration
+from asyncguard.core.tool_spec import Mode
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
-from tests.behaviour.conftest import frontend
-from tests.behaviour.harness import Agent, Frontend, build, pure, script
+from tests.adapters.conftest import frontend
+from tests.adapters.harness import Agent, Frontend, build, pure, script
 from tests.fuzz.wrong_values import FITTING, KINDS, Odd, anything, of_any_kind
 
 __all__ = ["frontend"]

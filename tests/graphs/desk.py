@@ -18,7 +18,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage, convert_to_messages
 
-from asyncguard.frontends.providers import request_view
+from asyncguard.adapters.messages.provider_rules import request_view
 from asyncguard.testing import check_history_all
 
 ROOT = Path(__file__).resolve().parents[2]

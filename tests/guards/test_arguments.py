@@ -7,7 +7,7 @@ import pytest
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.admission import ADMIT
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import arguments, enabled
 from tests.core.builders import Scene, object_schema, pure, rejection
 

@@ -6,7 +6,7 @@ from asyncguard.config import GuardConfig, Limits
 from asyncguard.core import events as ev
 from asyncguard.core.admission import ADMIT
 from asyncguard.core.calls import canonical_json
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import capacity, enabled
 from tests.core.builders import Scene, rejection
 

@@ -8,7 +8,7 @@ from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.admission import ADMIT
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import conflict, dependency, enabled
 from tests.core.builders import Scene, deferral, pure
 

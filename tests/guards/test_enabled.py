@@ -12,7 +12,7 @@ from asyncguard.core.admission import Admit, Defer, Reject
 from asyncguard.core.calls import CallState
 from asyncguard.core.footprints import overlap
 from asyncguard.core.records import CallRecord
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import GUARDS, approval, enabled, readable
 from tests.core.builders import Scene
 

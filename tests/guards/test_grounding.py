@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.admission import ADMIT
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import enabled, grounding
 from tests.core.builders import Scene, object_schema, pure, rejection
 

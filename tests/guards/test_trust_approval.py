@@ -4,7 +4,7 @@ import pytest
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.admission import ADMIT, Verdict
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import enabled, trust
 from tests.core.builders import Scene, approval, rejection
 

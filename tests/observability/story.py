@@ -6,11 +6,11 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, call_key, fingerprint
+from asyncguard.core.faults import CircuitState, HazardKind
 from asyncguard.core.footprints import Footprint
-from asyncguard.core.hazards import CircuitState, HazardKind
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.tasks import TaskState
-from asyncguard.observability.details import Details, Observer, ObserverSet
+from asyncguard.observability.observer import Details, Observer, ObserverSet
 from asyncguard.observability.trace import Trace, read_trace
 from asyncguard.observability.tracefile import TraceFile
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call
-from asyncguard.observability.details import Details
 from asyncguard.observability.fields import (
     FIELDS,
     NAME_LENGTH,
@@ -19,6 +18,7 @@ from asyncguard.observability.fields import (
     printable,
 )
 from asyncguard.observability.fieldtable import describe_fields
+from asyncguard.observability.observer import Details
 from tests.observability.story import Story, every_kind
 
 # Where an attribute of an event goes by another name in its record.

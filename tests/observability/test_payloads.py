@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from asyncguard.core import events as ev
-from asyncguard.observability.details import ObserverSet
 from asyncguard.observability.fields import fields
-from asyncguard.observability.structured import console_logger, log_events
-from asyncguard.observability.timeline import render_timeline
+from asyncguard.observability.log import console_logger, log_events
+from asyncguard.observability.observer import ObserverSet
+from asyncguard.observability.timeline.draw import render_timeline
 from asyncguard.observability.trace import read_trace
 from asyncguard.observability.tracefile import TraceFile
 from tests.observability.story import Story

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from asyncguard.core import events as ev
-from asyncguard.observability import history
-from asyncguard.observability.details import ObserverSet
-from asyncguard.observability.history import histories
-from asyncguard.observability.timeline import render_timeline
+from asyncguard.observability.observer import ObserverSet
+from asyncguard.observability.timeline import history
+from asyncguard.observability.timeline.draw import render_timeline
+from asyncguard.observability.timeline.history import histories
 from asyncguard.observability.trace import Trace, read_trace
 from asyncguard.observability.tracefile import TraceFile
 from tests.observability.story import Story, trip, trip_trace

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncguard.errors import CallerError
-from asyncguard.observability.details import ObserverSet
 from asyncguard.observability.fields import fields
-from asyncguard.observability.timeline import render_timeline
+from asyncguard.observability.observer import ObserverSet
+from asyncguard.observability.timeline.draw import render_timeline
 from asyncguard.observability.trace import TraceError, read_trace
 from asyncguard.observability.tracefile import TraceFile
 from tests.observability.story import Story, every_kind, trip, trip_file

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from langgraph.prebuilt.tool_node import ToolInvocationError
 from pydantic import TypeAdapter, ValidationError
 
-from asyncguard.core.hazards import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
-from asyncguard.core.toolspec import ToolSpec
+from asyncguard.adapters.tools.invoke import symptom_of
+from asyncguard.core.faults import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
+from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.errors import ToolFault
-from asyncguard.frontends.running import symptom_of
 from asyncguard.recovery.diagnosis import RULES, Observation, diagnose, is_transient, may_have_started, refused
 
 _K, _H = AnomalyKind, HazardKind

@@ -13,14 +13,13 @@ from asyncguard.config import RECOVERY_NAMES, GuardConfig, Limits, Timing
 from asyncguard.core.calls import Call
 from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
+from asyncguard.core.faults import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
 from asyncguard.core.footprints import EffectClass, Footprint
-from asyncguard.core.hazards import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
 from asyncguard.core.records import CallRecord, Finding
-from asyncguard.core.toolspec import Fallback, Source, ToolSpec
-from asyncguard.recovery.case import Case, Probed, Seen
-from asyncguard.recovery.comparing import Candidate
+from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
+from asyncguard.recovery.consensus import Candidate
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
-from asyncguard.recovery.normalising import Normalised
+from asyncguard.recovery.failure_case import Case, Probed, Seen
 from asyncguard.recovery.policy import (
     FAILED,
     STRANGE,
@@ -29,8 +28,9 @@ from asyncguard.recovery.policy import (
     decide,
     lost_outcome,
 )
-from asyncguard.recovery.rebinding import Rebound
-from asyncguard.recovery.settling import Settlement
+from asyncguard.recovery.repair.arguments import Rebound
+from asyncguard.recovery.repair.results import Normalised
+from asyncguard.recovery.settlement import Settlement
 
 A = RecoveryAction
 CONFIG = GuardConfig(timing=Timing(retry_initial=1.0, retry_jitter=0.0))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard.core.toolspec import ToolSpec
-from asyncguard.recovery.inspection import read_answer
+from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.recovery.repair.units import unit_named
+from asyncguard.recovery.result_check import read_answer
 from asyncguard.recovery.translation import Reading, translate, units_told
-from asyncguard.recovery.units import unit_named
 
 
 def counted(name: str = "price", **field: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from asyncguard import ToolSpec
-from asyncguard.frontends.declarations import as_tools, specs_of
+from asyncguard.adapters.tools.declare import as_tools, specs_of
 from reliability import desk, shown
 from reliability.cases import Beside, Broken, Build, Case, Database, Effect, Point
 from reliability.effectlog import EffectLog, What, read_log

@@ -13,9 +13,9 @@ from langchain_core.tools import BaseTool, InjectedToolCallId, tool
 from langgraph.types import Command
 
 from asyncguard import EffectClass, Fallback, Source, ToolFault, ToolSpec
-from asyncguard.core.toolspec import Mode
+from asyncguard.core.tool_spec import Mode
 from asyncguard.testing import Step, calls, scripted_tool
-from tests.behaviour.harness import pure
+from tests.adapters.harness import pure
 
 _SAID = {"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"]}
 _ITEM = {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}

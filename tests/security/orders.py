@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 from langchain_core.messages import BaseMessage
 
-from asyncguard.frontends.writing import text_of
+from asyncguard.adapters.messages.render import text_of
 from asyncguard.testing import Step, ToolSchema, calls
 
 _WIPE: tuple[str, Mapping[str, Any]] = ("wipe", {})

@@ -11,8 +11,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import AsyncGuardMiddleware, DeclarationError, Fallback, GuardConfig, Inbox, Mode, Ports, ToolSpec
 from asyncguard.testing import ScriptedChatModel, Step, calls, run_virtual, scripted_tool
-from tests.behaviour.conftest import agent_of, frontend
-from tests.behaviour.harness import Agent, AgentOf, Frontend, build, pure, script
+from tests.adapters.conftest import agent_of, frontend
+from tests.adapters.harness import Agent, AgentOf, Frontend, build, pure, script
 
 __all__ = ["agent_of", "frontend"]
 

@@ -8,9 +8,9 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from asyncguard import NewsStyle
-from asyncguard.frontends import providers, writing
+from asyncguard.adapters.messages import provider_rules, render
 from asyncguard.testing import Provider, check_history
-from tests.behaviour.harness import Frontend
+from tests.adapters.harness import Frontend
 from tests.security.forgeries import NONCE
 from tests.security.theatre import BLOCK, LATENCIES, Played, Theatre, by_call, forged, honest, moments
 
@@ -58,7 +58,7 @@ def test_a_writer_that_lets_the_secret_through_is_found(
     frontend: Frontend, style: NewsStyle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The check can fail: without the cleaning, the model sees forged delimiters."""
-    for module in (writing, providers):
+    for module in (render, provider_rules):
         monkeypatch.setattr(module, "without", lambda nonce, content: content)
     theatre = Theatre(frontend=frontend, style=style)
     with pytest.raises(AssertionError, match="secret"):

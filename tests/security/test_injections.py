@@ -9,7 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from asyncguard import GuardConfig, Inbox, NewsStyle, Ports, Timing, ToolSpec, guards
 from asyncguard.core.admission import ADMIT
 from asyncguard.testing import ScriptedChatModel, run_virtual, scripted_tool
-from tests.behaviour.harness import Agent, Frontend, Outcome, build
+from tests.adapters.harness import Agent, Frontend, Outcome, build
 from tests.security.channels import CHANNELS, Channel, late, result
 from tests.security.orders import ORDERS, Obedient, Order
 

@@ -17,11 +17,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from asyncguard import GuardConfig, Inbox, Limits, Ports, ToolSpec
-from asyncguard.core.toolspec import Mode
-from asyncguard.frontends.forgery import MARK, REMOVED, skeleton, without
+from asyncguard.adapters.messages.tags import MARK, REMOVED, skeleton, without
+from asyncguard.core.tool_spec import Mode
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
-from tests.behaviour.conftest import agent_of, frontend
-from tests.behaviour.harness import Agent, AgentOf, pure, script
+from tests.adapters.conftest import agent_of, frontend
+from tests.adapters.harness import Agent, AgentOf, pure, script
 
 __all__ = ["agent_of", "frontend"]
 

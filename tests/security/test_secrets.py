@@ -37,8 +37,8 @@ from asyncguard import (
 from asyncguard.cli import main as command
 from asyncguard.observability.otel import otel_spans
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
-from tests.behaviour.conftest import frontend
-from tests.behaviour.harness import Agent, Frontend, build, pure, script
+from tests.adapters.conftest import frontend
+from tests.adapters.harness import Agent, Frontend, build, pure, script
 
 __all__ = ["frontend"]
 

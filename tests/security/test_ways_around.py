@@ -13,12 +13,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from asyncguard import AsyncGuardMiddleware, DeclarationError, ToolSpec
+from asyncguard.adapters.messages.tags import without
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.toolspec import Mode
-from asyncguard.frontends.forgery import without
+from asyncguard.core.tool_spec import Mode
 from asyncguard.testing import ScriptedChatModel, Step, calls, run_virtual, scripted_tool
-from tests.behaviour.conftest import agent_of, frontend
-from tests.behaviour.harness import Agent, AgentOf, Frontend, build, pure, script
+from tests.adapters.conftest import agent_of, frontend
+from tests.adapters.harness import Agent, AgentOf, Frontend, build, pure, script
 from tests.security.forgeries import NONCE
 
 __all__ = ["agent_of", "frontend"]

@@ -19,9 +19,9 @@ from langgraph.types import Command
 from asyncguard import Details, GuardConfig, Inbox, NewsStyle, Ports, ToolSpec, UnknownTokenError
 from asyncguard.core.events import CallRetired
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.toolspec import Mode
+from asyncguard.core.tool_spec import Mode
 from asyncguard.testing import ScriptedChatModel, Step, ToolSchema, VirtualTimeLoop, calls, scripted_tool
-from tests.behaviour.harness import Frontend, build, pure
+from tests.adapters.harness import Frontend, build, pure
 from tests.security.forgeries import NONCE, Forger, filled
 
 LATENCIES = {"dig": 100.0, "fetch": 40.0, "look": 0.0, "fail": 20.0, "order": 0.0, "pay": 1.0, "wire": 1.0}

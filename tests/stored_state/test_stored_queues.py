@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import pytest
 
-from asyncguard.engine.executors import dbos_courier
+from asyncguard.distributed import queue_client
 from tests.stored_state import orders
 from tests.stored_state.agents import FRONT_ENDS, THREAD
 from tests.stored_state.dumps import SCHEMA, load
@@ -142,7 +142,7 @@ async def test_an_order_of_another_version_is_named_with_what_to_do(
     place: Place, front: str, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Worker and agent both say which version it waits for, and nobody makes the call."""
-    monkeypatch.setattr(dbos_courier, "_CHECK_EVERY", 0.1)
+    monkeypatch.setattr(queue_client, "_CHECK_EVERY", 0.1)
     place.fill(front, case)
     place.work("--application-version", "next")
     reported = await place.said("orders for another version")

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from asyncguard.core.hazards import Symptom
-from asyncguard.engine.clock import LoopClock
-from asyncguard.engine.executors.local import LocalExecutor
-from asyncguard.engine.executors.port import Completion, Failure, Health, Job
-from asyncguard.observability.details import Details
-from asyncguard.observability.structured import console_logger, log_events
+from asyncguard.core.faults import Symptom
+from asyncguard.core.results import Failure
+from asyncguard.observability.log import console_logger, log_events
+from asyncguard.observability.observer import Details
 from asyncguard.observability.tracefile import TraceFile
+from asyncguard.runtime.clock import LoopClock
+from asyncguard.runtime.executors.local import LocalExecutor
+from asyncguard.runtime.executors.port import Completion, Health, Job
 from asyncguard.testing import run_virtual
 from asyncguard.testing.conformance import check_clock, check_executor, check_observer
 

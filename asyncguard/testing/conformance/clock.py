@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from asyncguard.engine.clock import Clock
+from asyncguard.runtime.clock import Clock
 
 _PATIENCE = 10.0
 _STEP = 0.02

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from asyncguard.core.error_codes import ErrorCode
-from asyncguard.engine.executors.port import Completion, Executor, Failure, Job, Result, Success
+from asyncguard.core.results import Failure, Result, Success
+from asyncguard.runtime.executors.port import Completion, Executor, Job
 
 _PATIENCE = 30.0
 _STEP = 0.02

@@ -16,10 +16,11 @@ except ImportError as error:
     raise ImportError("Workers need DBOS; install it with: pip install 'asyncguard[dbos]'") from error
 
 from asyncguard import DbosExecutor, application_version, open_journal
-from asyncguard.engine.executors.dbos_target import database_url, journal_beside
-from asyncguard.engine.executors.port import Completion, Job, Result, Success
-from asyncguard.engine.workers.order import order_id
+from asyncguard.core.results import Result, Success
+from asyncguard.distributed.database_url import database_url, journal_beside
+from asyncguard.distributed.protocol import order_id
 from asyncguard.errors import AsyncguardError
+from asyncguard.runtime.executors.port import Completion, Job
 from asyncguard_benchmark.errors import WorkersError
 from asyncguard_benchmark.fanout import tools
 from asyncguard_benchmark.fanout.playing import play_episodes

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from asyncguard import Details
+from asyncguard.adapters.messages.render import text_of
 from asyncguard.core import events as ev
-from asyncguard.engine.executors.port import Failure, Result, Success
-from asyncguard.frontends.writing import text_of
+from asyncguard.core.results import Failure, Result, Success
 from asyncguard_benchmark.environment import CallRecord
 from asyncguard_benchmark.executors.executor import error
 from asyncguard_benchmark.players.ticks import TickExecutor

@@ -5,7 +5,7 @@ from typing import Any
 
 from asyncguard import Mode, ToolSpec
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.toolspec import Fallback, Source
+from asyncguard.core.tool_spec import Fallback, Source
 from asyncguard_benchmark.executors.catalogue import composition_tools
 from asyncguard_benchmark.executors.declarations import Alternative, Tool
 from asyncguard_benchmark.hazards.common_tools import DESCRIBE

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from langchain_core.messages import ToolMessage
 
-from asyncguard.engine.executors.port import Completion, Failure, Health, Job, Result, Success
+from asyncguard.adapters.tools.invoke import result_of, symptom_of
+from asyncguard.core.results import Failure, Result, Success
 from asyncguard.errors import ToolFault
-from asyncguard.frontends.running import result_of, symptom_of
+from asyncguard.runtime.executors.port import Completion, Health, Job
 from asyncguard_benchmark.environment import CallRecord, Environment
 from asyncguard_benchmark.errors import BenchmarkError, ToolFailure
 from asyncguard_benchmark.hazards import breakdown_modes

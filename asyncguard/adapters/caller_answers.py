@@ -1,0 +1,68 @@
+"""Answers of a caller to calls of the thread: an input that holds one is refused before anything of it stays.
+
+A call has one answer, and the runtime writes it. A second one makes a request that providers refuse; one that is taken
+for the result would settle a call whose tool is at work. Results from outside are delivered with a token, people are
+asked, and doubts are resolved in the ledger.
+
+A caller may send back messages that the thread holds, under their ids, and bring a history along whose calls are none
+of this thread's.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+
+from asyncguard.adapters.state import read_messages
+from asyncguard.adapters.threads.active_runs import input_of, store_nothing
+from asyncguard.adapters.threads.checkpoint_fence import put_back
+from asyncguard.errors import CallerError
+
+
+async def refuse_answers(state: Mapping[str, Any], config: RunnableConfig) -> None:
+    """Refuse an input that answers a call of the thread; the thread is as it was before it.
+
+    Args:
+        state: What the first node of the run was given: the input is folded into the messages already.
+        config: Of that node.
+
+    Raises:
+        CallerError: It does.
+    """
+    answers = list(_answers_in(input_of(config)))
+    if not answers or (call := _answered_again(answers, state)) is None:
+        return
+    await put_back(config, begins=True)
+    store_nothing(config)
+    raise CallerError(
+        f'"messages" holds an answer to the call {call["call_id"]!r} of {call["tool"]!r}, which the runtime answers. '
+        "Deliver the result of an external call with Inbox.deliver(token, ...) or `asyncguard deliver`, answer a "
+        "question with Command(resume=...), settle a doubt with `asyncguard ledger resolve`; what you want the model "
+        'to know stands in a message of the user, ("user", "...").'
+    )
+
+
+def _answers_in(given: Any) -> Iterator[ToolMessage]:
+    messages = given.get("messages") if isinstance(given, Mapping) else None
+    if messages:
+        yield from (message for message in read_messages(messages) if isinstance(message, ToolMessage))
+
+
+def _answered_again(answers: Iterable[ToolMessage], state: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a call that an answer of the caller is for, unless the runtime wrote that very message."""
+    events: Sequence[Mapping[str, Any]] = state.get("ledger") or []
+    calls: dict[str, Mapping[str, Any]] = {
+        event["call"]["call_id"]: event["call"] for event in events if event["kind"] == "call_proposed"
+    }
+    written: set[str] = set()
+    for event in events:
+        if event["kind"] == "calls_delivered":
+            written |= {*event.get("keys", ()), *event.get("placeholders", ())}
+    messages: Sequence[AnyMessage] = state.get("messages") or []
+    held = [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
+    for answer in answers:
+        call = calls.get(answer.tool_call_id)
+        if call is not None and (call["key"] not in written or held.count(answer.tool_call_id) > 1):
+            return call
+    return None

@@ -1,0 +1,1 @@
+"""The state machine: ``build_agent`` compiles it to a LangGraph graph."""

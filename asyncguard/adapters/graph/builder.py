@@ -1,0 +1,193 @@
+"""``build_agent``: the state machine as a compiled LangGraph graph."""
+
+import operator
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+from langgraph.types import Checkpointer
+
+from asyncguard.adapters.graph.compiled_graph import GuardedGraph
+from asyncguard.adapters.graph.input_channel import InputChannel
+from asyncguard.adapters.graph.model_binding import ModelBinding, as_model
+from asyncguard.adapters.graph.nodes import NodeFunction, Nodes
+from asyncguard.adapters.run import Run, Threads
+from asyncguard.adapters.state import GuardedInput, GuardedOutput, GuardedState
+from asyncguard.adapters.threads.checkpoint_barrier import DURABILITY, JournalTarget
+from asyncguard.adapters.tools.declare import as_journal_target, as_tools, specs_of
+from asyncguard.adapters.tools.invoke import ToolRunner
+from asyncguard.adapters.tools.worker_tools import check_suited
+from asyncguard.config import GuardConfig
+from asyncguard.core.events import RecoveryAction
+from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.errors import CallerError
+from asyncguard.recovery.failure_case import UserDiagnosis
+from asyncguard.runtime.engine import Engine, Ports
+from asyncguard.runtime.portal import Portal
+from asyncguard.validation import check_arguments
+
+_RECURSION_LIMIT = 100_000
+"""LangGraph's limit on super-steps; the limits of ``GuardConfig`` end a run earlier, and with a report."""
+
+RECOVERIES: Mapping[str, RecoveryAction] = {action.value: action for action in RecoveryAction}
+"""One node for each action of recovery."""
+
+_DESTINATIONS: Mapping[str, tuple[str, ...]] = {
+    "prepare": ("model", "execute"),
+    "model": ("execute", "model", END),
+    "execute": ("model", "execute", *RECOVERIES, "approve", "park", END),
+    "approve": ("execute",),
+    "park": ("execute",),
+}
+
+
+class Node(Runnable[Any, Any]):
+    """An async node with a sync entry: ``invoke`` runs the same coroutine on the agent's portal."""
+
+    def __init__(self, name: str, function: NodeFunction, portal: Portal) -> None:
+        """Make a node.
+
+        Args:
+            name: Its name in the graph.
+            function: What it does.
+            portal: Where it runs for sync callers.
+        """
+        self.name = name
+        self._function = function
+        self._portal = portal
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
+        """Run on the portal's loop, with the caller's context."""
+        return self._portal.run(self._function(input, config or {}))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
+        """Run on the caller's loop."""
+        return await self._function(input, config or {})
+
+
+def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in create_agent
+    model: BaseChatModel | str,
+    tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]],
+    *,
+    config: GuardConfig | None = None,
+    specs: Sequence[ToolSpec] = (),
+    system_prompt: str | SystemMessage | None = None,
+    checkpointer: Checkpointer = None,
+    journal: JournalTarget = True,
+    store: BaseStore | None = None,
+    state_schema: type[GuardedState] = GuardedState,
+    context_schema: type[Any] | None = None,
+    bind_options: Mapping[str, Any] | None = None,
+    ports: Ports | None = None,
+    diagnose: UserDiagnosis | None = None,
+    name: str = "asyncguard",
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build a guarded agent.
+
+    With one task, or plain messages, it takes the turns that ``create_agent`` takes. With several it works on all of
+    them while slow tools run, and never acts on a result that it does not have.
+
+    Args:
+        model: A chat model, or ``"provider:name"``.
+        tools: Tools or functions; dictionaries are tools that the provider runs.
+        config: Switches and limits; the default guards everything.
+        specs: Declarations for tools that carry none (:func:`guarded` is the other way to declare).
+        system_prompt: Put first at each turn.
+        checkpointer: Keeps threads; needed for approvals and for parking.
+        journal: Where calls with effects are written down before they begin, so that none runs twice after a crash: a
+            file, a ``postgresql://`` URL or a journal. By default beside the checkpoints of a checkpointer that
+            outlives the process (``ASYNCGUARD_JOURNAL`` names another place); ``False`` for none.
+        store: LangGraph store, for tools that ask for it.
+        state_schema: ``GuardedState`` or a subclass with further channels.
+        context_schema: Run-scoped context, for tools that ask for it.
+        bind_options: Further arguments of the model's ``bind_tools``.
+        ports: Clock, executor, inbox, observers and ids; the real ones by default.
+        diagnose: A rule of your own: from what was seen of a fault to a diagnosis, or ``None`` for the table's.
+        name: Name of the graph.
+
+    Returns:
+        A compiled graph. It takes ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or ``{"messages": [...]}`` and returns
+        ``{"messages": [...], "report": {...}}``.
+
+    Raises:
+        CallerError: An argument is of another type than its annotation says.
+        DeclarationError: A declaration contradicts itself or names a missing tool, or the executor cannot run a tool.
+    """
+    given = locals()
+    check_arguments(build_agent, {name: given[name] for name in given if name != "journal"})
+    _check_schema(state_schema)
+    config = GuardConfig() if config is None else config
+    own = as_tools(tools)
+    engine = Engine(config, specs_of(own, specs), Ports() if ports is None else ports, diagnose)
+    check_suited(engine.executor, own, engine.specs)
+    binding = ModelBinding(
+        as_model(model),
+        own,
+        specs=engine.specs,
+        provider_tools=[tool for tool in tools or () if isinstance(tool, dict)],
+        references=config.offers_references,
+        options=bind_options or {},
+    )
+    portal = Portal()
+    made = _nodes(engine, binding, own, system=_system(system_prompt), portal=portal, journal=journal)
+    nodes = replace(made, stateless=checkpointer is False)
+    graph = StateGraph(
+        state_schema, context_schema=context_schema, input_schema=GuardedInput, output_schema=GuardedOutput
+    )
+    for step, destinations in _DESTINATIONS.items():
+        act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
+        function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
+        graph.add_node(step, Node(step, function, portal), destinations=destinations, input_schema=state_schema)
+    for recovery, action in RECOVERIES.items():
+        node = Node(recovery, nodes.node(nodes.recovering(action)), portal)
+        graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
+    graph.add_edge(START, "prepare")
+    compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
+    compiled.channels[START] = InputChannel(GuardedInput)  # instead of one that stores whatever comes
+    compiled.__class__ = GuardedGraph  # compile() names its class itself; a copy with other settings keeps this one
+    settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
+    if checkpointer:
+        # Stored at every super-step, unless the caller says otherwise: an effect must not be ahead of its message.
+        settings["configurable"] = {DURABILITY: "sync"}
+    return compiled.with_config(settings)
+
+
+def _check_schema(schema: type[Any]) -> None:
+    missing = sorted(set(GuardedState.__annotations__) - set(getattr(schema, "__annotations__", ())))
+    if missing:
+        name = schema.__name__
+        raise CallerError(f"state_schema {name} has no channel {missing[0]!r}; write class {name}(GuardedState).")
+
+
+def _nodes(
+    engine: Engine,
+    binding: ModelBinding,
+    tools: Sequence[BaseTool],
+    *,
+    system: SystemMessage | None,
+    portal: Portal,
+    journal: JournalTarget,
+) -> Nodes:
+    pool = ThreadPoolExecutor(engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
+    weakref.finalize(portal, pool.shutdown, wait=False)
+    return Nodes(
+        engine=engine,
+        threads=Threads(engine, as_journal_target(journal)),
+        binding=binding,
+        runner=ToolRunner(tools, engine.specs, pool),
+        system=system,
+        direct=frozenset(tool.name for tool in tools if tool.return_direct),
+    )
+
+
+def _system(prompt: str | SystemMessage | None) -> SystemMessage | None:
+    return SystemMessage(content=prompt) if isinstance(prompt, str) else prompt

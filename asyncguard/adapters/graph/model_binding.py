@@ -1,0 +1,102 @@
+"""The model with its tools bound, once per set of tasks: binding converts every schema and costs more than a turn."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.prompt_values import ChatPromptValue
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
+from langchain_core.tools import BaseTool
+
+from asyncguard.adapters.messages.provider_rules import provider_of
+from asyncguard.adapters.tools.schemas import shown_tools, task_argument
+from asyncguard.adapters.tools.sync_async import answers_sync
+from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.runtime.portal import off_portal, sync_entry
+
+
+def as_model(model: BaseChatModel | str) -> BaseChatModel:
+    """The model, made from ``"provider:name"`` where a string is given."""
+    return init_chat_model(model) if isinstance(model, str) else model
+
+
+class ModelBinding:
+    """A chat model and the tools it is shown."""
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        tools: Sequence[BaseTool],
+        *,
+        specs: Mapping[str, ToolSpec],
+        provider_tools: Sequence[dict[str, Any]] = (),
+        references: bool,
+        options: Mapping[str, Any],
+    ) -> None:
+        """Make a binding.
+
+        Args:
+            model: The chat model.
+            tools: Tools that run here.
+            specs: Their declarations.
+            provider_tools: Tools that the provider runs, passed on as they are.
+            references: Whether operand references are offered.
+            options: Further arguments of ``bind_tools``, such as ``strict`` or ``parallel_tool_calls``.
+        """
+        self._model = model
+        self._tools = tools
+        self._specs = specs
+        self._provider_tools = list(provider_tools)
+        self._references = references
+        self._options = dict(options)
+        self._bound: dict[tuple[str, ...], Runnable[LanguageModelInput, AIMessage]] = {}
+        self._answers_sync = answers_sync(model)
+        self.provider = provider_of(model)
+        self.task_argument = task_argument(specs)
+
+    async def ask(self, messages: list[AnyMessage], tasks: Sequence[str], config: RunnableConfig) -> AIMessage:
+        """Ask the model by the caller's own side, with the tools as they are shown for these tasks.
+
+        Args:
+            messages: What to send.
+            tasks: Ids of the tasks of the thread.
+            config: Of the node: callbacks and tags.
+        """
+        bound: Any = self._bound_for(tasks)
+        arguments: Mapping[str, Any] = {}
+        if _only_adds_arguments(bound):
+            # Calling through the binding would merge the configs once more a turn.
+            bound, arguments = bound.bound, bound.kwargs
+        prompt: Any = messages
+        if type(bound).ainvoke is BaseChatModel.ainvoke and type(bound).invoke is BaseChatModel.invoke:
+            # A prompt is taken as it is; a list would be looked through, message by message, at each turn. A model with
+            # a way of its own gets the list, which is what others give it.
+            prompt = ChatPromptValue.model_construct(messages=messages)
+        entry = sync_entry()
+        if entry is not None and self._answers_sync:
+            return cast(AIMessage, await entry.call(partial(bound.invoke, prompt, config, **arguments)))
+        return cast(AIMessage, await off_portal(partial(bound.ainvoke, prompt, config, **arguments)))
+
+    def _bound_for(self, tasks: Sequence[str]) -> Runnable[LanguageModelInput, AIMessage]:
+        name = tuple(tasks) if len(tasks) > 1 else ()
+        if name not in self._bound:
+            if len(self._bound) > 64:
+                self._bound.clear()
+            self._bound[name] = self._bind(name)
+        return self._bound[name]
+
+    def _bind(self, tasks: tuple[str, ...]) -> Runnable[LanguageModelInput, AIMessage]:
+        shown = shown_tools(
+            self._tools, self._specs, tasks, references=self._references, strict=self._options.get("strict")
+        )
+        everything = [*shown, *self._provider_tools]
+        return self._model.bind_tools(everything, **self._options) if everything else self._model
+
+
+def _only_adds_arguments(bound: Any) -> bool:
+    if not isinstance(bound, RunnableBinding) or type(bound).ainvoke is not RunnableBinding.ainvoke:
+        return False
+    return not bound.config and not bound.config_factories

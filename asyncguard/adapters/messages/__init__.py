@@ -1,0 +1,1 @@
+"""LangChain messages: parsed, sanitized, rendered and ordered for providers."""

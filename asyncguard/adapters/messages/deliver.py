@@ -1,0 +1,70 @@
+"""Tell the model what became of calls, and record what it was told."""
+
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+
+from asyncguard.adapters.messages.render import Delivery, Writer, text_of
+from asyncguard.core.records import CallRecord
+from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.runtime.session.live_calls import LiveCalls
+from asyncguard.runtime.session.recorder import Recorder
+
+
+class Teller:
+    """Tells the model of one thread."""
+
+    def __init__(self, board: Scoreboard, record: Recorder, live: LiveCalls, nonce: str) -> None:
+        """Make a teller.
+
+        Args:
+            board: The thread's calls, declarations and evidence.
+            record: Records what is told.
+            live: Has the answers of tools as they came.
+            nonce: The thread's secret part of the delimiters.
+        """
+        self._board = board
+        self._record = record
+        self._live = live
+        self._writer = Writer(board, live.raw, nonce)
+
+    def deliver(self) -> Delivery:
+        """Answer every unanswered call, and tell the late results that may be told."""
+        return self._told(self._writer.deliver())
+
+    def news(self) -> Delivery:
+        """Tell the late results that may be told now."""
+        return self._told(self._writer.news())
+
+    def answer(self, record: CallRecord) -> tuple[ToolMessage, Any]:
+        """Answer one call, as :meth:`deliver` would; return the rest of its tool's command, too, or ``None``."""
+        delivery = self._told(self._writer.answer_one(record))
+        message: Any = delivery.messages[0]
+        return message, delivery.updates[0] if delivery.updates else None
+
+    def _told(self, delivery: Delivery) -> Delivery:
+        """Record what the model is told: results are evidence for their task, untrusted ones taint the context."""
+        if delivery.told or delivery.placeholders:
+            self._record.delivered(delivery.told, placeholders=delivery.placeholders)
+        for key in delivery.told:
+            record = self._board.ledger.record(key)
+            self._live.told(key)
+            if record.content is not None:
+                self._board.evidence.add(record.call.task, text_of(record.content))
+            self._board.taint_by_end(record)
+        return delivery
+
+    def answered_elsewhere(self, record: CallRecord, text: str) -> None:
+        """Record that the history holds the answer to a call that has ended.
+
+        Args:
+            record: The call.
+            text: The answer, evidence for its task.
+        """
+        self._record.delivered([record.key])
+        self._board.evidence.add(record.call.task, text)
+        self._board.taint_by_output(record)
+
+    def placeholder_stands(self, record: CallRecord) -> None:
+        """Record that the history holds a placeholder for a call."""
+        self._record.delivered((), placeholders=[record.key])

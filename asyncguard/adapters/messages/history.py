@@ -1,0 +1,116 @@
+"""Read the evidence in a history, and put the history into the order that providers take."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from asyncguard.adapters.messages.placing import added, placed
+from asyncguard.adapters.messages.render import Delivery, is_ours, is_pair, text_of
+from asyncguard.core.scoreboard import Scoreboard
+
+
+def collect_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
+    """Read the evidence anew from a history: after a restart, or when the history changed outside the runtime."""
+    evidence = board.evidence
+    for task in board.ledger.tasks():
+        evidence.add(task.task.id, task.task.goal)
+    tasks_of = {record.call.call_id: record for record in board.ledger.calls()}
+    # By the ledger, for messages may be gone, or be told again in a summary that nobody can tell from the user's words.
+    tainted = any(record.delivered and board.taints(record) for record in board.ledger.calls())
+    if tainted or _holds_foreign_output(messages, tasks_of):
+        board.taint()
+    for message in messages:
+        if isinstance(message, ToolMessage) and (record := tasks_of.get(message.tool_call_id)) is not None:
+            evidence.add(record.call.task, text_of(message.content))
+        elif is_ours(message):
+            _collect_news(board, message)
+        elif isinstance(message, HumanMessage | SystemMessage):
+            evidence.add_common(text_of(message.content))
+
+
+def _holds_foreign_output(messages: Sequence[AnyMessage], known: Collection[str]) -> bool:
+    """Whether a history holds output of tools of which the ledger does not know, and so nobody whether to trust it."""
+    told = {call["id"] for message in messages if is_pair(message) for call in cast(AIMessage, message).tool_calls}
+    answers = (message.tool_call_id for message in messages if isinstance(message, ToolMessage))
+    return any(call_id not in known and call_id not in told for call_id in answers)
+
+
+def _collect_news(board: Scoreboard, message: AnyMessage) -> None:
+    data = message.additional_kwargs.get("lc_data")
+    keys = data.get("calls", []) if isinstance(data, dict) else []
+    for key in keys:
+        record = board.ledger.find(str(key))
+        if record is not None:
+            board.evidence.add(record.call.task, text_of(message.content))
+            board.taint_by_output(record)
+
+
+def add_user_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
+    """Note what the user says; it concerns all tasks. A history that was brought along may hold anybody's output."""
+    if _holds_foreign_output(messages, ()):
+        board.taint()
+    for message in messages:
+        if isinstance(message, HumanMessage | SystemMessage) and not is_ours(message):
+            board.evidence.add_common(text_of(message.content))
+
+
+def put_in_place(board: Scoreboard, history: Sequence[AnyMessage], delivery: Delivery) -> None:
+    """Give a delivery the order that providers take; a message that was added between calls and answers is heard.
+
+    Args:
+        board: The thread's calls and what its tasks have been told.
+        history: The stored messages.
+        delivery: What comes behind them.
+    """
+    ordered = placed(history, delivery.messages)
+    if between := added(history, ordered):
+        add_user_evidence(board, between)
+        for command in delivery.updates:  # the history is written whole, and what tools add is behind it
+            ordered += command.update.pop("messages", [])
+    delivery.messages = ordered
+
+
+def repaired(
+    messages: Sequence[AnyMessage],
+    written: Sequence[AnyMessage],
+    answers: Callable[[str, Sequence[Mapping[str, Any]]], Sequence[AnyMessage]],
+) -> list[AnyMessage] | None:
+    """Answer every unanswered call directly after its message.
+
+    A run that was killed or cancelled leaves its last message without answers, and the user's next message stands
+    where they belong.
+
+    Args:
+        messages: The history.
+        written: What the run adds.
+        answers: Makes the answers, in order, to calls of a message whose id it is given.
+
+    Returns:
+        The whole history, or ``None`` if it is in order already.
+    """
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    missing = {
+        str(call["id"])
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in (*message.tool_calls, *message.invalid_tool_calls)
+        if call["id"] not in answered
+    }
+    if not missing:
+        return None
+    ordered: list[Any] = [RemoveMessage(id=REMOVE_ALL_MESSAGES)]
+    for message in messages:
+        ordered.append(message)
+        if isinstance(message, AIMessage):
+            calls = (*message.tool_calls, *message.invalid_tool_calls)
+            unanswered = [call for call in calls if str(call["id"]) in missing]
+            ordered += answers(message.id or "", unanswered)
+    return [*ordered, *written]
+
+
+def unknown_call(call: Mapping[str, Any]) -> ToolMessage:
+    """Answer a call of which the ledger does not know."""
+    text = "The run ended before this call was run."
+    return ToolMessage(content=text, tool_call_id=str(call["id"]), name=str(call["name"]), status="error")

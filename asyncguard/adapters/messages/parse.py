@@ -1,0 +1,207 @@
+"""Reading model messages: whatever a model sends becomes calls with usable ids, or a problem to tell it about."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import invalid_tool_call
+from pydantic import ValidationError
+
+from asyncguard.adapters.messages.sanitize import is_plain_text, plain_content, plain_text, problem_with
+from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.core.tasks import SOLE_TASK
+from asyncguard.runtime.proposals import Wish
+
+_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_ERROR = 200
+_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "invalid_tool_call"})
+"""Content blocks that stand for a call, in the words of the integrations."""
+
+
+def with_usable_ids(message: AIMessage, new_id: Callable[[], str], taken: Collection[str] = ()) -> AIMessage:
+    """The message as it can be stored, answered and sent back; itself where nothing is wrong with it.
+
+    A call without an id cannot be answered, and two calls with one id cannot be told apart: some servers count calls
+    from 0 in each message. An invented name may hold characters that a provider refuses in a history.
+    A call whose arguments are no plain JSON object becomes an unreadable one.
+
+    Args:
+        message: As the model sent it.
+        new_id: Makes a fresh id.
+        taken: Ids of the messages and calls of the history.
+    """
+    if _is_usable(message, taken):
+        return message
+    calling: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    seen: set[str] = set()
+    known = bool(message.id) and message.id not in taken
+    readable: list[dict[str, Any]] = []
+    unreadable: list[dict[str, Any]] = []
+    for call in message.tool_calls:
+        fixed = {**call, **_identity(call, seen, taken, new_id)}
+        if problem := problem_with(fixed["args"]):
+            fixed |= {"type": "invalid_tool_call", "args": "{}", "error": problem}
+        (unreadable if problem else readable).append(fixed)
+    for broken in message.invalid_tool_calls:
+        texts = {name: _text_or_none(broken.get(name)) for name in ("args", "error")}
+        unreadable.append({**broken, **texts, **_identity(broken, seen, taken, new_id)})
+    made = [*readable, *unreadable]
+    update: dict[str, Any] = {
+        "id": message.id if known else f"run-{new_id()}",
+        "tool_calls": readable,
+        "invalid_tool_calls": unreadable,
+        "content": _usable_content(message, {call["id"] for call in made if call in calling}, calling=bool(made)),
+    }
+    if all(getattr(message, name) == value for name, value in update.items()):
+        return message
+    if "tool_calls" in message.additional_kwargs:  # the provider's own form of the calls, outdated now
+        update["additional_kwargs"] = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
+    return message.model_copy(update=update)
+
+
+def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
+    """Whether a message of plain text and calls is in order, as most are: the long way would give it back unchanged."""
+    content, calls = message.content, message.tool_calls
+    if message.invalid_tool_calls or not message.id or message.id in taken or not isinstance(content, str):
+        return False
+    if not is_plain_text(content) or (calls and content and not content.strip()):
+        return False
+    seen: set[str] = set()
+    return all(_is_usable_call(call, seen, taken) for call in calls)
+
+
+def _is_usable_call(call: Mapping[str, Any], seen: set[str], taken: Collection[str]) -> bool:
+    call_id, name = call.get("id"), call.get("name")
+    if not _is_usable_id(call_id, seen, taken) or name != _usable_name(name) or problem_with(call["args"]):
+        return False
+    seen.add(str(call_id))
+    return True
+
+
+def unreadable_message(error: ValidationError) -> AIMessage:
+    """A message of one unreadable call, in place of one that the integration could not build.
+
+    Some integrations parse arguments such as ``[1]`` and then fail, because LangChain's messages hold objects only. No
+    call of such a message is left to be answered to its id: one that stands for all of them tells what is wrong.
+
+    Args:
+        error: What the integration raised.
+
+    Raises:
+        ValidationError: The same, where it is about anything but a model's message.
+    """
+    if error.title not in ("AIMessage", "AIMessageChunk"):
+        raise error
+    found = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in found["loc"])
+    problem = f"The message could not be read, and none of its calls was run ({place}: {found['msg']})."
+    call = invalid_tool_call(name="unreadable_call", args="{}", id=None, error=problem)
+    return AIMessage(content="", invalid_tool_calls=[call])
+
+
+def _identity(
+    call: Mapping[str, Any], seen: set[str], taken: Collection[str], new_id: Callable[[], str]
+) -> dict[str, str]:
+    """Id and name of a call as they can be answered; the id is noted as seen."""
+    call_id = call.get("id")
+    if not isinstance(call_id, str) or not _is_usable_id(call_id, seen, taken):
+        call_id = f"call_{new_id()}"
+    seen.add(call_id)
+    return {"id": call_id, "name": _usable_name(call.get("name"))}
+
+
+def _is_usable_id(call_id: Any, seen: Collection[str], taken: Collection[str]) -> bool:
+    if not isinstance(call_id, str) or call_id in seen or call_id in taken:
+        return False
+    return bool(call_id.strip()) and is_plain_text(call_id)
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else plain_text(str(value))
+
+
+def _usable_content(message: AIMessage, kept_ids: Collection[str], *, calling: bool) -> Any:
+    """The content as a provider takes it back.
+
+    Some integrations keep calls in the content, too, and send those blocks again: one of a call that is none, or was
+    changed here, is taken out, and made anew from the call by the integration. White space beside calls says
+    nothing, and one provider refuses it.
+    """
+    content: Any = message.content
+    if isinstance(content, list):
+        kept = [block for block in content if not names_call(block) or call_id_of(block) in kept_ids]
+        return plain_content(content if len(kept) == len(content) else kept)
+    if not isinstance(content, str) or (calling and not content.strip()):
+        return ""
+    return plain_text(content)
+
+
+def names_call(block: Any) -> bool:
+    """Whether a content block stands for a call."""
+    return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
+
+
+def call_id_of(block: Mapping[str, Any]) -> Any:
+    """The id of the call for which a content block stands."""
+    return block.get("call_id") or block.get("id")
+
+
+def _usable_name(name: Any) -> str:
+    text = name if isinstance(name, str) else ""
+    return _NAME.sub("_", text.strip())[:64] or "unnamed_tool"
+
+
+def wishes_of(message: AIMessage, board: Scoreboard, task_argument: str) -> list[Wish]:
+    """The calls of a message, the unreadable ones included; reading never fails.
+
+    Args:
+        message: With usable ids.
+        board: What is known; tells the tasks.
+        task_argument: Name of the task argument, stripped from the arguments.
+    """
+    wishes = [_wish(call["name"], call["args"], str(call["id"]), board, task_argument) for call in message.tool_calls]
+    wishes += [_unreadable_wish(broken, board) for broken in message.invalid_tool_calls]
+    return wishes
+
+
+def _unreadable_wish(broken: Mapping[str, Any], board: Scoreboard) -> Wish:
+    return Wish(
+        tool=str(broken["name"]),
+        arguments={},
+        call_id=str(broken["id"]),
+        task=_default_task(board),
+        problem=_why_unreadable(broken),
+    )
+
+
+def _why_unreadable(broken: Mapping[str, Any]) -> str:
+    """What is wrong with the arguments, found anew: integrations wrap it in advice to their own users."""
+    try:
+        value = json.loads(str(broken.get("args")))
+    except (ValueError, RecursionError) as error:
+        return f"The arguments are not valid JSON ({error})."
+    told = str(broken.get("error") or "").splitlines()
+    return problem_with(value) or (told[0][:_MAX_ERROR] if told else "The arguments could not be read.")
+
+
+def _wish(tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argument: str) -> Wish:
+    task = _default_task(board)
+    if problem := problem_with(arguments):
+        arguments = {}
+    elif board.several_tasks and task_argument in arguments:
+        given = arguments[task_argument]
+        arguments = {name: value for name, value in arguments.items() if name != task_argument}
+        task = given if isinstance(given, str) else ""
+    if board.several_tasks and not problem and board.ledger.task(task) is None:
+        known = ", ".join(record.task.id for record in board.ledger.open_tasks())
+        problem = f"Say in {task_argument} which task the call is for: {known}."
+    return Wish(tool=tool, arguments=arguments, call_id=call_id, task=task, problem=problem)
+
+
+def _default_task(board: Scoreboard) -> str:
+    tasks = list(board.ledger.tasks())
+    if len(tasks) == 1:
+        return tasks[0].task.id
+    return SOLE_TASK if not tasks else ""

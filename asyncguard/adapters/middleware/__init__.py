@@ -1,0 +1,1 @@
+"""The middleware for LangChain's ``create_agent``."""

@@ -1,0 +1,121 @@
+"""Asking a person inside ``create_agent``: one wrapper or hook asks about all held calls.
+
+LangGraph takes one answer for one question, and the wrappers of a message are executed beside each other.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from langgraph.errors import GraphInterrupt
+
+from asyncguard.adapters.approvals import question, resumable
+from asyncguard.adapters.run import Run
+from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
+
+if TYPE_CHECKING:
+    from asyncguard.adapters.middleware.tool_calls import HeldHandlers
+
+ARRIVAL = 1.0
+"""Seconds that a wrapper waits for another one of its message, which comes at once if middleware does not keep it."""
+
+
+@dataclass(kw_only=True)
+class Question:
+    """A question to a person about held calls, which one wrapper or hook asks for all of them."""
+
+    asker: str
+    """Key of the call whose wrapper asks, empty for a hook: an answer comes to whoever asked."""
+    keys: tuple[str, ...]
+    """The calls."""
+    out: bool = False
+    """Whether it stops this execution of the graph, so that other wrappers stop, too."""
+    stopped: set[str] = field(default_factory=set)
+    """Calls whose wrappers have stopped; one that is back tells that the graph is executed again."""
+
+
+async def leads(run: Run, handlers: "HeldHandlers", record: CallRecord) -> bool:
+    """Whether this wrapper asks the person: the first one of a message does, for all calls that are held.
+
+    LangGraph takes one answer for one question. The others stop without one and are run again with its answer; or go on
+    with it here, if it is there.
+
+    Raises:
+        GraphInterrupt: The question is out.
+    """
+    if not resumable(run.config):
+        return True
+    all_here = True
+    while record.state is CallState.HELD:
+        if (asked := handlers.question) is not None and asked.out:
+            asked.stopped.add(record.key)
+            raise GraphInterrupt
+        together = asked_together(run, handlers)
+        comes = all_here and any(not handlers.holds(each.key) for each in _unanswered(run))
+        if not comes and record is next((each for each in together if not each.placeholder), record):
+            return True
+        # Some wrappers never come: other middleware can answer a call itself.
+        all_here = await run.wait_changed(ARRIVAL) and all_here
+    return False
+
+
+def _unanswered(run: Run) -> list[CallRecord]:
+    """Held calls whose wrappers have not returned."""
+    return [record for record in run.ledger.in_state(CallState.HELD) if not record.placeholder]
+
+
+def asked_together(run: Run, handlers: "HeldHandlers") -> list[CallRecord]:
+    """The held calls about which a wrapper asks, in program order.
+
+    A call whose tool asks a person itself is asked about alone, by its own wrapper: answers are matched to questions by
+    their order within a node.
+    """
+    held = [record for record in run.ledger.in_state(CallState.HELD) if handlers.holds(record.key)]
+    held.sort(key=lambda record: record.call.sequence)
+    together = [record for record in held if record.placeholder or not run.board.asks_person(record)]
+    return together if any(not record.placeholder for record in together) else _unanswered(run)[:1]
+
+
+def take_answer(run: Run, handlers: "HeldHandlers", asker: str) -> None:
+    """Enter what a person has answered before anything that came meanwhile lets the model speak: it would be lost.
+
+    Args:
+        run: Of the wrapper or hook.
+        handlers: Knows what was asked.
+        asker: Key of the call whose wrapper this is, empty for a hook.
+    """
+    asked = handlers.question
+    if asked is None or not (asker == asked.asker or asker in asked.stopped):
+        return
+    asked.out = False  # the graph is executed again
+    asked.stopped.clear()
+    held = [record for key in asked.keys if (record := run.ledger.record(key)).state is CallState.HELD]
+    if held and asker == asked.asker and handlers.answered.waits(run.config):
+        ask_person(run, handlers, held, asker=asker)
+
+
+def ask_person(run: Run, handlers: "HeldHandlers", records: list[CallRecord], *, asker: str) -> None:
+    """Interrupt the graph for calls that are held, and enter the answer; refuse them where nobody can be asked.
+
+    Args:
+        run: Of the wrapper or hook.
+        handlers: Where the question is noted.
+        records: The calls.
+        asker: Key of the call whose wrapper asks, empty for a hook.
+
+    Raises:
+        GraphInterrupt: The person has not answered.
+    """
+    if not resumable(run.config):
+        run.refuse_held()
+        return
+    handlers.question = Question(asker=asker, keys=tuple(record.key for record in records))
+    try:
+        answer = handlers.answered.ask(run.config, question(records))
+    except GraphInterrupt:
+        handlers.question.out = True
+        run.wake()
+        raise
+    handlers.question = None
+    run.enter_answer(answer, records)
+    run.wake()

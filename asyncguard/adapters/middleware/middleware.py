@@ -1,0 +1,422 @@
+"""``AsyncGuardMiddleware``: the same core and engine inside LangChain's ``create_agent``.
+
+Hooks: ``before_agent`` enters the thread, ``before_model`` waits and tells late results, ``wrap_model_call`` shows the
+tools and the state of the tasks, ``after_model`` is admission and completion, ``wrap_tool_call`` issues. What the state
+machine shows as nodes, retry and fallback among them, happens inside the wrapper here.
+"""
+
+import asyncio
+import weakref
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Annotated, Any, NotRequired, Required
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
+from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.channels import DeltaChannel, EphemeralValue
+from langgraph.config import get_config
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from pydantic import ValidationError
+
+from asyncguard.adapters.caller_answers import refuse_answers
+from asyncguard.adapters.messages.history import put_in_place
+from asyncguard.adapters.messages.history_cache import Conversation
+from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
+from asyncguard.adapters.messages.provider_rules import provider_of
+from asyncguard.adapters.messages.run_messages import closing_message, ends_directly, exhausted, view_message
+from asyncguard.adapters.middleware.handlers import GuardedThreads
+from asyncguard.adapters.middleware.reconcile import drop_answered, last_said, note_answers, take_answers, undone
+from asyncguard.adapters.middleware.tool_calls import Handler, HeldHandlers, rest, run_until_due
+from asyncguard.adapters.run import Run
+from asyncguard.adapters.run_input import only_cancelled
+from asyncguard.adapters.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
+from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
+from asyncguard.adapters.tools.declare import Tools, as_journal_target, as_tools, by_name, declared, specs_of
+from asyncguard.adapters.tools.schemas import shown_tools, task_argument
+from asyncguard.adapters.tools.worker_tools import check_suited
+from asyncguard.config import GuardConfig
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
+from asyncguard.core.resume_policy import Why
+from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.recovery.failure_case import UserDiagnosis
+from asyncguard.runtime.engine import Engine, Ports
+from asyncguard.runtime.portal import Portal, in_context, off_portal
+from asyncguard.validation import check_arguments
+
+ModelHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
+AsyncModelHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+_WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
+"""States of calls that may need a wrapper to be run."""
+
+
+def _without_wrappers(run: Run) -> list[CallRecord]:
+    """Return the open calls that may need a wrapper to be run."""
+    return [record for state in _WITHOUT_WRAPPERS for record in run.ledger.in_state(state)]
+
+
+class GuardState(AgentState[Any]):
+    """What the middleware adds to the agent's state.
+
+    The messages are in here for who passes this as ``state_schema`` to ``create_agent``: its own channel, which is used
+    otherwise, stores the whole history at each super-step.
+    """
+
+    messages: Required[Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]]
+    tasks: NotRequired[Annotated[list[Any], EphemeralValue, OmitFromOutput]]
+    cancel: NotRequired[Annotated[list[str], EphemeralValue, OmitFromOutput]]
+    asyncguard: NotRequired[Annotated[Thread, PrivateStateAttr]]
+    ledger: NotRequired[
+        Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY), PrivateStateAttr]
+    ]
+    report: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
+
+
+class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
+    """Guards an agent made by ``create_agent``; takes several tasks as ``{"tasks": [...], "messages": []}``.
+
+    Use :func:`guard_middleware` to put it in the right place among other middleware.
+    """
+
+    state_schema = GuardState
+
+    def __init__(
+        self,
+        *,
+        config: GuardConfig | None = None,
+        specs: Sequence[ToolSpec] = (),
+        tools: Tools | None = None,
+        ports: Ports | None = None,
+        diagnose: UserDiagnosis | None = None,
+        journal: JournalTarget = True,
+    ) -> None:
+        """Make the middleware.
+
+        Args:
+            config: Switches and limits; the default guards everything.
+            specs: Declarations for tools that carry none.
+            tools: Tools, as ``create_agent`` takes them, to check the declarations against now; without them, that
+                happens at the first model call.
+            ports: Clock, executor, inbox, observers and ids; the real ones by default.
+            diagnose: A rule of your own: from what was seen of a fault to a diagnosis, or ``None`` for the table's.
+            journal: Where calls with effects are written down before they begin, as in :func:`build_agent`.
+
+        Raises:
+            CallerError: An argument is of another type than its annotation says.
+            DeclarationError: A declaration contradicts itself or names a missing tool.
+        """
+        given = {name: value for name, value in locals().items() if name not in ("self", "journal")}
+        check_arguments(AsyncGuardMiddleware.__init__, given, called="AsyncGuardMiddleware")
+        super().__init__()
+        # Known before the tools are: a resumed run may have to decide about calls before the model is asked.
+        known = by_name(specs)
+        self._given = tuple(known.values())
+        self.engine = Engine(
+            GuardConfig() if config is None else config, known, Ports() if ports is None else ports, diagnose
+        )
+        self.engine.all_met = False
+        self._known_tools: dict[str, BaseTool] = {}
+        self._threads = GuardedThreads(self.engine, as_journal_target(journal), self._known_tools)
+        self._task_argument = task_argument({})
+        self._provider: tuple[BaseChatModel | None, str] = (None, "")
+        self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
+        self._portal = Portal()
+        self._pool = ThreadPoolExecutor(self.engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
+        weakref.finalize(self, self._pool.shutdown, wait=False)
+        if tools:
+            self._learn(as_tools(tools))
+
+    # -- entering --------------------------------------------------------------------------------------------------
+
+    def before_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """See :meth:`abefore_agent`."""
+        return self._portal.run(self.abefore_agent(state, runtime))
+
+    async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Turn the input into tasks and put in order what an earlier run left."""
+        config = get_config()
+        await refuse_answers(state, config)
+        run, handlers = await self._threads.joined(self._threads.identified(state), config, begins=True)
+        with run.leaving_on_error():
+            async with run.keeping():
+                run.claim()
+                drop_answered(run)
+                run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
+                return run.begin()
+
+    # -- waiting and late results ----------------------------------------------------------------------------------
+
+    def before_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """See :meth:`abefore_model`."""
+        return self._portal.run(self.abefore_model(state, runtime))
+
+    async def abefore_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Wait until the model is due a turn, and tell it what came in late.
+
+        With nothing to tell, nothing is written: the events of the calls go with the next write of ``after_model``.
+        """
+        run, handlers = await self._threads.joined(state, get_config())
+        drop_answered(run)
+        take_answers(run)
+        note_answers(run)
+        handlers.postponed = handlers.rests
+        if not handlers.rests:
+            await self._rest(run, handlers)
+        delivery = run.teller.news()
+        identity = run.identity_update()
+        put_in_place(run.board, run.messages, delivery)
+        if not delivery.messages:
+            return identity or None
+        update: dict[str, Any] = {"messages": delivery.messages, "ledger": run.take_events(), **identity}
+        for command in delivery.updates:
+            extra = dict(command.update)
+            update["messages"] = [*extra.pop("messages", []), *update["messages"]]
+            update |= extra
+        return update
+
+    async def _rest(self, run: Run, handlers: HeldHandlers) -> None:
+        run.decide(_without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
+        decided = handlers.take_turn_after() == run.ledger.last_message
+        # At the beginning of a run only what came from outside meanwhile is taken in, before the model speaks.
+        due = run.ledger.turns or run.has_news or only_cancelled(run.messages)
+        if due and run.ledger.ended is None and not decided:
+            with run.leaving_on_error(), run.inside():
+                async with run.keeping():
+                    await rest(run, handlers)
+
+    # -- the model's turn ------------------------------------------------------------------------------------------
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
+        """Show the model its tools and the state of its tasks; a run at its limit gets its last message instead."""
+        run, news = self._portal.run(self._met(request))
+        if reason := exhausted(run.board):
+            return ModelResponse(result=[*news, closing_message(run.board, reason)])
+        prepared, conversation = self._prepared(run, request, news)
+        try:
+            with run.leaving_on_error(), run.inside():
+                self._portal.run(run.ensure_written())
+                response = handler(prepared)
+                self._portal.run(run.keep())
+        except ValidationError as error:
+            response = ModelResponse(result=[unreadable_message(error)])
+        return self._with_ids(response, conversation, news)
+
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
+        """See :meth:`wrap_model_call`."""
+        run, news = await self._met(request)
+        if reason := exhausted(run.board):
+            return ModelResponse(result=[*news, closing_message(run.board, reason)])
+        prepared, conversation = self._prepared(run, request, news)
+        try:
+            with run.leaving_on_error(), run.inside():
+                await run.ensure_written()
+                response = await handler(prepared)
+                await run.keep()
+        except ValidationError as error:
+            response = ModelResponse(result=[unreadable_message(error)])
+        return self._with_ids(response, conversation, news)
+
+    async def _met(self, request: ModelRequest[Any]) -> tuple[Run, list[AnyMessage]]:
+        """Learn the tools, then make up the wait that could not be done without them, and tell what came of it."""
+        self._learn([tool for tool in request.tools if isinstance(tool, BaseTool)])
+        state: Any = request.state
+        run, handlers = await self._threads.joined(state, get_config())
+        if handlers.postponed:
+            await self._rest(run, handlers)
+            delivery = run.teller.news()
+            for command in delivery.updates:
+                extra = dict(command.update)
+                handlers.news += extra.pop("messages", [])
+                handlers.updates |= extra
+            handlers.news += delivery.messages
+            handlers.postponed = False
+        return run, list(handlers.news)
+
+    def _prepared(
+        self, run: Run, request: ModelRequest[Any], news: Sequence[AnyMessage]
+    ) -> tuple[ModelRequest[Any], Conversation]:
+        own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
+        conversation = run.conversation
+        conversation.read([*request.messages, *news], self._provider_of(request.model))
+        messages = conversation.request(view_message(run.board))
+        tasks = tuple(task.task.id for task in run.ledger.tasks())
+        strict = request.model_settings.get("strict")
+        tools = self._tools_for(own, request.tools, tasks, strict)
+        if messages == request.messages and tools == request.tools:
+            return request, conversation  # the common case with one task; a copy costs more than the comparison
+        return request.override(messages=messages, tools=tools), conversation
+
+    def _provider_of(self, model: BaseChatModel) -> str:
+        asked, provider = self._provider
+        if asked is not model:  # an agent rarely has a second one, and finding out takes many attributes
+            provider = provider_of(model)
+            self._provider = (model, provider)
+        return provider
+
+    def _tools_for(
+        self, own: list[BaseTool], tools: list[BaseTool | dict[str, Any]], tasks: tuple[str, ...], strict: bool | None
+    ) -> list[BaseTool | dict[str, Any]]:
+        name = (tuple(id(tool) for tool in own), tasks if len(tasks) > 1 else (), strict)
+        if name not in self._shown:
+            offered = self.engine.config.offers_references
+            self._shown[name] = shown_tools(own, self.engine.specs, tasks, references=offered, strict=strict)
+        return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
+
+    def _with_ids(
+        self, response: ModelResponse[Any], conversation: Conversation, news: Sequence[AnyMessage]
+    ) -> ModelResponse[Any]:
+        result: list[Any] = list(news)
+        renamed: dict[str | None, str] = {}
+        for message in response.result:
+            if isinstance(message, AIMessage):
+                usable = with_usable_ids(message, self.engine.ports.new_id, conversation.ids)
+                pairs = zip(message.tool_calls, usable.tool_calls, strict=False)
+                renamed = {before["id"]: str(after["id"]) for before, after in pairs}
+                result.append(usable)
+            elif isinstance(message, ToolMessage):  # a structured answer comes with its own answer
+                call_id = renamed.get(message.tool_call_id, message.tool_call_id)
+                result.append(message.model_copy(update={"tool_call_id": call_id}))
+            else:
+                result.append(message)
+        response.result = result
+        return response
+
+    @hook_config(can_jump_to=["model"])
+    def after_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """See :meth:`aafter_model`."""
+        return self._portal.run(self.aafter_model(state, runtime))
+
+    @hook_config(can_jump_to=["model"])
+    async def aafter_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Put the calls before admission, or judge the end."""
+        run, handlers = await self._threads.joined(state, get_config())
+        heard_before, handlers.after_loss = handlers.after_loss, False
+        if reason := exhausted(run.board):
+            report = run.end(reason)
+            return await self._stored(run, {"report": report, **run.identity_update()}, ends=True)
+        said, place, answered = last_said(state["messages"])
+        if not self.engine.all_met and any(call["name"] not in self.engine.specs for call in said.tool_calls):
+            # The process that asked has ended, and this one has not met the tools: the model is asked again.
+            return {
+                "messages": [RemoveMessage(id=str(item.id)) for item in state["messages"][place:]],
+                "jump_to": "model",
+            }
+        turn = run.on_model_message(said, self._task_argument)
+        if heard_before:
+            await run.ask_journal_again()
+        update: dict[str, Any] = {}
+        identity = run.identity_update()
+        match turn.verdict:
+            case None:
+                update = self._refusals(run, said)
+            case ev.CompletionVerdict.END:
+                update["report"] = run.end("complete")
+            case ev.CompletionVerdict.WAIT:
+                update = undone(state["messages"], place, answered) | {"jump_to": "model"}
+            case ev.CompletionVerdict.NUDGE:
+                update = undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
+        ends = turn.verdict is ev.CompletionVerdict.END
+        return await self._stored(run, {**update, **identity}, ends=ends)
+
+    async def _stored(self, run: Run, update: dict[str, Any], *, ends: bool) -> dict[str, Any]:
+        """What ``after_model`` stores, if the thread is still this process's; a run that has ended gives it free."""
+        with run.leaving_on_error():
+            await run.keep()
+        update["ledger"] = run.take_events()
+        update |= self._threads.take_updates(run)
+        if ends:
+            self._threads.leave(run)
+        return update
+
+    def _refusals(self, run: Run, said: AIMessage) -> dict[str, Any]:
+        """The answers to rejected calls; the others go to their wrappers."""
+        rejected = [record for record in run.ledger.unanswered() if record.state is CallState.REJECTED]
+        update: dict[str, Any] = {}
+        if rejected:
+            update["messages"] = [run.teller.answer(record)[0] for record in rejected]
+        if not said.tool_calls:  # unreadable calls only: create_agent would take the message for an answer
+            update["jump_to"] = "model"
+        return update
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """See :meth:`awrap_tool_call`; the tool runs in a thread of the guard's pool."""
+
+        async def in_thread(late: ToolCallRequest) -> ToolMessage | Command[Any]:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, in_context(partial(handler, late)))
+
+        return self._portal.run(self._answered(request, in_thread))
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
+        """Issue an admitted call and answer it when the model is due a turn: with the result, or with a placeholder."""
+
+        async def on_a_loop(late: ToolCallRequest) -> Any:
+            return await off_portal(partial(handler, late))  # a sync entry may go on with the thread
+
+        return await self._answered(request, on_a_loop)
+
+    async def _answered(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
+        self._meet(request)
+        run, handlers = await self._threads.joined(request.state, get_config())
+        drop_answered(run)
+        call_id = str(request.tool_call["id"])
+        record = next((r for r in run.ledger.of_message(run.ledger.last_message) if r.call.call_id == call_id), None)
+        if record is None:
+            text = "This call was not seen by the guard; middleware between model and guard may have made it."
+            return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
+        handlers.keep(record.key, request, handler)
+        with run.leaving_on_error():
+            async with run.keeping():
+                await run_until_due(run, handlers, record)
+        message, command = run.teller.answer(record)
+        if not record.open:
+            handlers.drop(record.key)
+        ending = self._direct_end(run)
+        if command is None:
+            return message if not ending else Command(update={"messages": [message], **ending})
+        messages = [message, *command.update.get("messages", [])]
+        update = {**command.update, "messages": messages, **ending}
+        return Command(update=update, goto=command.goto, graph=command.graph)
+
+    def _direct_end(self, run: Run) -> dict[str, Any]:
+        """The end of a run that ``create_agent`` ends with these results: no hook comes after them. Else empty."""
+        said, _, _ = last_said(run.messages)
+        if not ends_directly(run.board, [self._known_tools.get(call["name"]) for call in said.tool_calls]):
+            return {}
+        ending = {"report": run.end("direct_return"), "ledger": run.take_events()}
+        self._threads.leave(run)
+        return ending
+
+    # -- shared ----------------------------------------------------------------------------------------------------
+
+    def _learn(self, tools: Sequence[BaseTool]) -> None:
+        new = [tool for tool in tools if self._known_tools.get(tool.name) is not tool]
+        self.engine.all_met = self.engine.all_met or not new
+        if not new:
+            return
+        everything = self._known_tools | {tool.name: tool for tool in new}
+        specs = specs_of(everything.values(), self._given)
+        check_suited(self.engine.executor, list(everything.values()), specs)
+        self.engine.all_met = True
+        self._known_tools.update(everything)  # only now: what was refused is refused in the next run, too
+        self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
+        self._task_argument = task_argument(self.engine.specs)
+
+    def _meet(self, request: ToolCallRequest) -> None:
+        """Learn the tools where a call is run again before the model was asked in this process: siblings, too."""
+        met = [tool for tool in getattr(request.runtime, "tools", ()) if isinstance(tool, BaseTool)]
+        if met and not self._known_tools:
+            self._learn(met)
+        tool = request.tool
+        if tool is not None and tool.name not in self.engine.specs:
+            self.engine.specs[tool.name] = declared(tool)

@@ -1,0 +1,94 @@
+"""Read the answers in a history that others write, too: in ``create_agent`` other middleware may answer a call."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+
+from asyncguard.adapters.messages.render import is_ours, text_of
+from asyncguard.adapters.run import Run
+from asyncguard.core.calls import CallState
+from asyncguard.core.records import CallRecord
+from asyncguard.core.resume_policy import Why
+from asyncguard.runtime.resume import Answer
+
+
+def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
+    """Return the answers to open calls that the guard did not write, by key of the call.
+
+    A provider may use an id again; the latest unanswered call of an id is the one that is meant.
+
+    Args:
+        run: The run.
+        after: Id of the model message after which to look; everywhere by default, or where it stands there no more.
+    """
+    waiting = {record.call.call_id: record.key for record in run.ledger.unanswered() if record.open}
+    messages = run.messages
+    if not waiting:
+        return {}
+    place = next((place for place in range(len(messages) - 1, -1, -1) if after and messages[place].id == after), -1)
+    return {
+        waiting[message.tool_call_id]: Answer(
+            content=message.content, text=text_of(message.content), failed=message.status == "error"
+        )
+        for message in messages[place + 1 :]
+        if isinstance(message, ToolMessage) and message.tool_call_id in waiting and not is_ours(message)
+    }
+
+
+def drop_answered(run: Run) -> None:
+    """Cancel admitted calls that other middleware answered: a person who refused, a limit, an emulator."""
+    queued = run.ledger.in_state(CallState.QUEUED)
+    if queued:  # an earlier message may have had a call of the same id
+        _accept(run, queued, answers_of_others(run, after=queued[0].call.message_id))
+
+
+def take_answers(run: Run) -> None:
+    """Enter the answers of other middleware to calls that run."""
+    pending = run.ledger.in_state(CallState.PENDING)
+    if pending:
+        _accept(run, pending, answers_of_others(run))
+
+
+def _accept(run: Run, records: Sequence[CallRecord], answers: Mapping[str, Answer]) -> None:
+    run.decide([record for record in records if record.key in answers], Why.ANSWERED, answers=answers)
+
+
+def note_answers(run: Run) -> None:
+    """Note the placeholders in the history, and the answers to calls that have ended.
+
+    A wrapper's answer and its event are not stored together: the event goes with the next write of a hook, and is lost
+    if the run is cancelled before. Otherwise the call stays unanswered, and its result is never delivered.
+    """
+    waiting = {record.call.call_id: record for record in run.ledger.unanswered()}
+    if not waiting:
+        return
+    for message in run.messages:
+        if not isinstance(message, ToolMessage) or (record := waiting.get(message.tool_call_id)) is None:
+            continue
+        if is_ours(message):
+            run.teller.placeholder_stands(record)
+        elif not record.open:
+            run.teller.answered_elsewhere(record, text_of(message.content))
+
+
+def last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]:
+    """The model's last message with the calls that nobody has answered, its place, and the ids of the answered ones."""
+    place = next(index for index in range(len(messages) - 1, -1, -1) if isinstance(messages[index], AIMessage))
+    answered = {message.tool_call_id for message in messages[place + 1 :] if isinstance(message, ToolMessage)}
+    said = cast(AIMessage, messages[place])
+    if answered:
+        said = said.model_copy(update={"tool_calls": [call for call in said.tool_calls if call["id"] not in answered]})
+    return said, place, answered
+
+
+def undone(
+    messages: Sequence[AnyMessage], place: int, answered: set[str], replacement: Sequence[AnyMessage] = ()
+) -> dict[str, Any]:
+    """The update that takes back a premature end: a structured answer goes with its ToolMessage, text is replaced."""
+    if not answered:
+        return {"messages": list(replacement)}
+    gone = [RemoveMessage(id=str(message.id)) for message in messages[place + 1 :]]
+    if not replacement:
+        gone.insert(0, RemoveMessage(id=str(messages[place].id)))
+    return {"messages": [*gone, *replacement], "structured_response": None}

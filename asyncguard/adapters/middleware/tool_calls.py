@@ -1,0 +1,310 @@
+"""Tool calls inside ``create_agent``: each call's wrapper hands its handler to the engine and waits for the next turn.
+
+LangChain sends every call of a message through the middleware at once, and goes on when all wrappers have returned. A
+wrapper therefore returns when the model is due a turn: with the result if the call ended, else with a placeholder. What
+was deferred keeps its handler here, and the engine calls it later with the arguments and the state of that moment.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphInterrupt
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from asyncguard.adapters.approvals import Answered, question, resumable
+from asyncguard.adapters.messages.run_messages import parked
+from asyncguard.adapters.middleware.approval_prompt import (
+    ARRIVAL,
+    Question,
+    ask_person,
+    asked_together,
+    leads,
+    take_answer,
+)
+from asyncguard.adapters.run import Run, Runner
+from asyncguard.adapters.tools.body_entries import Watch, WatchedRequest
+from asyncguard.adapters.tools.fast_path import PreparedTools, needs_injection
+from asyncguard.adapters.tools.invoke import call_of, called_alone, run_attempt, watch_of
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import Symptom
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.records import CallRecord
+from asyncguard.core.results import Failure, Result
+from asyncguard.core.resume_policy import Why
+from asyncguard.core.scheduling import Step
+from asyncguard.core.tool_spec import Mode
+from asyncguard.runtime.attempts import Attempt
+
+Handler = Callable[[ToolCallRequest], Awaitable[Any]]
+
+
+@dataclass(kw_only=True)
+class HeldHandlers:
+    """The handlers of one thread's calls, by key."""
+
+    tools: dict[str, BaseTool] = field(default_factory=dict)
+    """Tools by name, for sibling tools."""
+    prepared: PreparedTools = field(default_factory=PreparedTools)
+    """The tools as they are called."""
+    _held: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
+    state: Any = None
+    """The latest state; a deferred call is run with it instead of the one its request was made with."""
+    config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
+    """The latest configuration of a hook or wrapper."""
+    question: Question | None = None
+    """What a person was asked in this process, and has not answered."""
+    answered: Answered = field(default_factory=Answered)
+    """How often a person has answered each hook and wrapper."""
+    after_loss: bool = False
+    """Whether calls of a process that is gone may be open; until the model speaks again."""
+    rests: bool = False
+    """Whether calls of a lost process wait until this one has met the tools: nothing is decided about them before."""
+    postponed: bool = False
+    """Whether the wait before the model's turn was put off for that; it is made up when the model is asked."""
+    news: list[AnyMessage] = field(default_factory=list)
+    """What was told then; it is written with the model's message, also where the model has to be asked again."""
+    updates: dict[str, Any] = field(default_factory=dict)
+    """State updates of tools that came with it; they go with the next write of a hook."""
+    orphans: set[str] = field(default_factory=set)
+    """Calls of a process that ended, which began before and whose wrappers are gone: the journal answers for them."""
+    turn_after: str = ""
+    """Id of the message after which the model is due its next turn: all wrappers of its calls answer then. The first of
+    them to answer takes the news with it, so nobody could tell from the ledger any more."""
+
+    def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
+        """Keep what is needed to run a call."""
+        self._held[key] = (request, handler)
+        self.orphans.discard(key)
+
+    def drop(self, key: str) -> None:
+        """Forget a call that ended."""
+        self._held.pop(key, None)
+        self.orphans.discard(key)
+
+    def joined_by(self, own: CallRecord | None) -> None:
+        """A wrapper begins to wait; no turn is due while its call is not issued: the mark is from another branch."""
+        if own is not None and own.state is CallState.QUEUED:
+            self.turn_after = ""
+
+    def turn_is_due(self, own: CallRecord | None) -> bool:
+        """Whether another call of the same message found that the model is due its turn."""
+        return own is not None and self.turn_after == own.call.message_id
+
+    def take_turn_after(self) -> str:
+        """The id of the message after which a turn is due, told once."""
+        taken, self.turn_after = self.turn_after, ""
+        return taken
+
+    def runnable(self, run: Run) -> list[CallRecord]:
+        """Admitted calls whose handlers are here, or for which the journal answers."""
+        queued = run.ledger.in_state(CallState.QUEUED)
+        # What a person wants made again has no wrapper any more, and can be run as soon as the tools are known.
+        asked = {
+            record.key for record in queued if record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER
+        }
+        again = asked - self._held.keys()
+        self.orphans |= again
+        later = again if not self.tools else set()
+        return [record for record in queued if self.holds(record.key) and record.key not in later]
+
+    def holds(self, key: str) -> bool:
+        """Whether the call can be run, or the journal answers for it."""
+        return key in self._held or key in self.orphans
+
+    def run_alone(self, key: str) -> None:
+        """Run a call without its wrapper from now on; the journal is asked before."""
+        self.orphans.add(key)
+
+    def runner(self) -> Runner:
+        """Runs calls through their handlers."""
+
+        def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
+            if attempt.key not in self._held:
+                return self._orphan(attempt)
+            request, handler = self._held[attempt.key]
+            watch = watch_of(attempt)
+            invoke = partial(handler, self._request(attempt, request, watch))
+            return partial(run_attempt, attempt, watch, invoke, foreground=attempt.foreground)
+
+        return for_attempt
+
+    def _orphan(self, attempt: Attempt) -> Callable[[], Awaitable[Result]]:
+        """Runs a call whose wrapper is gone: its tool as it is, without what other middleware would put around it.
+
+        The journal is asked before; this is reached only where it says that the attempt may be made.
+        """
+        tool = self.tools.get(attempt.tool)
+
+        async def run() -> Result:
+            if tool is None or needs_injection(tool):
+                text = "The process that held the call ended, and here it cannot be run."
+                if attempt.begun_before and attempt.spec.effect is not EffectClass.PURE:
+                    return Failure(symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True))
+                return Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=text, transient=False, started=False))
+            watch = watch_of(attempt)
+            invoke = partial(called_alone, watch, tool, call_of(attempt), self.config)
+            return await run_attempt(attempt, watch, invoke, foreground=False)
+
+        return run
+
+    def _request(self, attempt: Attempt, request: ToolCallRequest, watch: Watch) -> ToolCallRequest:
+        runtime = request.runtime  # injected state is read from here, not from the request
+        if self.state is not request.state:
+            runtime = replace(runtime, state=self.state)
+        # Never the request's tool under another name: it would have its effect with somebody else's arguments.
+        tool = request.tool if attempt.tool == attempt.called_tool else self.tools.get(attempt.tool)
+        called = None if tool is None else self.prepared.of(tool)
+        return WatchedRequest(tool_call=call_of(attempt), tool=called, state=self.state, runtime=runtime, watch=watch)
+
+
+async def run_until_due(run: Run, handlers: HeldHandlers, record: CallRecord) -> None:
+    """Issue a wrapper's call, if it is admitted, and run the engine until the model is due a turn.
+
+    Args:
+        run: Of the wrapper.
+        handlers: What can be run.
+        record: The wrapper's call.
+    """
+    # Left out, the tool's own first question would get the answer to its approval.
+    handlers.answered.pass_over(run.config, question([record]))
+    take_answer(run, handlers, record.key)
+    await run.ensure_stored([record])
+    if record.state is CallState.QUEUED:
+        run.issue(handlers.runner(), [record])
+    run.wake()
+    while True:
+        with run.inside():
+            step = await wait_for_turn(run, handlers, record)
+            if step is not Step.APPROVE or record.state is not CallState.HELD:
+                return
+            first = await leads(run, handlers, record)
+        if first:
+            ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
+
+
+async def rest(run: Run, handlers: HeldHandlers) -> None:
+    """Wait until the model is due a turn; ask a person and park the run on the way.
+
+    Args:
+        run: Of the hook.
+        handlers: What can be run.
+    """
+    take_answer(run, handlers, "")
+    while True:
+        match await wait_for_turn(run, handlers):
+            case Step.APPROVE:
+                ask_person(run, handlers, run.ledger.in_state(CallState.HELD), asker="")
+            case Step.PARK if not resumable(run.config):
+                await run.wait_changed()
+            case Step.PARK if not run.has_news:
+                _park(run, handlers)
+            case Step.PARK:
+                continue
+            case _:
+                return
+
+
+def _park(run: Run, handlers: HeldHandlers) -> None:
+    """Rest until somebody resumes the run; what it is resumed with only wakes."""
+    try:
+        handlers.answered.ask(run.config, parked(run.board))
+        run.cancel_beside()
+    except GraphInterrupt:
+        run.park()
+        raise
+
+
+async def wait_for_turn(run: Run, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
+    """Run the engine until the model is due a turn, or a person or an external result is needed.
+
+    Args:
+        run: Of the wrapper or hook.
+        handlers: What can be run.
+        own: The call whose wrapper waits; its interrupts are raised here.
+
+    Returns:
+        ``MODEL``, ``APPROVE`` or ``PARK``.
+    """
+    fresh = own is not None
+    handlers.joined_by(own)
+    run.issue_again(handlers.runner())
+    while True:
+        step = await run.advance(fresh=fresh, due=lambda: handlers.turn_is_due(own))
+        fresh = False
+        match step:
+            case Step.RELEASE:
+                run.release()
+            case Step.DISPATCH:
+                await run.ensure_stored(handlers.runnable(run))
+                issued = run.issue(handlers.runner(), handlers.runnable(run))
+                if not issued and not await _arrival(run, handlers, own):
+                    return Step.MODEL
+                fresh = True  # issued here, or by the wrapper that came
+            case Step.RECOVER:
+                for action in ev.RecoveryAction:
+                    run.recover(action)
+            case Step.ESCAPE:
+                if not await _past_question(run, handlers, own):
+                    return Step.MODEL
+            case _:
+                if step is Step.MODEL:
+                    handlers.turn_after = own.call.message_id if own is not None else ""
+                    run.wake()
+                return step
+
+
+async def _past_question(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> bool:
+    """Raise an interrupt of one's own tool, or wait while another wrapper raises its; whether to go on waiting."""
+    if own is not None and own.key in run.questions:
+        handlers.drop(own.key)  # the answer will come with the handler of the wrapper's next run
+        raise run.take_question(own.key)
+    if own is None:
+        run.give_up_questions()
+        return True
+    if own.state is not CallState.PENDING:
+        return False
+    await run.wait_changed()
+    return True
+
+
+async def _arrival(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> bool:
+    """Wait for the wrapper of an admitted call that has not come yet; whether to go on waiting for the turn.
+
+    It may never come: middleware outside the guard can answer a call itself, or ask a person first. Nobody waits for it
+    longer than that, except for a result of one's own. The grace window is no measure for it, as LangGraph starts the
+    wrappers in any order and the window may be zero; after a loss it is, for most wrappers have returned before.
+    """
+    grace = run.board.config.timing.grace
+    if await run.wait_changed(grace if handlers.after_loss else max(grace, ARRIVAL)):
+        return True
+    if handlers.after_loss and _adopt_left(run, handlers):
+        return True
+    # A held or deferred call is answered by its placeholder: it may wait for the very wrapper that never comes.
+    if (
+        own is None
+        or own.state not in (CallState.QUEUED, CallState.PENDING)
+        or run.board.spec(own.tool).mode is Mode.EXTERNAL
+    ):
+        return False
+    await run.wait_changed()
+    return True
+
+
+def _adopt_left(run: Run, handlers: HeldHandlers) -> bool:
+    """Decide about admitted calls whose wrappers had returned before a loss, so that LangGraph does not run them again.
+
+    Their answers are stored, but do not stand in the messages yet.
+
+    Returns:
+        Whether there was such a call.
+    """
+    left = [record for record in run.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)]
+    run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
+    return bool(left)

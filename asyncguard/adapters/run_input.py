@@ -1,0 +1,136 @@
+"""Read the input of a run: new tasks, cancellations and what the user says."""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from asyncguard.adapters.messages.render import is_ours, note_for_model
+from asyncguard.adapters.messages.sanitize import is_plain_text, plain_text
+from asyncguard.core.scheduling import deliverable
+from asyncguard.core.scoreboard import Scoreboard
+from asyncguard.core.tasks import Task
+from asyncguard.errors import CallerError
+
+_MAX_TASKS = 256
+_CANCELLED = "cancelled"
+"""Kind of the note that tells a cancellation."""
+
+
+def read_tasks(given: Sequence[Any] | Mapping[str, Any] | None, known: Collection[str] = ()) -> list[Task]:
+    """The tasks of an input.
+
+    Args:
+        given: Tasks as ``{"id": ..., "goal": ...}`` or plain text.
+        known: Ids of the thread's tasks. One that is given again is a new goal for that task; tasks without an id are
+            numbered on, so that two callers who give plain text do not take over each other's tasks.
+
+    Raises:
+        CallerError: They are no list, a task has no goal, an id is used twice, or there are too many.
+    """
+    if given is not None and not isinstance(given, list | tuple):
+        raise CallerError(f'"tasks" takes a list, not {type(given).__name__}; write {{"tasks": [...]}}.')
+    taken = set(known)
+    tasks: list[Task] = []
+    for position, item in enumerate(given or (), start=1):
+        free = next(name for number in count(position) if (name := f"task-{number}") not in taken)
+        tasks.append(_read_task(position, item, free))
+        taken.add(tasks[-1].id)
+    if len(tasks) > _MAX_TASKS:
+        raise CallerError(f"{len(tasks)} tasks were given; one run takes at most {_MAX_TASKS}.")
+    ids = [task.id for task in tasks]
+    if twice := sorted({name for name in ids if ids.count(name) > 1}):
+        raise CallerError(f"Two tasks have the id {twice[0]!r}; give each task its own id.")
+    return tasks
+
+
+def _read_task(position: int, item: Any, free: str) -> Task:
+    if isinstance(item, str):
+        item = {"id": free, "goal": item}
+    if not isinstance(item, Mapping) or not isinstance(item.get("goal"), str) or not item["goal"].strip():
+        raise CallerError(f'Task {position} has no goal; write it as {{"id": "a", "goal": "..."}} or as plain text.')
+    name = item.get("id", free)
+    if not isinstance(name, str) or not name.strip() or not is_plain_text(name):
+        raise CallerError(f"Task {position} has the id {name!r:.100}; an id is a short text of valid Unicode.")
+    return Task(id=name, goal=plain_text(item["goal"]))
+
+
+def read_cancelled(given: Sequence[Any] | str | None) -> list[str]:
+    """The tasks that an input cancels: ids, or one id.
+
+    Raises:
+        CallerError: They are no ids.
+    """
+    names: Any = [given] if isinstance(given, str) else given or ()
+    kind = isinstance(names, list | tuple | set | frozenset)
+    if not kind or not all(isinstance(name, str) for name in names):
+        raise CallerError(f'"cancel" takes ids of tasks, as in {{"cancel": ["a"]}}, not {names!r:.100}.')
+    return list(names)
+
+
+def user_spoke(tasks: Sequence[Task], messages: Sequence[AnyMessage]) -> bool:
+    """Whether an input holds a word of the user; one may also only cancel tasks.
+
+    Args:
+        tasks: New tasks.
+        messages: The history, new messages included.
+    """
+    return bool(tasks) or bool(messages and isinstance(messages[-1], HumanMessage) and not is_ours(messages[-1]))
+
+
+def check_input(
+    board: Scoreboard, tasks: Sequence[Task], messages: Sequence[AnyMessage], cancelled: Collection[str], *, news: bool
+) -> None:
+    """Refuse an input with which there is nothing to do; providers refuse a history that ends with the model's word.
+
+    Args:
+        board: The thread, before the run begins.
+        tasks: New tasks.
+        messages: The history, the user's new messages included.
+        cancelled: Tasks that the user has just cancelled.
+        news: Whether something came from outside since the last run.
+
+    Raises:
+        CallerError: The input says nothing, and nothing is open or untold.
+    """
+    if tasks or cancelled:
+        return
+    last = messages[-1] if messages else None
+    finished = board.ledger.turns and isinstance(last, AIMessage) and not last.tool_calls
+    if last is None or (finished and not (board.ledger.any_open() or news or deliverable(board))):
+        raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]} with something new.')
+
+
+def heard_user(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a message that the model has not heard ends the history, and is not the runtime's."""
+    last = messages[-1] if messages else None
+    return last is not None and not isinstance(last, AIMessage | ToolMessage) and not is_ours(last)
+
+
+def cancellation(names: Sequence[str]) -> HumanMessage:
+    """What the model is told of a cancellation that came without a word of the user."""
+    named = ", ".join(dict.fromkeys(names))
+    text = f"The user cancelled: {named}. Do nothing more for that; whatever else was asked for goes on."
+    return note_for_model(text, _CANCELLED)
+
+
+def only_cancelled(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a cancellation is the last that was written, so that the turn rule says whether the model is due."""
+    data = messages[-1].additional_kwargs.get("lc_data") if messages and is_ours(messages[-1]) else None
+    return isinstance(data, dict) and data.get("kind") == _CANCELLED
+
+
+def task_message(tasks: Sequence[Task], *, several: bool) -> HumanMessage:
+    """Write new tasks as a message.
+
+    Args:
+        tasks: At least one.
+        several: Whether the thread has several tasks now.
+    """
+    if not several:
+        return HumanMessage(content=tasks[0].goal)
+    lines = "\n\n".join(f"[{task.id}] {task.goal}" for task in tasks)
+    what = f"these {len(tasks)} tasks; they are" if len(tasks) > 1 else "this task, too; it is"
+    others = "each other" if len(tasks) > 1 else "the others"
+    return note_for_model(f"Work on {what} independent of {others}.\n\n{lines}", "tasks")

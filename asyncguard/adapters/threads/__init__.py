@@ -1,0 +1,1 @@
+"""LangGraph threads: claims, checkpoints, and which checkpoint a thread resumes from."""

@@ -1,0 +1,183 @@
+"""Whether the state that a call came from is on disk before its effect, and where the journal is kept beside it.
+
+A call's key follows from the id of the model's message. If the process dies and the message was not stored, the model
+is asked again, its calls get other keys, and no journal can know them again. So a call with an effect is issued only
+when the checkpoint that holds its message is on disk: at once with durability ``sync``, after a look at the
+checkpointer with ``async``, and never with ``exit``, which stores nothing before the end.
+"""
+
+import asyncio
+import os
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+
+from asyncguard.adapters.threads.active_runs import SAVER, storing_error
+from asyncguard.adapters.threads.checkpoints import stored
+from asyncguard.errors import CallerError, JournalError
+from asyncguard.journal.port import Journal
+from asyncguard.runtime.backoff import Backoff
+from asyncguard.runtime.engine import Engine
+from asyncguard.runtime.session.stored_checkpoints import StoredCheckpoints
+
+JournalTarget = Journal | str | Path | bool
+"""A journal, where to open one, ``True`` for beside the checkpoints, ``False`` for none."""
+
+DURABILITY = "__pregel_durability"
+"""Where LangGraph keeps the durability of a run in its configuration."""
+PLACES = "checkpoint_map"
+"""Where LangGraph keeps the checkpoints that a run stands on, by namespace."""
+_VARIABLE = "ASYNCGUARD_JOURNAL"
+_FALLBACK = Path(".asyncguard") / "effects.db"
+_PATIENCE = 30.0
+_FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
+
+
+class JournalKeeper:
+    """Opens the journal of an agent when its first run shows which checkpointer it has."""
+
+    def __init__(self, engine: Engine, target: JournalTarget) -> None:
+        """Make a keeper; nothing is opened yet.
+
+        Args:
+            engine: Gets the journal.
+            target: What the caller wants.
+        """
+        self._engine = engine
+        self._target = target
+        self._decided = engine.journal is not None or target is False
+        self._lock = threading.Lock()
+
+    async def ready(self, config: RunnableConfig) -> None:
+        """Open the journal, if that was not decided before.
+
+        Args:
+            config: Of a node; names the checkpointer.
+
+        Raises:
+            JournalError: It cannot be opened.
+        """
+        if self._decided:
+            return
+        where = await _place(self._target, config.get("configurable", {}).get(SAVER))
+        if where is None and self._target is True:
+            return  # this run stores nothing that outlives the process; another one may
+        await asyncio.to_thread(self._open, where)
+
+    def _open(self, where: Journal | str | Path | None) -> None:
+        from asyncguard.journal.open import open_journal  # noqa: PLC0415 - databases, only where they are used
+
+        with self._lock:
+            if not self._decided and where is not None:
+                journal = open_journal(where) if isinstance(where, str | Path) else where
+                self._engine.use_journal(journal)
+                self._decided = True
+
+
+async def _place(target: JournalTarget, saver: Any) -> Journal | str | Path | None:
+    """Where the journal of a run belongs, ``None`` for a run whose checkpoints end with the process."""
+    if not isinstance(target, bool):
+        return target
+    if not isinstance(saver, BaseCheckpointSaver) or isinstance(saver, InMemorySaver):
+        return None
+    if named := os.environ.get(_VARIABLE):
+        return named
+    if "sqlite" in type(getattr(saver, "conn", None)).__module__:
+        return await _sqlite_place(saver)
+    return _postgres_place(saver) or _FALLBACK
+
+
+async def _sqlite_place(saver: Any) -> Path | None:
+    """Beside the saver's file; ``None`` for one in memory."""
+    asked = "PRAGMA database_list"
+    if isinstance(saver.conn, sqlite3.Connection):
+        listed = await asyncio.to_thread(lambda: saver.conn.execute(asked).fetchall())
+    else:
+        listed = await (await saver.conn.execute(asked)).fetchall()
+    file = next((row[2] for row in listed if row[1] == "main"), "")
+    return Path(f"{file}.effects") if file else None
+
+
+def _postgres_place(saver: Any) -> str | None:
+    connection: Any = getattr(saver, "conn", None)
+    if not type(connection).__module__.startswith("psycopg"):
+        return None
+    if (told := getattr(connection, "conninfo", None)) is not None:  # a pool
+        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - only where a PostgreSQL saver is used
+
+        parameters = {name: str(value) for name, value in conninfo_to_dict(told).items() if value is not None}
+    else:
+        parameters = dict(connection.info.get_parameters())
+        if connection.info.password:
+            parameters["password"] = connection.info.password
+    return _url(parameters)
+
+
+def _url(parameters: dict[str, str]) -> str:
+    database = quote(parameters.pop("dbname", ""), safe="")
+    return f"postgresql:///{database}?{urlencode(parameters)}"
+
+
+# -- the checkpoint before the effect ------------------------------------------------------------------------------
+
+
+async def ensure_stored(config: RunnableConfig, known: StoredCheckpoints, *, written_down: bool) -> None:
+    """Wait until the checkpoint that a run stands on is on disk, if calls are about to be written down.
+
+    Args:
+        config: Of the node that is about to issue the calls.
+        known: The checkpoints of the thread that need not be looked for; those that are found are added.
+        written_down: Whether the journal has to know one of the calls again after a crash.
+
+    Raises:
+        CallerError: The run stores nothing before its end.
+        JournalError: The checkpoint did not come.
+    """
+    if not written_down:
+        return
+    configurable = config.get("configurable", {})
+    durability, saver = configurable.get(DURABILITY, "async"), configurable.get(SAVER)
+    if durability == "sync" or not isinstance(saver, BaseCheckpointSaver):
+        return
+    if durability == "exit":
+        raise CallerError(
+            'With durability="exit" nothing is stored before the run ends, so a call with an effect cannot be '
+            'recognised after a crash; use durability="sync", or journal=False to do without.'
+        )
+    for namespace, checkpoint in configurable.get(PLACES, {}).items():
+        if not known.covers(namespace, checkpoint):
+            place = RunnableConfig(
+                configurable={
+                    "thread_id": configurable["thread_id"],
+                    "checkpoint_ns": namespace,
+                    "checkpoint_id": checkpoint,
+                }
+            )
+            await _until_stored(saver, place, config)
+            known.note(namespace, checkpoint)
+
+
+async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfig) -> None:
+    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK)
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                await backoff.pause()  # it is never there at once
+                if await stored(saver, place) is not None:
+                    return
+                if (error := storing_error(config)) is not None:
+                    raise JournalError(
+                        f"The checkpoint before the call could not be stored ({type(error).__name__}: {error}); "
+                        "nothing was issued. See whether the checkpointer's database can be written."
+                    ) from error
+    except TimeoutError as error:
+        raise JournalError(
+            f"The checkpoint before the call was not stored within {_PATIENCE:g} s; nothing was issued. See whether "
+            "the checkpointer's database can be written."
+        ) from error

@@ -1,0 +1,1 @@
+"""LangChain tools: their declarations and schemas, and how they are invoked."""

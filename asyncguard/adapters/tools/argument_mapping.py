@@ -1,0 +1,95 @@
+"""Arguments that recovery hands from one tool to another: checked by name when the tools are known.
+
+A tool drops a name that it does not have and takes its own default instead, so that it would answer another question
+than the one that was asked. Optional arguments are looked at when a call is made: a helper that does not know one that
+the call gives is passed over (:meth:`asyncguard.recovery.failure_case.Casebook.build`).
+"""
+
+from collections.abc import Mapping
+
+from asyncguard.core.tool_spec import Fallback, ToolSpec
+from asyncguard.errors import DeclarationError
+
+
+def check_passing(specs: Mapping[str, ToolSpec]) -> None:
+    """Refuse helpers that cannot be called with the arguments of the tool that names them.
+
+    Args:
+        specs: The declarations by name, each with the parameters of its tool.
+
+    Raises:
+        DeclarationError: An argument has no place in the helper, or the helper needs one that the tool does not have.
+    """
+    for spec in specs.values():
+        for role, helper in _helpers(spec):
+            _check_mapping(spec, specs[helper.tool], role, helper)
+        if spec.probe is not None:
+            _check_probe(spec, specs[spec.probe])
+        if spec.contract is not None:
+            _check_contract(spec, specs[spec.contract])
+
+
+def _helpers(spec: ToolSpec) -> list[tuple[str, Fallback]]:
+    verifiers = [] if spec.verifier is None else [spec.verifier]
+    roles: tuple[tuple[str, tuple[Fallback, ...] | list[Fallback]], ...] = (
+        ("fallback", spec.fallbacks),
+        ("source", spec.sources),
+        ("verifier", verifiers),
+    )
+    return [(role, helper) for role, helpers in roles for helper in helpers]
+
+
+def _check_mapping(spec: ToolSpec, other: ToolSpec, role: str, helper: Fallback) -> None:
+    who = f"{spec.name!r} names {other.name!r} as its {role}"
+    names = f"{{{other.name}'s name: {spec.name}'s name}}"
+    how = f"map it with {type(helper).__name__}(tool={other.name!r}, arguments={names})"
+    for theirs, ours in helper.arguments.items():
+        if not (spec.takes(ours) and other.takes(theirs)):
+            lacking, name = (spec, ours) if not spec.takes(ours) else (other, theirs)
+            raise DeclarationError(
+                f"{who} and maps {ours!r} to {theirs!r}, and {lacking.name!r} has no argument {name!r}; its arguments "
+                f"are {_listed(lacking)}."
+            )
+    arriving = helper.translate({name: name for name in spec.argument_names})
+    lost = [ours for name, ours in arriving.items() if ours in spec.required_arguments and not other.takes(name)]
+    if lost:
+        raise DeclarationError(
+            f"{who}, which has no argument {lost[0]!r} and would answer without it; its arguments are "
+            f"{_listed(other)}: {how}."
+        )
+    missing = [name for name in other.required_arguments if name not in arriving]
+    if missing and not spec.takes_anything:
+        raise DeclarationError(
+            f"{who}, which needs the argument {missing[0]!r}, and {spec.name!r} has none of that name; its arguments "
+            f"are {_listed(spec)}: {how}."
+        )
+
+
+def _check_probe(spec: ToolSpec, probe: ToolSpec) -> None:
+    """The probe is called with those of the call's arguments that it knows."""
+    who = f"{spec.name!r} names {probe.name!r} as its probe"
+    missing = [name for name in probe.required_arguments if not spec.takes(name)]
+    if missing:
+        raise DeclarationError(
+            f"{who}, which needs the argument {missing[0]!r}, and {spec.name!r} has none of that name; its arguments "
+            f"are {_listed(spec)}: give both the same names."
+        )
+    if spec.required_arguments and not any(probe.takes(name) for name in spec.argument_names):
+        raise DeclarationError(
+            f"{who}, which takes none of its arguments and could not tell one call from another; it takes "
+            f"{_listed(probe)}, and {spec.name!r} has {_listed(spec)}: give both the same names."
+        )
+
+
+def _check_contract(spec: ToolSpec, contract: ToolSpec) -> None:
+    """The live contract is read with the name of the tool alone."""
+    needed = [name for name in contract.required_arguments if name != "tool"]
+    if needed or not contract.takes("tool"):
+        raise DeclarationError(
+            f"{spec.name!r} names {contract.name!r} for its live contract, which is called with the argument 'tool' "
+            f"and no other; its arguments are {_listed(contract)}: let it take 'tool', the name of a tool."
+        )
+
+
+def _listed(spec: ToolSpec) -> str:
+    return ", ".join(spec.argument_names) or "none"

@@ -1,0 +1,264 @@
+"""Tool declarations: the ``@guarded`` decorator, and what is read from tools that carry none."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as make_tool
+
+from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
+from asyncguard.adapters.tools.argument_mapping import check_passing
+from asyncguard.adapters.tools.schemas import fills, parameters_of
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.tool_spec import Fallback, Invariant, Mode, Source, ToolSpec
+from asyncguard.errors import CallerError, DeclarationError
+from asyncguard.validation import check_arguments, check_value
+
+_ATTRIBUTE = "__asyncguard__"
+T = TypeVar("T", bound=Callable[..., Any] | BaseTool)
+
+
+class Declaration(TypedDict, total=False):
+    """The keyword arguments of :func:`guarded`; meaning and defaults are those of :class:`ToolSpec`."""
+
+    effect: EffectClass | str
+    reads: Sequence[str]
+    writes: Sequence[str]
+    mode: Mode | str
+    timeout: float
+    grace: float
+    fallbacks: Sequence[str | Fallback]
+    probe: str
+    result_schema: Mapping[str, Any]
+    invariants: Sequence[Invariant]
+    contract: str
+    sources: Sequence[str | Source]
+    compared: Sequence[str]
+    dated: str
+    verifier: str | Fallback
+    tasks: Iterable[str]
+    key_argument: str
+    token_argument: str
+    atomic: bool
+    destructive: bool
+    approval: bool
+    trusted_output: bool
+    interrupts: bool
+    references: bool
+
+
+def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:
+    """Declare what a tool does; decorates a function, or a tool that ``@tool`` made.
+
+    Args:
+        *bare: Nothing; it is there to say that ``@guarded`` needs its parentheses.
+        **declaration: Fields of :class:`ToolSpec`; enums may be given as strings, siblings by name.
+
+    Returns:
+        A decorator that returns the same function or tool.
+
+    Raises:
+        DeclarationError: The declaration contradicts itself.
+
+    Example:
+        ```python
+        @guarded(effect="pure", reads=["flights:{city}"], timeout=20)
+        def search_flights(city: str) -> list[dict]: ...
+        ```
+    """
+    if bare:
+        raise DeclarationError("guarded takes keywords only: write @guarded() or @guarded(effect=...) above the tool.")
+    values: dict[str, Any] = dict(declaration)
+    known = list(Declaration.__annotations__)
+    if unknown := sorted(set(values) - set(known)):
+        raise DeclarationError(f"guarded has no keyword {unknown[0]!r}; it takes {', '.join(known)}.")
+    spec = ToolSpec(name="", **values)
+
+    def decorate(tool: T) -> T:
+        check_value("What guarded decorates", BaseTool | Callable[..., Any], tool, DeclarationError)
+        try:
+            object.__setattr__(tool, _ATTRIBUTE, spec)
+        except (AttributeError, TypeError) as error:  # a function of C, a bound method, a class
+            raise DeclarationError(
+                f"{tool!r} cannot carry a declaration; wrap it in a function, or pass specs=[ToolSpec(name=...)]."
+            ) from error
+        return tool
+
+    return decorate
+
+
+Tools = Sequence[BaseTool | Callable[..., Any] | dict[str, Any]]
+"""Tools as ``create_agent`` takes them."""
+
+
+def as_tools(tools: Tools | None) -> list[BaseTool]:
+    """The tools that run here, functions wrapped; dictionaries name tools that the provider runs and are left out.
+
+    Raises:
+        DeclarationError: One of them cannot be a tool, or two have one name.
+    """
+    made = [_as_tool(item) for item in _listed("tools", tools) if not isinstance(item, dict)]
+    names = [item.name for item in made]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DeclarationError(f"Two tools are called {twice[0]!r}; give each its own name.")
+    return made
+
+
+def _as_tool(item: BaseTool | Callable[..., Any]) -> BaseTool:
+    if isinstance(item, BaseTool):
+        return item
+    try:
+        made: Any = make_tool(item)
+    except Exception as error:  # LangChain raises several kinds, and takes the function's own annotations apart
+        raise DeclarationError(f"{item!r:.80} cannot be made a tool: {error}") from error
+    if not isinstance(made, BaseTool):
+        raise DeclarationError(f"{item!r:.80} is not a tool; pass a function with a docstring or a BaseTool.")
+    return made
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    """The items of an argument that takes a list; none for ``None``.
+
+    Raises:
+        DeclarationError: It is one item without the list around it, or nothing of the kind.
+    """
+    if given is None:
+        return []
+    if isinstance(given, str | Mapping | BaseTool) or not isinstance(given, Iterable):
+        raise DeclarationError(f"{name} has to be a list, not {given!r:.80}; write {name}=[...].")
+    return list(given)
+
+
+def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[str, ToolSpec]:
+    """The declarations of tools, by name.
+
+    Args:
+        tools: The tools.
+        given: Declarations made apart from the tools; they win.
+
+    Raises:
+        DeclarationError: A declaration names a tool that does not exist, an argument that its tool does not have, or a
+            helper that cannot be called with the tool's arguments.
+    """
+    known = by_name(given)
+    made = list(tools)
+    specs = {tool.name: _complete(known.get(tool.name) or declared(tool), tool) for tool in made}
+    asked = {name: spec.name for spec in specs.values() for name in spec.asks}
+    named = [*known, *asked, *(item.tool for spec in specs.values() for item in spec.fallbacks)]
+    missing = [name for name in named if name not in specs]
+    if missing:
+        raise DeclarationError(f"A declaration names the tool {missing[0]!r}, which the agent does not have.")
+    unsafe = [name for name in asked if specs[name].effect is not EffectClass.PURE]
+    if unsafe:
+        raise DeclarationError(
+            f"The runtime may ask {unsafe[0]!r} unbidden for the sake of {asked[unsafe[0]]!r} (probe, contract, source "
+            "or verifier), so it has to be declared pure."
+        )
+    _check_unbidden(specs, asked)
+    check_passing(specs)
+    for spec in specs.values():
+        if spec.mode is Mode.EXTERNAL and spec.token_argument is None:
+            raise DeclarationError(
+                f"Tool {spec.name!r} is external and gets no token, so nobody could deliver its result; name the "
+                "argument that takes the token (token_argument)."
+            )
+    return specs
+
+
+def by_name(specs: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
+    """Declarations by the names of their tools.
+
+    Raises:
+        DeclarationError: One of them is none.
+    """
+    given = _listed("specs", specs)
+    for spec in given:
+        check_value("What specs holds", ToolSpec, spec, DeclarationError)
+    return {spec.name: spec for spec in given}
+
+
+def as_journal_target(given: JournalTarget) -> JournalTarget:
+    """What a caller says of the journal, if it can be that.
+
+    Raises:
+        CallerError: It is nothing that names a journal.
+    """
+    if not isinstance(given, str | Path | bool) and not callable(getattr(given, "entries", None)):
+        raise CallerError(
+            f"journal is {given!r}; give a path, a postgresql:// URL, what open_journal returned, True or False."
+        )
+    return given
+
+
+def _check_injected(spec: ToolSpec, tool: BaseTool) -> None:
+    """Refuse a key or token that the tool would drop: its effect would be repeated without a key, or never answered."""
+    for field, name in (("key_argument", spec.key_argument), ("token_argument", spec.token_argument)):
+        if name is not None and not fills(tool, name):
+            raise DeclarationError(
+                f"Tool {tool.name!r} has no argument {name!r}, which its {field} names; name one of its arguments, "
+                "without a mark such as InjectedToolArg (the model is not shown it anyway)."
+            )
+
+
+def _check_unbidden(specs: Mapping[str, ToolSpec], asked: Mapping[str, str]) -> None:
+    """Refuse helpers that a person would have to be asked about: recovery calls them without asking anybody."""
+    siblings = {item.tool: spec.name for spec in specs.values() for item in spec.fallbacks}
+    for helper, caller in (*asked.items(), *siblings.items()):
+        if specs[helper].approval:
+            raise DeclarationError(
+                f"{caller!r} names {helper!r} for recovery, which would call it without asking anybody, and every call "
+                f"of {helper!r} has to be approved by a person; drop one of the two."
+            )
+    for sibling, caller in siblings.items():
+        if specs[sibling].destructive and not specs[caller].destructive:
+            raise DeclarationError(
+                f"{caller!r} falls back to {sibling!r}, which is destructive, and is not declared destructive itself; "
+                f"declare it so, for its calls may end there, or drop the fallback."
+            )
+    for helper, caller in asked.items():
+        if specs[helper].interrupts or specs[helper].mode is Mode.EXTERNAL:
+            raise DeclarationError(
+                f"{caller!r} asks {helper!r} (probe, contract, source or verifier), which has to answer by itself and "
+                "at once; it must neither ask a person nor be external."
+            )
+
+
+def declared(tool: BaseTool) -> ToolSpec:
+    """What a tool says about itself: ``@guarded``, else MCP annotations, else the cautious defaults."""
+    for holder in (tool, getattr(tool, "coroutine", None), getattr(tool, "func", None)):
+        spec = getattr(holder, _ATTRIBUTE, None)
+        if isinstance(spec, ToolSpec):
+            return replace(spec, name=tool.name)
+    return mcp_spec(tool, trusted=False)
+
+
+def mcp_spec(tool: BaseTool, *, trusted: bool) -> ToolSpec:
+    """The declaration that a tool's MCP annotations amount to.
+
+    Hints of a server can raise caution always and lower it only if the user trusts the server.
+
+    Args:
+        tool: A tool made from an MCP server; its ``metadata`` holds the annotations.
+        trusted: Whether the server's hints may be believed.
+    """
+    check_arguments(mcp_spec, {"tool": tool, "trusted": trusted})
+    hints = tool.metadata or {}
+    spec = ToolSpec(name=tool.name, destructive=hints.get("destructiveHint") is True)
+    if not trusted:
+        return spec
+    trusted_output = hints.get("openWorldHint") is False
+    if hints.get("readOnlyHint") is True:
+        return replace(spec, effect=EffectClass.PURE, destructive=False, trusted_output=trusted_output)
+    effect = EffectClass.IDEMPOTENT if hints.get("idempotentHint") is True else spec.effect
+    return replace(spec, effect=effect, trusted_output=trusted_output)
+
+
+def _complete(spec: ToolSpec, tool: BaseTool) -> ToolSpec:
+    _check_injected(spec, tool)
+    if spec.parameters is not None:
+        return spec
+    hidden = {name for name in (spec.key_argument, spec.token_argument) if name is not None}
+    return replace(spec, parameters=parameters_of(tool, hidden))

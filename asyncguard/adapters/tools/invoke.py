@@ -1,0 +1,342 @@
+"""Running tools: LangGraph's ToolNode injects and calls, this module turns what comes back into values."""
+
+import asyncio
+import hashlib
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Executor as ThreadPool
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest, ToolInvocationError
+from langgraph.types import Command
+from pydantic import ValidationError
+
+from asyncguard.adapters.messages.output_limit import limited
+from asyncguard.adapters.messages.render import text_of
+from asyncguard.adapters.messages.sanitize import plain_text, problem_with
+from asyncguard.adapters.tools.body_entries import RefusedEntryError, Watch, WatchedRequest
+from asyncguard.adapters.tools.exceptions import read
+from asyncguard.adapters.tools.fast_path import needs_injection, prepared
+from asyncguard.adapters.tools.sync_async import has_sync_side, runs_sync
+from asyncguard.adapters.tools.system_exit import ToolExitError, contained
+from asyncguard.config import GuardConfig, Limits
+from asyncguard.core.calls import canonical_json
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import Symptom
+from asyncguard.core.results import Escape, Failure, Result, Started, Success
+from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.errors import ToolFault
+from asyncguard.recovery.symptoms import is_transient, refused
+from asyncguard.runtime.attempts import Attempt
+from asyncguard.runtime.dispatcher import Runner
+from asyncguard.runtime.portal import in_context, off_portal, sync_entry
+
+_WATCH: ContextVar[Watch] = ContextVar("asyncguard_watch")
+"""The attempt for which LangGraph's ToolNode runs a tool."""
+_INJECTION = ToolNode._inject_tool_args.__code__  # noqa: SLF001 - which step has failed is told nowhere else
+
+
+def call_of(attempt: Attempt) -> ToolCall:
+    """Make the call of an attempt as LangChain takes it, with the arguments that the runtime fills in."""
+    arguments = {**attempt.arguments, **attempt.injected}
+    return ToolCall(name=attempt.tool, args=arguments, id=attempt.call_id, type="tool_call")
+
+
+def watch_of(attempt: Attempt) -> Watch:
+    """Make the watch over an attempt's tool; each attempt has one."""
+    return Watch(
+        spec=attempt.spec,
+        symptom_of=symptom_of,
+        recovers=partial(_recovers, attempt.config),
+        injected=attempt.injected,
+        specs=attempt.specs,
+    )
+
+
+async def run_attempt(
+    attempt: Attempt, watch: Watch, invoke: Callable[[], Awaitable[Any]], *, foreground: bool
+) -> Result:
+    """Run an attempt, once.
+
+    Args:
+        attempt: The attempt.
+        watch: Made for it.
+        invoke: Calls the tool.
+        foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
+
+    Returns:
+        How the tool ended, as far as it is stored; of external work that it was started.
+    """
+    try:
+        result = await guarded_run(invoke, foreground=foreground, watch=watch)
+    except asyncio.CancelledError:
+        if not attempt.external:  # that work was started is no result of it
+            watch.give_up(lambda answer: attempt.take_late(result_of(answer)))
+        raise
+    if not isinstance(result, Success):
+        return result
+    if attempt.external:
+        return Started()
+    if not attempt.config.capacity or attempt.config.shadow:
+        return result
+    return cut(result, attempt.label, attempt.config.limits)
+
+
+class ToolRunner:
+    """Runs the tools of one agent."""
+
+    def __init__(self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool) -> None:
+        """Make a runner.
+
+        Args:
+            tools: The tools.
+            specs: Their declarations.
+            pool: Where sync tools run; LangChain's own pool is too small for many slow tools.
+        """
+        self._node = ToolNode(
+            [contained(tool) for tool in tools], wrap_tool_call=_through_watch, awrap_tool_call=_athrough_watch
+        )
+        self._direct = {tool.name: contained(prepared(tool)) for tool in tools if not needs_injection(tool)}
+        self._specs = specs
+        self._pool = pool
+        self._sync_only = {tool.name for tool in tools if runs_sync(tool)}
+        self._sync = {tool.name for tool in tools if has_sync_side(tool)}
+
+    def bind(self, config: RunnableConfig) -> Runner:
+        """The runner within one graph node.
+
+        Args:
+            config: The node's config; carries callbacks, runtime, store and state for injected arguments.
+        """
+
+        def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
+            watch = watch_of(attempt)
+            invoke = partial(self._invoke, watch, call_of(attempt), config)
+            return partial(run_attempt, attempt, watch, invoke, foreground=attempt.foreground)
+
+        return for_attempt
+
+    async def _invoke(self, watch: Watch, call: ToolCall, config: RunnableConfig) -> Any:
+        """Call a tool: through ToolNode where something of the graph has to be injected, directly where not.
+
+        Sync entry calls the sync side of a tool that has one, in a thread.
+        """
+        direct = self._direct.get(call["name"])
+        _WATCH.set(watch)
+        if call["name"] not in (self._sync_only if sync_entry() is None else self._sync):
+            return await off_portal(partial(self._await, watch, direct, call, config))
+        if direct is None:
+            invoke: Callable[[], Any] = partial(self._node.invoke, [call], config)
+        else:
+            invoke = partial(_run, watch, direct, call, config)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, in_context(invoke))
+
+    async def _await(self, watch: Watch, direct: BaseTool | None, call: ToolCall, config: RunnableConfig) -> Any:
+        if direct is None:
+            return await self._node.ainvoke([call], config)
+        try:
+            return await watch.tool(direct).ainvoke(call, config)
+        except ValidationError as error:
+            return refused_input(watch, call, error)
+
+
+def _through_watch(request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+    return handler(_watched(request))
+
+
+async def _athrough_watch(request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
+    return await handler(_watched(request))
+
+
+def _watched(request: ToolCallRequest) -> ToolCallRequest:
+    return WatchedRequest(
+        tool_call=request.tool_call,
+        tool=request.tool,
+        state=request.state,
+        runtime=request.runtime,
+        watch=_WATCH.get(),
+    )
+
+
+def _recovers(config: GuardConfig, symptom: Symptom) -> bool:
+    if refused(symptom):
+        return config.refresh or config.retry
+    return config.retry and is_transient(symptom)
+
+
+async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
+    """Call a tool by the caller's side, without a runner; a sync one on the loop's own threads.
+
+    Args:
+        watch: Of the attempt.
+        tool: Takes nothing from the graph.
+        call: The call.
+        config: Of the node or hook that runs it.
+    """
+    entered = watch.tool(contained(tool))
+    try:
+        if sync_entry() is not None and has_sync_side(tool):
+            return await asyncio.to_thread(in_context(partial(entered.invoke, call, config)))
+        return await off_portal(partial(entered.ainvoke, call, config))
+    except ValidationError as error:
+        return refused_input(watch, call, error)
+
+
+def _run(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
+    try:
+        return watch.tool(tool).invoke(call, config)
+    except ValidationError as error:
+        return refused_input(watch, call, error)
+
+
+def refused_input(watch: Watch, call: ToolCall, error: ValidationError) -> ToolMessage:
+    """What ToolNode tells the model about input that the tool's schema refuses; the tool has not begun.
+
+    Raises:
+        ValidationError: It comes from the tool's own code, which had begun.
+    """
+    if watch.begun:
+        raise error
+    refusal = ToolInvocationError(call["name"], error, call["args"], filtered_errors=error.errors())
+    return ToolMessage(content=refusal.message, tool_call_id=str(call["id"]), name=call["name"], status="error")
+
+
+async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool, watch: Watch) -> Result:
+    """Run a tool once; whatever it raises becomes a value, but for cancellation.
+
+    Args:
+        invoke: Calls the tool.
+        foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
+        watch: Knows what happens at the tool.
+    """
+    try:
+        result = result_of(await invoke())
+    except RefusedEntryError as error:
+        result = Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=str(error), transient=False))
+    except GraphBubbleUp as error:
+        if foreground:
+            return Escape(error=error)
+        text = "The tool asked a person in the background. Declare it with interrupts=True to run it in the foreground."
+        return Failure(symptom=Symptom(error=ErrorCode.UNDECLARED_INTERRUPT, message=text, transient=False))
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything, and none of it may end another task
+        if _failed_injection(error):
+            watch.early = error
+        result = Failure(symptom=symptom_of(error))
+    finally:
+        watch.close()
+    return watch.judged(result)
+
+
+def _failed_injection(error: Exception) -> bool:
+    """Whether LangGraph could not fill in state, store or runtime; the tool was not called."""
+    return any(frame.f_code is _INJECTION for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def result_of(raw: Any) -> Result:
+    """A tool's raw answer (ToolMessage, Command, or a list of them) as a value."""
+    parts = _parts(raw)
+    for item in parts:
+        if isinstance(item, ToolMessage):
+            return _from_message(item, parts)
+        if isinstance(item, Command) and isinstance(item.update, dict):
+            messages = [m for m in item.update.get("messages", []) if isinstance(m, ToolMessage)]
+            content = messages[0].content if messages else ""
+            return Success(content=content, raw=parts, update=_lasting(item.update))
+    return Success(content=text_of(raw), raw=parts)
+
+
+def _lasting(update: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What of a state update can be written down: all but its messages, if that is plain JSON."""
+    kept = {name: value for name, value in update.items() if name != "messages"}
+    return kept if kept and not problem_with(kept) else None
+
+
+def cut(result: Success, label: str, limits: Limits) -> Success:
+    """The result, or its beginning and a word about the rest where it is larger than what is stored.
+
+    Args:
+        result: The result.
+        label: How the call is named.
+        limits: What is stored, and what is kept of a larger one.
+    """
+    text = result.content if isinstance(result.content, str) else canonical_json(result.content)
+    if len(text) <= limits.max_stored_bytes // 4:  # four bytes a character at most
+        return result
+    data = plain_text(text).encode()
+    if len(data) <= limits.max_stored_bytes:
+        return result
+    digest = hashlib.sha256(data).hexdigest()
+    note = f"[{label}: truncated; {len(data)} bytes, sha256 {digest}; only the beginning was kept]"
+    room = max(0, limits.max_output_bytes - len(note) - 1)
+    content: Any = f"{data[:room].decode('utf-8', 'ignore')}\n{note}"
+    if isinstance(result.content, list):
+        kept = limited(result.content, room, label)
+        texts_only = all(isinstance(block, str) for block in kept)
+        content = [*kept, note if texts_only else {"type": "text", "text": note}]
+    return replace(result, content=content, raw=_retold(result.raw, content))
+
+
+def _retold(raw: Any, content: Any) -> Any:
+    """A tool's answer with other content: artifact, status and state updates are as they were."""
+    parts = list(raw) if isinstance(raw, list) else []
+    for place, item in enumerate(parts):
+        if isinstance(item, ToolMessage):
+            parts[place] = item.model_copy(update={"content": content})
+            return parts
+        if isinstance(item, Command) and isinstance(item.update, dict):
+            told = _retold(list(item.update.get("messages", [])), content)
+            update = {**item.update, "messages": told} if told else item.update
+            parts[place] = Command(update=update, goto=item.goto, graph=item.graph)
+            return parts
+    return raw
+
+
+def _parts(raw: Any) -> list[Any]:
+    """What ToolNode and tool wrappers return (a message, a command, lists and state updates of them), flat."""
+    if isinstance(raw, dict):
+        return list(raw.get("messages", []))
+    if isinstance(raw, list):
+        return [part for item in raw for part in _parts(item)]
+    return [raw]
+
+
+def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
+    if message.status != "error":
+        return Success(content=message.content, raw=parts)
+    # The tool handled its own error and says so: its outcome is known, and repeating it will not help.
+    symptom = Symptom(error=ErrorCode.TOOL_ERROR, message=text_of(message.content), transient=False, answered=True)
+    return Failure(symptom=symptom)
+
+
+def symptom_of(error: BaseException) -> Symptom:
+    """What can be seen of an exception; never more than that."""
+    if isinstance(error, ToolExitError) and error.__cause__ is not None:
+        error = error.__cause__
+    seen = read(error)
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, ToolFault):
+        return Symptom(
+            error=type(error).__name__,
+            message=text,
+            mro=seen.mro,
+            status=error.status if error.status is not None or seen.implied else seen.status,
+            retry_after=error.retry_after if error.retry_after is not None else seen.retry_after,
+            transient=error.transient,
+            started=error.started,
+        )
+    return Symptom(
+        error=ErrorCode.TIMEOUT if isinstance(error, TimeoutError) else type(error).__name__,
+        message=text,
+        mro=seen.mro,
+        status=seen.status,
+        retry_after=seen.retry_after,
+        implied=seen.implied,
+    )

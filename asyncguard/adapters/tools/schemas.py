@@ -1,0 +1,130 @@
+"""Tool schemas: what arguments are checked against, and what the model is shown."""
+
+from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel
+
+from asyncguard.core.references import REFERENCE_SCHEMA
+from asyncguard.core.tool_spec import ToolSpec
+
+TASK_ARGUMENT = "task_id"
+_NUMERIC_TEXT = {"type": "string", "pattern": r"^\s*[-+]?\d+(\.\d*)?([eE][-+]?\d+)?\s*$"}
+_BOOLEAN_TEXT = {"type": "string", "pattern": r"^(?i:true|false|yes|no|on|off|1|0)$"}
+_LENIENT: Mapping[str, dict[str, Any]] = {
+    "integer": _NUMERIC_TEXT,
+    "number": _NUMERIC_TEXT,
+    "boolean": _BOOLEAN_TEXT,
+}
+
+
+def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any]:
+    """The schema against which a call's arguments are checked before the tool sees them.
+
+    It is as lenient as the tool itself: a Pydantic tool turns the text ``"5"`` into a number, so such text passes.
+    Names that the tool does not have are refused, because the tool would drop them silently.
+
+    Args:
+        tool: The tool.
+        hidden: Arguments that the runtime injects.
+    """
+    schema: dict[str, Any] = deepcopy(_shown(tool)["parameters"])
+    _hide(schema, hidden)
+    if isinstance(tool.args_schema, type) and issubclass(tool.args_schema, BaseModel):
+        schema["properties"] = {name: _lenient(value) for name, value in schema.get("properties", {}).items()}
+        schema.setdefault("additionalProperties", tool.args_schema.model_config.get("extra") == "allow")
+    return schema
+
+
+def fills(tool: BaseTool, name: str) -> bool:
+    """Whether an argument that the runtime fills in reaches a tool.
+
+    A tool drops names that it does not have, and LangGraph what is given for an argument marked ``InjectedToolArg``.
+    """
+    parameters = _shown(tool)["parameters"]
+    if name in parameters.get("properties", {}) or parameters.get("additionalProperties"):
+        return True
+    model = tool.args_schema
+    return isinstance(model, type) and issubclass(model, BaseModel) and model.model_config.get("extra") == "allow"
+
+
+def _shown(tool: BaseTool, *, strict: bool | None = None) -> dict[str, Any]:
+    function: dict[str, Any] = convert_to_openai_tool(tool, strict=strict)["function"]
+    function.setdefault("parameters", {"type": "object", "properties": {}})
+    return function
+
+
+def _hide(schema: dict[str, Any], hidden: Collection[str]) -> None:
+    for name in hidden:
+        schema.get("properties", {}).pop(name, None)
+    if "required" in schema:
+        schema["required"] = [name for name in schema["required"] if name not in hidden]
+
+
+def _lenient(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    text = _LENIENT.get(str(schema.get("type")))
+    return {"anyOf": [schema, text]} if text is not None else schema
+
+
+def task_argument(specs: Mapping[str, ToolSpec]) -> str:
+    """The name of the task argument: the first of ``task_id``, ``task_id_`` and so on that no tool uses itself."""
+    taken = {name for spec in specs.values() for name in (spec.parameters or {}).get("properties", {})}
+    name = TASK_ARGUMENT
+    while name in taken:
+        name += "_"
+    return name
+
+
+def shown_tools(
+    tools: Sequence[BaseTool],
+    specs: Mapping[str, ToolSpec],
+    tasks: Sequence[str],
+    *,
+    references: bool,
+    strict: bool | None,
+) -> list[BaseTool | dict[str, Any]]:
+    """The tools as they are bound to the model.
+
+    A tool that needs nothing added is bound as it is, so that a single task is shown what it would see without
+    asyncguard.
+
+    Args:
+        tools: The tools.
+        specs: Their declarations by name.
+        tasks: Ids of the tasks; with two or more, each schema gets the task argument.
+        references: Whether operand references are offered.
+        strict: Whether the schemas have to satisfy a provider's strict mode.
+    """
+    argument = task_argument(specs)
+    shown: list[BaseTool | dict[str, Any]] = []
+    for tool in tools:
+        spec = specs[tool.name]
+        refers = references and spec.allows_references
+        hidden = {name for name in (spec.key_argument, spec.token_argument) if name is not None}
+        if len(tasks) < 2 and not refers and not hidden:
+            shown.append(tool)
+            continue
+        function = deepcopy(_shown(tool, strict=strict))
+        _hide(function["parameters"], hidden)
+        if refers:
+            _offer_references(function["parameters"])
+        if len(tasks) >= 2:
+            _add_task(function["parameters"], argument, tasks)
+        shown.append({"type": "function", "function": function})
+    return shown
+
+
+def _offer_references(schema: dict[str, Any]) -> None:
+    for name, value in schema.get("properties", {}).items():
+        schema["properties"][name] = {"anyOf": [value, deepcopy(dict(REFERENCE_SCHEMA))]}
+
+
+def _add_task(schema: dict[str, Any], argument: str, tasks: Sequence[str]) -> None:
+    entry = {"type": "string", "enum": list(tasks), "description": "The task that this call is for."}
+    schema["properties"] = {argument: entry, **schema.get("properties", {})}
+    schema["required"] = [argument, *schema.get("required", [])]

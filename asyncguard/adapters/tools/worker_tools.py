@@ -1,0 +1,166 @@
+"""Tools on workers: which cannot go there, what version a list of them is, and how one is run there."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Executor as ThreadPool
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from langchain_core.messages import ToolCall
+from langchain_core.tools import BaseTool
+from langgraph.types import Command
+from pydantic import ValidationError
+
+from asyncguard.adapters.messages.render import text_of
+from asyncguard.adapters.tools.body_entries import Watch
+from asyncguard.adapters.tools.declare import as_tools, specs_of
+from asyncguard.adapters.tools.fast_path import needs_injection, prepared
+from asyncguard.adapters.tools.invoke import cut, guarded_run, refused_input, symptom_of
+from asyncguard.adapters.tools.sync_async import runs_sync
+from asyncguard.adapters.tools.system_exit import contained
+from asyncguard.config import Limits
+from asyncguard.core.results import Result, Success
+from asyncguard.core.tool_spec import Mode, ToolSpec
+from asyncguard.distributed.protocol import Order
+from asyncguard.distributed.version import version_of
+from asyncguard.errors import DeclarationError
+from asyncguard.runtime.executors.port import RemoteExecutor
+from asyncguard.runtime.portal import in_context
+
+_LEFT_BEHIND = "[The tool's update of the state is no plain JSON and was left on the worker.]"
+
+
+def application_version(
+    tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]], specs: Iterable[ToolSpec] = ()
+) -> str:
+    """The version that agents and workers of one list of tools have in common.
+
+    Args:
+        tools: The tools, as ``build_agent`` takes them.
+        specs: Declarations made apart from the tools.
+
+    Raises:
+        DeclarationError: A declaration contradicts itself.
+    """
+    return version_of(specs_of(as_tools(tools), specs))
+
+
+def unsuited(tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec], local: Collection[str]) -> list[str]:
+    """What stands against sending the calls of these tools to workers, one sentence for each such tool.
+
+    Args:
+        tools: The tools of an agent.
+        specs: Their declarations.
+        local: Names of the tools that stay in the agent's process.
+    """
+    by_name = {tool.name: tool for tool in tools}
+    unknown = [f"local= names {name!r}, which is no tool of the agent." for name in sorted(set(local) - by_name.keys())]
+    reasons = {name: _reason(tool, specs[name]) for name, tool in by_name.items() if name not in local}
+    return unknown + [f"{name!r} {reason}; name it in local=." for name, reason in reasons.items() if reason]
+
+
+def check_suited(executor: object, tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec]) -> None:
+    """Refuse tools that an executor would have to send where they cannot run.
+
+    Args:
+        executor: Of the agent; one that runs everything in this process takes every tool.
+        tools: The tools of the agent.
+        specs: Their declarations.
+
+    Raises:
+        DeclarationError: There is such a tool; the text names all of them.
+    """
+    if isinstance(executor, RemoteExecutor) and (problems := unsuited(tools, specs, executor.local)):
+        raise DeclarationError("Not every tool can be run by workers: " + " ".join(problems))
+
+
+def _reason(tool: BaseTool, spec: ToolSpec) -> str:
+    if spec.mode is Mode.EXTERNAL:
+        return "starts external work whose token belongs to the agent's process"
+    if spec.interrupts:
+        return "asks a person, which only the agent's process can do"
+    if needs_injection(tool):
+        return "takes something of the graph (state, store, runtime or another injected argument), which stays there"
+    return ""
+
+
+class WorkerTools:
+    """The tools of a worker, called without a graph around them."""
+
+    def __init__(self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool) -> None:
+        """Make a toolbox.
+
+        Args:
+            tools: The tools; those that no worker can run are refused when they are asked for.
+            specs: Their declarations.
+            pool: Where sync tools run.
+        """
+        self._specs = specs
+        self._pool = pool
+        self._limits = Limits()
+        self._refused = {tool.name: reason for tool in tools if (reason := _reason(tool, specs[tool.name]))}
+        self._tools = {tool.name: contained(prepared(tool)) for tool in tools if tool.name not in self._refused}
+        self._sync = {tool.name for tool in tools if runs_sync(tool)}
+
+    @property
+    def names(self) -> Collection[str]:
+        """The tools that can be run."""
+        return tuple(self._tools)
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Why each of the others cannot."""
+        return self._refused
+
+    def refusal(self, tool: str) -> str | None:
+        """Why a tool cannot be run here; ``None`` if it can."""
+        if tool in self._tools:
+            return None
+        reason = self._refused.get(tool)
+        if reason is None:
+            return f"The worker has no tool {tool!r}; start it with the agent's list of tools."
+        return f"{tool!r} {reason}; it has to run there (local=)."
+
+    async def run(self, order: Order) -> Result:
+        """Run a tool once; a sync one is not stopped by cancellation, as no thread can be."""
+        spec = self._specs[order.tool]
+        arguments = dict(order.arguments) | ({} if spec.key_argument is None else {spec.key_argument: order.key})
+        call = ToolCall(name=order.tool, args=arguments, id=order.call_id, type="tool_call")
+        watch = Watch(spec=spec, symptom_of=symptom_of)
+        result = _portable(await guarded_run(partial(self._invoke, watch, call), foreground=False, watch=watch))
+        return cut(result, order.tool, self._limits) if isinstance(result, Success) else result
+
+    async def _invoke(self, watch: Watch, call: ToolCall) -> Any:
+        tool = watch.tool(self._tools[call["name"]])
+        try:
+            if call["name"] in self._sync:
+                return await self._in_thread(tool, call)
+            return await tool.ainvoke(call)
+        except ValidationError as error:
+            return refused_input(watch, call, error)
+
+    async def _in_thread(self, tool: BaseTool, call: ToolCall) -> Any:
+        work = asyncio.get_running_loop().run_in_executor(self._pool, in_context(partial(tool.invoke, call)))
+        while True:
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                # Its effect goes on, so what comes of it is waited for.
+                if work.cancelled():
+                    raise
+
+
+def _portable(result: Result) -> Result:
+    """A result without what cannot leave the process, and with a word about it where that matters."""
+    if not isinstance(result, Success):
+        return result
+    parts = result.raw if isinstance(result.raw, list) else []
+    told = any(isinstance(part, Command) and _updates(part) for part in parts)
+    if told and result.update is None:
+        return Success(content=f"{text_of(result.content)}\n{_LEFT_BEHIND}")
+    return replace(result, raw=None)
+
+
+def _updates(command: Command[Any]) -> bool:
+    return isinstance(command.update, dict) and any(name != "messages" for name in command.update)

@@ -1,0 +1,206 @@
+"""Calls of the journal as an operator sees them: what waits for a person, what for its thread, and rows of a file."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.results import Failure, Success
+from asyncguard.errors import CallerError
+from asyncguard.journal.port import Attempt, AttemptState, Entry, Journal, MailKind
+
+_ANSWERS = frozenset({MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY})
+_OPEN = frozenset({CallState.PENDING, CallState.IN_DOUBT})
+_BROKEN_OFF = frozenset({AttemptState.INTENT, AttemptState.ENDED})
+"""Of a process that is gone: nobody carries the call on before its thread runs. A started one waits for a delivery."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listed:
+    """A call, and what follows from it for whoever looks."""
+
+    entry: Entry
+    """The call."""
+    gone: bool
+    """Whether the process of its latest attempt is gone."""
+
+    @property
+    def latest(self) -> Attempt | None:
+        """The attempt that counts."""
+        return self.entry.attempts[-1] if self.entry.attempts else None
+
+    @property
+    def answer(self) -> MailKind | None:
+        """What somebody said became of the latest attempt, as long as its thread has not taken that up."""
+        if self.entry.state not in _OPEN or self.latest is None:
+            return None
+        said = [mail.kind for mail in self.entry.mail if mail.kind in _ANSWERS and mail.attempt >= self.latest.number]
+        return said[-1] if said else None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether somebody has to find out what became of it."""
+        return self.entry.state is CallState.IN_DOUBT and self.answer is None
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether it goes on by itself, but not before somebody runs its thread."""
+        if self.entry.state is not CallState.PENDING or self.latest is None or self.answer is not None:
+            return False
+        return self.gone and self.latest.state in _BROKEN_OFF
+
+
+def listed(journal: Journal, entries: Sequence[Entry]) -> list[Listed]:
+    """The calls, with what is known of their processes.
+
+    Args:
+        journal: Where they come from.
+        entries: The calls.
+
+    Raises:
+        JournalError: The journal cannot be read or written.
+    """
+    epochs = {epoch for entry in entries if (epoch := _carrier(entry))}
+    gone = set(journal.gone(epochs)) if epochs else set()
+    return [Listed(entry=entry, gone=_carrier(entry) in gone) for entry in entries]
+
+
+def _carrier(entry: Entry) -> str:
+    """The process of the latest attempt, empty if the call has ended: nothing depends on it any more."""
+    return entry.attempts[-1].epoch if entry.attempts and entry.state in _OPEN else ""
+
+
+def the_call(journal: Journal, key: str) -> Listed:
+    """The call whose key is this, or the only one whose key begins so.
+
+    Raises:
+        CallerError: There is none, or more than one.
+    """
+    found = journal.entries(key=key) if key else []
+    exact = [entry for entry in found if entry.key == key] or list(found)
+    if not exact:
+        raise CallerError(f"No call has a key that begins with {key!r}; `asyncguard ledger list --all` shows the keys.")
+    if len(exact) > 1:
+        some = ", ".join(f"{entry.key} ({entry.label})" for entry in exact[:5])
+        more = f" and {len(exact) - 5} more" if len(exact) > 5 else ""
+        raise CallerError(f"{len(exact)} calls have keys that begin with {key!r}: {some}{more}; give more of it.")
+    return listed(journal, exact)[0]
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------
+
+FIELDS = {
+    "key": "key of the call, unique in the journal",
+    "session": "id of its thread in the state",
+    "thread": "the caller's thread id, empty without one",
+    "namespace": "path of the agent among agents",
+    "task": "task of the call",
+    "label": "its name for people and models",
+    "tool": "tool of the latest attempt",
+    "effect": "what may be repeated",
+    "state": "state of the call",
+    "answer": "what a person or a late result said while its thread has not taken that up: "
+    "happened, not_happened or retry",
+    "process_gone": "whether the process of a pending call, or of one in doubt, is gone",
+    "error": "class of the failure, empty without one",
+    "attempt": "number of the latest attempt, 0 without one",
+    "attempt_state": "intent, ended, asked or started",
+    "created_at": "ISO 8601, UTC",
+    "updated_at": "the same; changes when the call begins, ends or is answered",
+}
+"""Stable names of what a row holds, with their meaning; JSON adds ``attempts`` and ``mail``, ``--payload`` the rest."""
+PAYLOADS = {
+    "arguments": "arguments of the latest attempt",
+    "result": "what the latest attempt that succeeded answered",
+}
+"""What ``--payload`` adds to a row."""
+
+
+def rows(calls: Iterable[Listed], *, payload: bool, nested: bool) -> Iterator[dict[str, Any]]:
+    """The calls as plain JSON values.
+
+    Args:
+        calls: The calls.
+        payload: Whether to add what users, models and tools wrote.
+        nested: Whether to add the attempts and the mail.
+    """
+    for call in calls:
+        row = _flat(call)
+        if payload:
+            row["arguments"] = dict(call.entry.arguments)
+            row["result"] = _result(call.entry)
+        if nested:
+            row["attempts"] = [_attempt(attempt, payload=payload) for attempt in call.entry.attempts]
+            row["mail"] = [
+                {"kind": mail.kind.value, "attempt": mail.attempt, "by": mail.by}
+                | ({"content": mail.content} if payload else {})
+                for mail in call.entry.mail
+            ]
+        yield row
+
+
+def _flat(call: Listed) -> dict[str, Any]:
+    entry, latest = call.entry, call.latest
+    return {
+        "key": entry.key,
+        "session": entry.session,
+        "thread": entry.thread,
+        "namespace": entry.namespace,
+        "task": entry.task,
+        "label": entry.label,
+        "tool": latest.tool if latest else entry.tool,
+        "effect": entry.effect.value,
+        "state": entry.state.value,
+        "answer": call.answer.value if call.answer else "",
+        "process_gone": call.gone,
+        "error": entry.error,
+        "attempt": latest.number if latest else 0,
+        "attempt_state": latest.state.value if latest else "",
+        "created_at": moment(entry.created_at),
+        "updated_at": moment(entry.updated_at),
+    }
+
+
+def _result(entry: Entry) -> Any:
+    results = [attempt.result for attempt in entry.attempts if isinstance(attempt.result, Success)]
+    return results[-1].content if results else None
+
+
+def _attempt(attempt: Attempt, *, payload: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "number": attempt.number,
+        "tool": attempt.tool,
+        "state": attempt.state.value,
+        "process": attempt.epoch,
+        "begun_at": moment(attempt.begun_at),
+        "ended_at": moment(attempt.ended_at),
+        "deadline": moment(attempt.deadline),
+        "outcome": outcome_of(attempt),
+    }
+    if payload and isinstance(attempt.result, Success):
+        row["content"] = attempt.result.content
+    if payload and isinstance(attempt.result, Failure):
+        row["message"] = attempt.result.symptom.message
+    return row
+
+
+def outcome_of(attempt: Attempt) -> str:
+    """How an attempt ended, in a word: ``success``, the class of its failure, or empty while that is not known."""
+    match attempt.result:
+        case Success():
+            return "success"
+        case Failure(symptom=symptom):
+            return symptom.error
+        case _:
+            return ""
+
+
+def moment(seconds: float | None) -> str | None:
+    """A time in ISO 8601, or nothing."""
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)  # of a clock that was far off, or changed by hand

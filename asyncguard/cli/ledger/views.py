@@ -1,0 +1,198 @@
+"""What ``asyncguard ledger`` draws: the table of calls, and everything about one of them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from asyncguard.cli.ledger.calls import Listed, moment, outcome_of
+from asyncguard.cli.ledger.text import age, clean
+from asyncguard.core.calls import CallState
+from asyncguard.core.results import Failure, Success
+from asyncguard.journal.port import Attempt, AttemptState, Mail, MailKind
+
+_KEY = 8
+"""Digits of a key that are shown; any beginning that fits one call names it."""
+_STYLES = {CallState.IN_DOUBT: "bold yellow", CallState.FAILED: "red", CallState.DONE: "green"}
+_SAID = {
+    MailKind.HAPPENED: "it happened",
+    MailKind.NOT_HAPPENED: "it did not happen",
+    MailKind.RETRY: "it did not happen, and is to be made again",
+    MailKind.DELIVERY: "its result was delivered",
+}
+_STANDS = {
+    AttemptState.INTENT: "begun, end unknown",
+    AttemptState.ENDED: "ended",
+    AttemptState.ASKED: "asked a person",
+    AttemptState.STARTED: "work outside started, result awaited",
+}
+
+
+# -- the table -----------------------------------------------------------------------------------------------------
+
+
+def table(calls: Sequence[Listed], now: float, *, narrow: bool) -> Table:
+    """The calls, one a line.
+
+    Args:
+        calls: The calls.
+        now: Unix time in seconds.
+        narrow: Whether to save space.
+    """
+    found = Table(box=None, padding=(0, 1 if narrow else 2, 0, 0), pad_edge=False, header_style="bold")
+    # What is made up by callers and models is folded on a narrow terminal, the words that are ours are not.
+    found.add_column("key", no_wrap=True)
+    found.add_column("age", no_wrap=True, justify="right")
+    for name in ("thread", "task", "call"):
+        found.add_column(name, overflow="fold")
+    for name in ("effect", "state", "try"):
+        found.add_column(name, no_wrap=True)
+    for call in calls:
+        entry, latest = call.entry, call.latest
+        found.add_row(
+            clean(entry.key[:_KEY]),
+            age(now - entry.created_at),
+            clean(entry.thread or entry.session),
+            clean(entry.task),
+            clean(_call(call)),
+            clean(entry.effect.value),
+            _state(call),
+            str(latest.number if latest else 0),
+        )
+    return found
+
+
+def _call(call: Listed) -> str:
+    """Its label, which begins with the tool that the model called; and the one that was tried last, if another."""
+    label, latest = call.entry.label, call.latest
+    return label if latest is None or latest.tool == call.entry.tool else f"{label} by {latest.tool}"
+
+
+def _state(call: Listed) -> Text:
+    word, style = call.entry.state.value, _STYLES.get(call.entry.state, "")
+    if call.answer is not None:
+        word, style = "answered", "cyan"
+    elif call.broken_off:
+        word, style = "broken off", "magenta"
+    return Text(word.replace("_", " "), style=style)
+
+
+def advice(calls: Sequence[Listed]) -> Iterator[RenderableType]:
+    """What to do about the calls of a table.
+
+    Args:
+        calls: The calls.
+    """
+    if any(call.in_doubt for call in calls):
+        yield Text(
+            "in doubt: begun, and nobody knows whether it took effect. Look there, then say `asyncguard ledger resolve "
+            "KEY --happened` or `--did-not-happen`, or `asyncguard ledger retry KEY`."
+        )
+    if any(call.broken_off for call in calls):
+        yield Text("broken off: its process is gone. Run its thread again; what may be repeated is made again then.")
+    if any(call.answer is not None for call in calls):
+        yield Text("answered: its thread learns of it when it goes on; if its run has ended, with its next message.")
+
+
+# -- one call ------------------------------------------------------------------------------------------------------
+
+
+def story(call: Listed, now: float, *, payload: bool) -> Group:
+    """Everything about one call.
+
+    Args:
+        call: The call.
+        now: Unix time in seconds.
+        payload: Whether to show what users, models and tools wrote.
+    """
+    entry = call.entry
+    facts: dict[str, Text] = {
+        "key": clean(entry.key),
+        "call": clean(entry.label),
+        "task": clean(entry.task),
+        "thread": clean(entry.thread or "(none)"),
+        "session": clean(entry.session),
+        "namespace": clean(entry.namespace or "(none)"),
+        "effect": clean(entry.effect.value),
+        "state": _state(call),
+        "created": _time(entry.created_at, now),
+        "changed": _time(entry.updated_at, now),
+    }
+    if entry.error:
+        facts["error"] = clean(entry.error)
+    if payload:
+        facts["arguments"] = _json(entry.arguments)
+    parts: list[RenderableType] = [_grid(facts)]
+    for attempt in entry.attempts:
+        mail = [item for item in entry.mail if item.attempt == attempt.number]
+        parts += ["", Text(f"attempt {attempt.number}", style="bold"), _indented(_attempt(call, attempt, now, payload))]
+        parts += [_indented(_mail(item, payload)) for item in mail]
+    if not payload:
+        parts += ["", Text("Arguments and results are shown with --payload.", style="dim")]
+    return Group(*parts, *_behind(advice([call])))
+
+
+def _behind(parts: Iterator[RenderableType]) -> Iterator[RenderableType]:
+    for part in parts:
+        yield ""
+        yield part
+
+
+def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table:
+    latest = attempt is call.latest
+    facts = {
+        "tool": clean(attempt.tool),
+        "process": clean(attempt.epoch + (" (gone)" if call.gone and latest else "")),
+        "begun": _time(attempt.begun_at, now),
+        "ended": _time(attempt.ended_at, now) if attempt.ended_at is not None else clean("not known"),
+    }
+    if attempt.deadline is not None:
+        facts["deadline"] = _time(attempt.deadline, now)
+    outcome = outcome_of(attempt)
+    facts["outcome"] = clean(f"failed: {outcome}" if isinstance(attempt.result, Failure) else outcome) or clean(
+        _STANDS[attempt.state]
+    )
+    if payload and isinstance(attempt.result, Success):
+        facts["result"] = _json(attempt.result.content)
+    if payload and isinstance(attempt.result, Failure):
+        facts["message"] = _json(attempt.result.symptom.message)
+    return _grid(facts)
+
+
+def _mail(mail: Mail, payload: bool) -> Table:
+    said = clean(_SAID[mail.kind] + (f", says {mail.by}" if mail.by else ""))
+    facts = {"told": said}
+    if payload and mail.content is not None:
+        facts["content"] = _json(mail.content)
+    return _grid(facts)
+
+
+def _grid(facts: Mapping[str, Text]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    grid.add_column(style="dim", no_wrap=True, min_width=9)
+    grid.add_column(overflow="fold")
+    for name, value in facts.items():
+        grid.add_row(name, value)
+    return grid
+
+
+def _indented(part: RenderableType) -> Padding:
+    return Padding(part, (0, 0, 0, 2), expand=False)
+
+
+def _time(seconds: float, now: float) -> Text:
+    return clean(f"{moment(seconds)} ({_ago(now - seconds)})")
+
+
+def _ago(seconds: float) -> str:
+    return f"{age(seconds)} ago" if seconds >= 0 else f"in {age(-seconds)}"
+
+
+def _json(value: Any) -> Text:
+    """Text as it is, line by line; the rest as JSON."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    return Text("\n").join([clean(line) for line in text.split("\n")])

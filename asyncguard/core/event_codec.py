@@ -1,0 +1,119 @@
+"""Events as plain JSON, and back."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any
+
+from asyncguard.core.calls import Call
+from asyncguard.core.events import (
+    EVENT_TYPES,
+    Aim,
+    CompletionVerdict,
+    Event,
+    Objection,
+    Outcome,
+    RecoveryAction,
+)
+from asyncguard.core.faults import CircuitState, HazardKind
+from asyncguard.core.footprints import Footprint
+from asyncguard.core.tasks import TaskState
+from asyncguard.errors import CallerError
+
+_BY_KIND = {event.kind: event for event in EVENT_TYPES}
+_ENUMS: Mapping[tuple[str, str], type[StrEnum]] = {
+    ("task_ended", "state"): TaskState,
+    ("call_retired", "outcome"): Outcome,
+    ("call_recovered", "action"): RecoveryAction,
+    ("call_recovered", "aim"): Aim,
+    ("call_found", "aim"): Aim,
+    ("call_diagnosed", "hazard"): HazardKind,
+    ("circuit_moved", "state"): CircuitState,
+    ("call_objected", "objection"): Objection,
+    ("completion_judged", "verdict"): CompletionVerdict,
+}
+_TUPLES = frozenset({"on", "also", "keys", "placeholders", "passed_over", "tasks", "symptom", "evidence", "changes"})
+_NAMES = {event: tuple(item.name for item in fields(event)) for event in EVENT_TYPES}
+_CALL_NAMES = tuple(item.name for item in fields(Call))
+_values_of_call = attrgetter(*_CALL_NAMES)
+
+
+def _call_to_json(call: Call) -> dict[str, Any]:
+    data = dict(zip(_CALL_NAMES, _values_of_call(call), strict=True))
+    data["arguments"] = dict(call.arguments)
+    reads, writes = call.footprint.reads, call.footprint.writes
+    data["footprint"] = [None if side is None else sorted(side) for side in (reads, writes)]
+    return data
+
+
+def _optional_dict(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if value is None else dict(value)
+
+
+def _with_lists(content: Any) -> Any:
+    """What was learnt, with lists where a symptom has tuples: savers and JSON would make lists of them silently."""
+    if not isinstance(content, dict):
+        return content
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in content.items()}
+
+
+def _converter(kind: str, name: str) -> Callable[[Any], Any] | None:
+    """How a field becomes JSON, ``None`` if it is JSON already."""
+    if (kind, name) in _ENUMS:
+        return str
+    if (kind, name) == ("call_found", "content"):
+        return _with_lists
+    if name in _TUPLES:
+        return list
+    special: dict[str, Callable[[Any], Any]] = {"call": _call_to_json, "arguments": _optional_dict}
+    return special.get(name)
+
+
+# Looked up once: an event is written for every move of every call.
+_VALUES: Mapping[type[Event], Callable[[Event], tuple[Any, ...]]] = {
+    event: attrgetter("kind", *names) for event, names in _NAMES.items()
+}
+_CONVERTED = {
+    event: tuple((name, convert) for name in names if (convert := _converter(event.kind, name)) is not None)
+    for event, names in _NAMES.items()
+}
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """The event as plain JSON values (str, int, float, bool, None, list, dict)."""
+    cls = type(event)
+    data = dict(zip(("kind", *_NAMES[cls]), _VALUES[cls](event), strict=True))
+    for name, convert in _CONVERTED[cls]:
+        data[name] = convert(data[name])
+    return data
+
+
+def from_json(data: Mapping[str, Any]) -> Event:
+    """The event that :func:`to_json` wrote.
+
+    Raises:
+        CallerError: The kind is unknown or a field is missing.
+    """
+    kind = str(data.get("kind"))
+    cls = _BY_KIND.get(kind)
+    if cls is None:
+        raise CallerError(f"Unknown event kind {kind!r}; the file may come from a newer version.")
+    values = {name: _value(kind, name, data[name]) for name in _NAMES[cls] if name in data}
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise CallerError(f"Event {kind!r} is incomplete: {error}.") from error
+
+
+def _value(kind: str, name: str, value: Any) -> Any:
+    if (kind, name) in _ENUMS:
+        return _ENUMS[kind, name](value)
+    if name in _TUPLES:
+        return tuple(value)
+    return _call_from_json(value) if name == "call" else value
+
+
+def _call_from_json(data: Mapping[str, Any]) -> Call:
+    reads, writes = (None if side is None else frozenset(side) for side in data["footprint"])
+    return Call(**{**data, "footprint": Footprint(reads=reads, writes=writes)})

@@ -1,0 +1,99 @@
+"""Declarations as a thread keeps them, and what counts where a tool is declared otherwise by now.
+
+A process that resumes a thread may have to decide about calls before it has met the tools, and the tools may have been
+changed since the calls were begun. So the thread keeps the part of each declaration that is plain JSON and says what
+may be repeated and asked; functions and schemas are left out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, fields, is_dataclass, replace
+from typing import Any
+
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
+from asyncguard.errors import DeclarationError
+
+_KEPT = (
+    "effect",
+    "mode",
+    "probe",
+    "contract",
+    "key_argument",
+    "token_argument",
+    "atomic",
+    "destructive",
+    "approval",
+    "trusted_output",
+    "interrupts",
+    "fallbacks",
+    "sources",
+    "verifier",
+)
+_DEFAULTS = {item.name: item.default for item in fields(ToolSpec) if item.default is not MISSING}
+
+
+def to_json(spec: ToolSpec) -> dict[str, Any]:
+    """The kept part of a declaration as plain JSON; fields with their default values are left out."""
+    kept = ((name, getattr(spec, name)) for name in _KEPT)
+    return {name: _plain(value) for name, value in kept if value != _DEFAULTS[name]}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, str) else value
+
+
+def from_json(name: str, data: Mapping[str, Any]) -> ToolSpec:
+    """The declaration that :func:`to_json` wrote; the cautious default where it cannot be read.
+
+    Args:
+        name: The tool.
+        data: What the thread keeps; fields of a newer version are passed over.
+    """
+    values = {field: value for field, value in data.items() if field in _KEPT}
+    try:
+        for field, kind in (("fallbacks", Fallback), ("sources", Source)):
+            values[field] = [kind(**item) for item in values.get(field, ())]
+        if isinstance(verifier := values.get("verifier"), Mapping):
+            values["verifier"] = Fallback(**verifier)
+        return ToolSpec(name=name, **values)
+    except (DeclarationError, TypeError):
+        return ToolSpec(name=name)
+
+
+def cautious(met: ToolSpec, kept: ToolSpec) -> ToolSpec:
+    """The declaration of a tool for calls that were begun when it was declared otherwise.
+
+    It is the present one, but for what may be repeated: that takes the word of both.
+
+    Args:
+        met: As the tool is declared now.
+        kept: As it was declared when the calls were made.
+    """
+    probe = met.probe if met.probe == kept.probe else None
+    effect = _effect(met.effect, kept.effect)
+    if effect is EffectClass.PROBED and probe is None:
+        effect = EffectClass.AT_MOST_ONCE
+    atomic = met.atomic and kept.atomic
+    if (effect, probe, atomic) == (met.effect, met.probe, met.atomic):
+        return met
+    return replace(met, effect=effect, probe=probe, atomic=atomic)
+
+
+def gone(kept: ToolSpec) -> ToolSpec:
+    """The declaration of a tool that the agent does not have any more: nothing of it can be repeated or asked."""
+    if kept.effect is EffectClass.PURE:
+        return kept
+    return replace(kept, effect=EffectClass.AT_MOST_ONCE, probe=None)
+
+
+def _effect(met: EffectClass, kept: EffectClass) -> EffectClass:
+    if met is kept:
+        return met
+    # A key that the first attempt did not have makes nothing repeatable, so ``keyed`` is not asked of the present.
+    if met in (EffectClass.PURE, EffectClass.IDEMPOTENT) and kept.repeatable:
+        return EffectClass.IDEMPOTENT
+    return EffectClass.AT_MOST_ONCE

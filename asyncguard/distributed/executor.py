@@ -1,0 +1,256 @@
+"""Calls on workers: a job becomes an order in a queue of DBOS, on SQLite or PostgreSQL, and a worker process runs it.
+
+What may begin and what came of it is decided and written down in the journal, by the worker. The queue only carries:
+an order that is delivered twice, or to a worker that died, is put before the journal again.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import Symptom
+from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result
+from asyncguard.distributed.database_url import database_url
+from asyncguard.distributed.protocol import Order, answer_from_json, order_of, order_to_json
+from asyncguard.distributed.queue_client import Courier, Told
+from asyncguard.distributed.queue_tables import CANCELLED, SUCCESS, Ended, OrderTables
+from asyncguard.errors import CallerError, JournalError
+from asyncguard.journal.port import Journal
+from asyncguard.runtime.backoff import Backoff
+from asyncguard.runtime.clock import LoopClock
+from asyncguard.runtime.executors.local import LocalExecutor
+from asyncguard.runtime.executors.port import Completion, Health, Job
+
+DEFAULT_QUEUE = "asyncguard"
+_NOT_OURS = "The conversation is carried on by another process now; nothing more begins in this one."
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
+_CLOSED = "The executor was closed; nothing begins any more."
+
+
+@dataclass(kw_only=True, eq=False)
+class _Carried:
+    job: Job
+    order: Order
+    done: Callable[[Completion], None]
+    loop: asyncio.AbstractEventLoop
+    task: asyncio.Task[None] | None = None
+    """Lets the delay pass; the order is posted at its end."""
+    posted: bool = False
+
+
+class DbosExecutor:
+    """Sends jobs to workers (``asyncguard worker``); those of some tools run here."""
+
+    def __init__(
+        self,
+        database: str | Path,
+        *,
+        journal: Journal,
+        application_version: str,
+        local: Collection[str] = (),
+        queue: str = DEFAULT_QUEUE,
+        poll: float = 0.02,
+    ) -> None:
+        """Make an executor; the database is not asked yet.
+
+        Args:
+            database: The workers' queue: ``postgresql://...``, ``sqlite:///path`` or the path of a SQLite file.
+            journal: The agent's journal; the workers have to have the same one.
+            application_version: Which workers may take the jobs. A worker that is started without one has that of its
+                list of tools: ``asyncguard.application_version(tools)``.
+            local: Names of the tools that run in this process: those that take something of the graph, ask a person,
+                or only start external work.
+            queue: Name of the queue.
+            poll: Seconds between two looks for results.
+
+        Raises:
+            CallerError: The database is none, or a value is unusable.
+        """
+        if not application_version.strip():
+            raise CallerError("The application version is empty; give the one that the workers have.")
+        if poll <= 0:
+            raise CallerError(f"poll={poll} is no interval; give seconds > 0, such as 0.02.")
+        self._clock = LoopClock()
+        self._journal = journal
+        self._local = LocalExecutor(self._clock, journal)
+        self._local_tools = frozenset(local)
+        self._queue, self._version = queue, application_version
+        self._tables = OrderTables(database_url(database))
+        self._courier = Courier(self._tables, queue=queue, version=application_version, poll=poll, tell=self._told)
+        self._lock = threading.Lock()
+        self._carried: dict[str, _Carried] = {}
+        self._latest: dict[str, str] = {}
+        self._journal_trouble = ""
+        self._closed = False
+
+    @property
+    def local(self) -> frozenset[str]:
+        """Names of the tools that run in this process."""
+        return self._local_tools
+
+    def start(self, job: Job, done: Callable[[Completion], None]) -> None:
+        """Send a job to a worker when its delay is over and its gate is open, or begin it here."""
+        if job.tool in self._local_tools:
+            self._local.start(job, done)
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            order, text = self._written(job)
+        except CallerError as error:
+            refused = _failure(ErrorCode.CANCELLED if self._closed else ErrorCode.NOT_FOR_WORKERS, str(error))
+            loop.call_soon(done, Completion(key=job.key, attempt=job.attempt, result=refused))
+            return
+        carried = _Carried(job=job, order=order, done=done, loop=loop)
+        with self._lock:
+            self._carried[order.id] = carried
+            self._latest[job.key] = order.id
+        carried.task = loop.create_task(self._send(carried, text), name=f"call {job.key}")
+        carried.task.add_done_callback(lambda task: self._withdrawn(carried, task))
+
+    def cancel(self, key: str) -> bool:
+        """Cancel a job. One that no worker has taken has not begun; another is in doubt, and its worker is told."""
+        with self._lock:
+            name = self._latest.get(key)
+            carried = self._carried.get(name) if name is not None else None
+            posted = carried is not None and carried.posted
+        if carried is None:
+            return self._local.cancel(key)
+        if posted:
+            self._courier.cancel(carried.order.id)
+        else:
+            self._stop(carried)
+        return True
+
+    def pending(self) -> Collection[str]:
+        """Keys of the jobs that have not completed, here or on workers."""
+        with self._lock:
+            return (*self._latest, *self._local.pending())
+
+    def poll(self) -> None:
+        """Nothing to do: results are told as they come."""
+
+    async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
+        """Which calls the queue carries, whoever sent them: their latest attempt, by key.
+
+        Raises:
+            sqlalchemy.exc.SQLAlchemyError: The database cannot be asked.
+        """
+
+        def look() -> Mapping[str, int]:
+            self._tables.prepare()
+            return self._tables.latest(keys)
+
+        return await asyncio.to_thread(look)
+
+    def health(self) -> Health:
+        """Alive while it is open and the database answers; tells of calls that wait for workers of no known version."""
+        if self._closed:
+            return Health(alive=False, pending=len(self.pending()), detail=_CLOSED)
+        trouble, detail = self._courier.trouble or self._journal_trouble, self._courier.notice
+        if trouble:
+            detail = f"The database of queue or journal does not answer ({trouble}); calls are kept until it does."
+        return Health(alive=not trouble, pending=len(self.pending()), detail=detail)
+
+    def close(self) -> None:
+        """Cancel what no worker has taken; what runs on workers goes on and is not told any more."""
+        with self._lock:
+            self._closed = True
+            unposted = [carried for carried in self._carried.values() if not carried.posted]
+        self._local.close()
+        for carried in unposted:
+            self._stop(carried)
+        self._courier.close()
+
+    def _written(self, job: Job) -> tuple[Order, str]:
+        if self._closed:
+            raise CallerError(_CLOSED)
+        if job.intent is not None and job.intent.token is not None:
+            raise CallerError(
+                f"{job.tool!r} starts external work and needs its token in this process; name the tool in local=."
+            )
+        order = order_of(job, self._journal.id)
+        return order, order_to_json(order)
+
+    async def _send(self, carried: _Carried, text: str) -> None:
+        if carried.job.delay > 0:
+            await self._clock.sleep(carried.job.delay)
+        refused = await self._taken_over(carried) or carried.job.gate()
+        if refused is not None:
+            self._complete(carried.order.id, refused)
+            return
+        with self._lock:
+            if self._closed:
+                refused = _failure(ErrorCode.CANCELLED, _CLOSED)
+            else:
+                carried.posted = True
+                self._courier.post(carried.order.id, text)
+        if refused is not None:
+            self._complete(carried.order.id, refused)
+
+    async def _taken_over(self, carried: _Carried) -> Failure | None:
+        """What ends a job of a thread that another process took over: no worker can know that. ``None`` if none did.
+
+        A journal that is away is waited for, as the queue is.
+        """
+        intent = carried.job.intent
+        backoff = Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, clock=self._clock)
+        while intent is not None:
+            try:
+                held = await self._journal.holds(intent.session)
+            except JournalError as error:
+                self._journal_trouble = type(error).__name__
+                await backoff.pause()
+                continue
+            self._journal_trouble = ""
+            return None if held else _failure(ErrorCode.JOURNAL_REFUSED, _NOT_OURS)
+        return None
+
+    def _stop(self, carried: _Carried) -> None:
+        if carried.task is not None and not carried.loop.is_closed():
+            carried.loop.call_soon_threadsafe(carried.task.cancel)
+
+    def _withdrawn(self, carried: _Carried, task: asyncio.Task[None]) -> None:
+        """A job that was cancelled before it was posted; one whose gate raised, too, has not begun."""
+        if task.cancelled():
+            self._complete(carried.order.id, _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START))
+        elif (error := task.exception()) is not None:
+            self._complete(carried.order.id, _failure(type(error).__name__, f"{type(error).__name__}: {error}"))
+
+    def _told(self, name: str, told: Told) -> None:
+        carried = self._carried.get(name)
+        if carried is not None:
+            self._complete(name, told if isinstance(told, Failure) else _result(told, carried.order))
+
+    def _complete(self, name: str, result: Result) -> None:
+        with self._lock:
+            carried = self._carried.pop(name, None)
+            if carried is not None and self._latest.get(carried.job.key) == name:
+                del self._latest[carried.job.key]
+        if carried is not None:
+            carried.done(Completion(key=carried.job.key, attempt=carried.job.attempt, result=result))
+
+
+def _result(ended: Ended, order: Order) -> Result:
+    if ended.state == SUCCESS and ended.answer is not None:
+        try:
+            return answer_from_json(ended.answer, order.fingerprint)
+        except CallerError as error:
+            return _failure(ErrorCode.UNREADABLE_ANSWER, str(error), started=True)
+    if ended.state == SUCCESS:
+        return _failure(ErrorCode.UNREADABLE_ANSWER, "The worker's answer cannot be read.", started=True)
+    if ended.state == CANCELLED and not ended.claims:
+        return _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START)
+    if ended.state == CANCELLED:
+        return _failure(
+            ErrorCode.CANCELLED, "The call was cancelled while a worker ran it.", started=True, running=True
+        )
+    message = f"The workers gave the call up ({ended.state}) after it was taken {ended.claims} times."
+    return _failure(ErrorCode.WORKERS_GAVE_UP, message, started=bool(ended.claims))
+
+
+def _failure(error: str, message: str, *, started: bool = False, running: bool = False) -> Failure:
+    symptom = Symptom(error=error, message=message, transient=False, started=started, running=running)
+    return Failure(symptom=symptom)

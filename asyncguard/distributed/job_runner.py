@@ -1,0 +1,222 @@
+"""One order in a worker: the journal is asked, the tool runs, the end is written down, the answer goes back.
+
+The journal decides, not the queue: an order that comes twice is answered with what is known of it. A journal that is
+away for a while is waited for, before the tool and after it, for the outcome of an effect must not be lost.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Collection
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import Symptom
+from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result, Success
+from asyncguard.distributed.protocol import (
+    Order,
+    answer_to_json,
+    order_from_json,
+)
+from asyncguard.errors import CallerError, JournalError
+from asyncguard.journal.port import Journal
+from asyncguard.runtime.backoff import Backoff
+from asyncguard.runtime.clock import Clock
+from asyncguard.runtime.executors.journal_gate import begin_in
+from asyncguard.runtime.executors.port import Job
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
+
+
+class Toolbox(Protocol):
+    """The tools of a worker."""
+
+    def refusal(self, tool: str) -> str | None:
+        """Why a tool cannot be run here, in a sentence for the model; ``None`` if it can."""
+        ...
+
+    async def run(self, order: Order) -> Result:
+        """Run a tool once. Never raises but for cancellation, which a tool that holds a thread does not heed."""
+        ...
+
+
+@dataclass(kw_only=True, eq=False)
+class _Running:
+    loop: asyncio.AbstractEventLoop
+    task: asyncio.Task[Result]
+
+
+class Serving:
+    """Serves the orders of one worker."""
+
+    def __init__(self, journal: Journal, tools: Toolbox, clock: Clock, log: Any, patience: float = 60.0) -> None:
+        """Make a server.
+
+        Args:
+            journal: Asked before a tool with an effect runs.
+            tools: The tools.
+            clock: Times the pauses.
+            log: A structlog logger; it is told names, numbers and classes of errors, no arguments and no results.
+            patience: Seconds that a journal is waited for that cannot be read or written.
+        """
+        self._journal, self._tools = journal, tools
+        self._clock, self._log = clock, log
+        self._patience = patience
+        self._accepted: dict[str, Order] = {}
+        self._running: dict[str, _Running] = {}
+        self._cancelled: set[str] = set()
+        self._late: set[asyncio.Task[None]] = set()
+
+    def accepted(self) -> Collection[Order]:
+        """The orders that were taken and not answered."""
+        return tuple(self._accepted.values())
+
+    def cancel(self, name: str) -> None:
+        """Ask a running tool to stop, and let one that waits for the journal not begin; from any thread."""
+        if name in self._accepted:
+            self._cancelled.add(name)
+        running = self._running.get(name)
+        if running is not None and not running.loop.is_closed():
+            running.loop.call_soon_threadsafe(running.task.cancel)
+
+    async def serve(self, text: str) -> str:
+        """Answer one order.
+
+        Args:
+            text: The order.
+
+        Returns:
+            The answer.
+        """
+        try:
+            order = order_from_json(text)
+        except CallerError as error:
+            self._log.error("order unreadable", error=str(error))
+            return answer_to_json("", _failure(ErrorCode.UNREADABLE_ORDER, str(error)))
+        began = self._clock.now()
+        self._accepted[order.id] = order
+        try:
+            result = await self._result(order)
+        finally:
+            self._accepted.pop(order.id, None)
+            self._cancelled.discard(order.id)
+        seconds = round(self._clock.now() - began, 3)
+        write = self._log.info if isinstance(result, Success) else self._log.warning
+        write("call ended", **_names(order), outcome=_outcome(result), seconds=seconds)
+        return answer_to_json(order.fingerprint, result)
+
+    async def _result(self, order: Order) -> Result:
+        refusal = self._refusal(order)
+        if refusal is not None:
+            return _failure(ErrorCode.REFUSED_BY_WORKER, refusal)
+        if order.effect is None:
+            return await self._made(order)
+        answer = await self._begin(order)
+        if answer is not None:
+            return answer
+        result = await self._made(order)
+        await self._end(order, result)
+        return result
+
+    def _refusal(self, order: Order) -> str | None:
+        if order.effect is not None and order.effect.journal != self._journal.id:
+            return (
+                "The worker writes another journal than the agent, so nobody could tell whether the call was made "
+                "before; give both the same one (--journal)."
+            )
+        return self._tools.refusal(order.tool)
+
+    async def _begin(self, order: Order) -> Result | None:
+        """Ask the journal; what is known already, or ``None`` if the tool is to run."""
+        job = Job(
+            key=order.key,
+            attempt=order.attempt,
+            tool=order.tool,
+            task=order.task,
+            call_id=order.call_id,
+            arguments=order.arguments,
+            run=lambda: self._tools.run(order),
+            intent=order.intent(),
+        )
+        backoff = self._backoff()
+        while True:
+            answer = await begin_in(self._journal, job, self._clock)
+            away = isinstance(answer, Failure) and answer.symptom.error == ErrorCode.JOURNAL_UNAVAILABLE
+            if not away or backoff.over:
+                return answer
+            self._log.warning("journal unavailable", **_names(order))
+            await backoff.pause()
+
+    async def _made(self, order: Order) -> Result:
+        """Run the tool within its time. What outlives its time or its cancellation is still heard of."""
+        if order.id in self._cancelled:
+            return _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START)
+        self._log.info("call begun", **_names(order))
+        task = asyncio.ensure_future(self._tools.run(order))
+        self._running[order.id] = _Running(loop=asyncio.get_running_loop(), task=task)
+        try:
+            await asyncio.wait({task}, timeout=order.timeout)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            self._running.pop(order.id, None)
+        if not task.done():
+            if order.effect is None or order.effect.effect.repeatable:
+                task.cancel()  # the end of any other tells what became of its effect
+            self._keep(self._heard_late(order, task))
+            return _failure(ErrorCode.TIMEOUT, f"No answer within {order.timeout:g} s.", started=True, running=True)
+        return _result(task)
+
+    async def _heard_late(self, order: Order, task: asyncio.Task[Result]) -> None:
+        """Write down a success that came after the time was over: it tells what became of a call in doubt."""
+        await asyncio.wait({task})
+        result = _result(task)
+        if order.effect is not None and isinstance(result, Success):
+            self._log.info("call ended late", **_names(order))
+            await self._end(order, result)
+
+    def _keep(self, late: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(late)
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+
+    async def _end(self, order: Order, result: Result) -> None:
+        backoff = self._backoff()
+        while True:
+            try:
+                await self._journal.end(order.key, order.attempt, result)
+                return
+            except JournalError as error:
+                if backoff.over:
+                    # It is not lost: the answer carries it to the thread. Only the journal does not know of it.
+                    self._log.error("outcome not written", **_names(order), error=str(error))
+                    return
+                self._log.warning("journal unavailable", **_names(order))
+            await backoff.pause()
+
+    def _backoff(self) -> Backoff:
+        """Begin to wait for a journal that is away."""
+        return Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, patience=self._patience, clock=self._clock)
+
+
+def _result(task: asyncio.Task[Result]) -> Result:
+    if task.cancelled():
+        return _failure(ErrorCode.CANCELLED, "The call was cancelled while it ran.", started=True, running=True)
+    error = task.exception()
+    if error is not None:  # a toolbox that breaks its promise not to raise is a failure like any
+        return _failure(type(error).__name__, f"{type(error).__name__}: {error}", started=True)
+    return task.result()
+
+
+def _failure(error: str, message: str, *, started: bool = False, running: bool = False) -> Failure:
+    transient = None if started else False
+    symptom = Symptom(error=error, message=message, transient=transient, started=started, running=running)
+    return Failure(symptom=symptom)
+
+
+def _outcome(result: Result) -> str:
+    return result.symptom.error if isinstance(result, Failure) else "done"
+
+
+def _names(order: Order) -> dict[str, Any]:
+    return {"key": order.key, "attempt": order.attempt, "tool": order.tool}

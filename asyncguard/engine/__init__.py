@@ -1,1 +1,0 @@
-"""The engine: issues calls, collects completions, waits. asyncio, no langgraph; all that a remote worker loads."""

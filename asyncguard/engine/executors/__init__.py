@@ -1,1 +1,0 @@
-"""Executors: who runs the calls. The port is in :mod:`asyncguard.engine.executors.port`."""

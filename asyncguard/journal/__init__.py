@@ -1,0 +1,4 @@
+"""Journal: a durable record of every attempt with an effect, written before the effect; the port and its rules.
+
+The implementation for SQLite and PostgreSQL is in :mod:`asyncguard.journal.sql`.
+"""

@@ -1,0 +1,312 @@
+"""Attempts in the database: asked for, begun, ended, settled. Each function is one request of a transaction."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from asyncguard.core.calls import SUCCESS_STATES, CallState
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Escape, Failure, Result, Started, Success
+from asyncguard.errors import CallerError
+from asyncguard.journal.begin_policy import TOLD, Facts, Recorded, Write, in_doubt, judge
+from asyncguard.journal.content import plain, to_json
+from asyncguard.journal.intent import Intent
+from asyncguard.journal.port import Attempt, AttemptState, MailKind, Verdict
+from asyncguard.journal.results import result_to_json
+from asyncguard.journal.sql.leases import standing
+from asyncguard.journal.sql.processes import is_alive
+from asyncguard.journal.sql.rows import ATTEMPT, attempt_of, value
+from asyncguard.journal.sql.signals import mail_of_call, send, token_hash
+from asyncguard.journal.sql.store import Store
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """How an attempt ended, as it is written; made by the caller, so that the writer thread only writes."""
+
+    key: str
+    """Key of the call."""
+    attempt: int
+    """Number of the attempt."""
+    state: AttemptState
+    """Where it stands then."""
+    result: str
+    """As JSON text."""
+    content: str | None
+    """JSON text of what it answered; ``None`` unless it succeeded."""
+
+
+def outcome_of(key: str, attempt: int, result: Result) -> Outcome:
+    """What is written of a result; of one that cannot be written as JSON, that it was there."""
+    try:
+        return _outcome(key, attempt, result)
+    except CallerError as error:
+        kept = f"It took effect; what it answered could not be kept: {error}"
+        return _outcome(key, attempt, Success(content=kept))
+
+
+def _outcome(key: str, attempt: int, result: Result) -> Outcome:
+    state = AttemptState.ENDED
+    if isinstance(result, Escape):
+        state = AttemptState.ASKED
+    elif isinstance(result, Started):
+        state = AttemptState.STARTED
+    content = to_json(result.content) if isinstance(result, Success) else None
+    return Outcome(key=key, attempt=attempt, state=state, result=to_json(result_to_json(result)), content=content)
+
+
+# -- begin ---------------------------------------------------------------------------------------------------------
+
+
+def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
+    """Judge an intent, and write it down if it may begin.
+
+    Args:
+        store: The database.
+        intent: What is asked for.
+        arguments: Its arguments as JSON text.
+    """
+    recorded = _recorded(store, intent.key, intent.attempt)
+    ended, held_by = standing(store, intent.session)
+    verdict, write = judge(
+        intent,
+        Facts(
+            epoch=store.epoch,
+            ended=ended,
+            holder=held_by,
+            recorded=recorded,
+            mail=mail_of_call(store, intent.key) if recorded is not None else (),
+            followed=_followed(store, recorded, intent.key),
+            rival="" if recorded is not None or intent.effect.renewable or intent.allowed else _rival(store, intent),
+        ),
+    )
+    if write is not Write.NOTHING:
+        _write(store, intent, arguments, write)
+    return verdict
+
+
+def _followed(store: Store, recorded: Recorded | None, key: str) -> bool:
+    """Whether an attempt that asked a person has another one behind it; of others nobody asks."""
+    if recorded is None or recorded.attempt.state is not AttemptState.ASKED:
+        return False
+    last = latest(store, key)
+    return last is not None and last.attempt.number > recorded.attempt.number
+
+
+def _recorded(store: Store, key: str, number: int) -> Recorded | None:
+    rows = store.execute(f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? AND a.number = ?", (key, number))
+    return recorded_of(store, *attempt_of(rows[0])) if rows else None
+
+
+def recorded_of(store: Store, attempt: Attempt, effect: EffectClass) -> Recorded:
+    """An attempt, with what is known of the process that began it."""
+    open_, result = attempt.state is AttemptState.INTENT, attempt.result
+    if isinstance(result, Failure) and result.symptom.running and not _lives(store, attempt.epoch):
+        # It was given up, and has ended with its process.
+        attempt = replace(attempt, result=Failure(symptom=replace(result.symptom, running=False)))
+    return Recorded(attempt=attempt, effect=effect, alive=open_ and _lives(store, attempt.epoch))
+
+
+def _lives(store: Store, epoch: str) -> bool:
+    return epoch == store.epoch or is_alive(store, epoch)
+
+
+def latest(store: Store, key: str) -> Recorded | None:
+    """The latest attempt of a call, if it has one."""
+    rows = store.execute(f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? ORDER BY a.number DESC LIMIT 1", (key,))
+    return recorded_of(store, *attempt_of(rows[0])) if rows else None
+
+
+def latest_whole(store: Store, key: str) -> Attempt | None:
+    """The latest attempt of a call with its arguments, if it has one."""
+    recorded = latest(store, key)
+    if recorded is None:
+        return None
+    ((arguments,),) = store.execute("SELECT arguments FROM calls WHERE key = ?", (key,))
+    return replace(recorded.attempt, arguments=value(arguments, key))
+
+
+def unsettled(store: Store, session: str) -> list[str]:
+    """Keys of the calls of a thread that were begun and never settled, or resolved and not settled since.
+
+    Of those that succeeded, too, the ones with an attempt whose outcome was never written.
+    """
+    rows = store.execute(
+        "SELECT key FROM calls WHERE session = ? AND state IN ('pending', 'in_doubt') "
+        "AND (state = 'pending' OR resolution <> '') "
+        "UNION SELECT c.key FROM attempts a CROSS JOIN calls c "
+        "WHERE a.state = 'intent' AND c.key = a.key AND c.session = ? AND c.state IN ('done', 'resolved')",
+        (plain(session), plain(session)),
+    )
+    return [str(key) for (key,) in rows]
+
+
+RIVALS = (
+    """SELECT c.key, c.label, c.state, c.resolution FROM calls c
+       WHERE EXISTS (SELECT 1 FROM attempts a WHERE a.key = c.key AND a.fingerprint = ?)
+       AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'in_doubt' AND c.resolution = ''""",
+    # The cross join has SQLite begin with the few intents there are, and not with all calls of the thread.
+    """SELECT c.key, c.label, c.state, c.resolution FROM attempts a CROSS JOIN calls c
+       WHERE a.fingerprint = ? AND a.state = 'intent' AND c.key = a.key
+       AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'pending'""",
+)
+
+"""Calls equal to one of a fingerprint, session, task and key that may be in doubt; neither asks what has ended."""
+
+
+def _rival(store: Store, intent: Intent) -> str:
+    """Label of an equal call that is in doubt: its thread said so, or its process is gone."""
+    values = (intent.fingerprint, plain(intent.session), plain(intent.task), intent.key)
+    for key, label, state, resolution in store.execute(" UNION ALL ".join(RIVALS), values * len(RIVALS)):
+        if in_doubt(CallState(state), resolution, latest(store, key)):
+            return str(label)
+    return ""
+
+
+def _write(store: Store, intent: Intent, arguments: str, write: Write) -> None:
+    now = store.now()
+    deadline = None if intent.timeout is None else now + intent.timeout
+    names = (intent.session, intent.namespace, intent.task, intent.label, intent.tool)
+    store.execute(
+        "INSERT INTO calls (key, session, namespace, task, label, tool, state, resolution, error, arguments, "
+        "created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 'pending', '', '', ?, ?, ?) "
+        "ON CONFLICT (key) DO UPDATE SET state = 'pending', resolution = '', error = '', "
+        "arguments = excluded.arguments, updated_at = excluded.updated_at",
+        (intent.key, *map(plain, names), arguments, now, now),
+    )
+    if write is Write.NEW:
+        store.execute(
+            "INSERT INTO attempts (key, number, tool, effect, fingerprint, state, epoch, begun_at, deadline) "
+            "VALUES (?, ?, ?, ?, ?, 'intent', ?, ?, ?)",
+            (
+                intent.key,
+                intent.attempt,
+                plain(intent.tool),
+                intent.effect.value,
+                intent.fingerprint,
+                store.epoch,
+                now,
+                deadline,
+            ),
+        )
+    else:
+        store.execute(
+            "UPDATE attempts SET state = 'intent', epoch = ?, effect = ?, begun_at = ?, deadline = ?, ended_at = NULL, "
+            "result = NULL WHERE key = ? AND number = ?",
+            (store.epoch, intent.effect.value, now, deadline, intent.key, intent.attempt),
+        )
+    if intent.token is not None:
+        store.execute(
+            "INSERT INTO tokens (hash, key, number) VALUES (?, ?, ?) ON CONFLICT (hash) DO NOTHING",
+            (token_hash(intent.token), intent.key, intent.attempt),
+        )
+
+
+# -- end -----------------------------------------------------------------------------------------------------------
+
+
+def end(store: Store, outcome: Outcome) -> bool:
+    """Write an outcome down; the first one stays, and a success that comes later is kept beside it.
+
+    Returns:
+        Whether mail was sent.
+
+    Raises:
+        CallerError: The attempt was never begun.
+    """
+    rows = store.execute(
+        "SELECT a.state, c.state, c.resolution FROM attempts a JOIN calls c ON c.key = a.key "
+        "WHERE a.key = ? AND a.number = ?",
+        (outcome.key, outcome.attempt),
+    )
+    if not rows:
+        raise CallerError(f"Attempt {outcome.attempt} of call {outcome.key} was never begun here; begin it first.")
+    state, call_state, resolution = rows[0]
+    content = outcome.content
+    if state != AttemptState.ENDED:
+        store.execute(
+            "UPDATE attempts SET state = ?, ended_at = ?, result = ? WHERE key = ? AND number = ?",
+            (outcome.state.value, store.now(), outcome.result, outcome.key, outcome.attempt),
+        )
+    elif content is not None:
+        content = _keep_late(store, outcome.key, outcome.attempt, content)
+    if content is None or call_state != CallState.IN_DOUBT or resolution:
+        return False
+    _tell_late(store, outcome.key, outcome.attempt, content)
+    return True
+
+
+def _keep_late(store: Store, key: str, number: int, content: str) -> str:
+    """Keep a success that came after another outcome; the first success of the attempt, which stays."""
+    first = _success(store, key, number)
+    if first is not None:
+        return first
+    store.execute("UPDATE attempts SET late = ? WHERE key = ? AND number = ? AND late IS NULL", (content, key, number))
+    return str(store.execute("SELECT late FROM attempts WHERE key = ? AND number = ?", (key, number))[0][0])
+
+
+def conclude(store: Store, outcome: Outcome) -> bool:
+    """Write an outcome down if the attempt is an intent of this process; whether mail was sent."""
+    rows = store.execute(
+        "SELECT 1 FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
+        (outcome.key, outcome.attempt, store.epoch),
+    )
+    return bool(rows) and end(store, outcome)
+
+
+def settle(store: Store, key: str, state: CallState, error: str, *, stored: bool = False) -> bool:
+    """Note what the thread made of a call, whether mail was sent; one without an intent is none of the journal's."""
+    store.execute(
+        "UPDATE calls SET state = ?, error = ?, updated_at = ? WHERE key = ?",
+        (state.value, plain(error), store.now(), key),
+    )
+    if stored and state in SUCCESS_STATES:
+        _end_as_told(store, key)
+    return state is CallState.IN_DOUBT and _tell_what_came_meanwhile(store, key)
+
+
+def _end_as_told(store: Store, key: str) -> None:
+    """End the attempt of a process that is gone and could not write its outcome: the thread knows that it succeeded."""
+    if not store.execute(
+        "SELECT 1 FROM attempts WHERE key = ? AND state = 'intent' AND epoch <> ?", (key, store.epoch)
+    ):
+        return
+    last = latest(store, key)
+    if last is not None and last.attempt.state is AttemptState.INTENT and not last.alive:
+        end(store, outcome_of(key, last.attempt.number, Success(content=TOLD)))
+
+
+def _tell_what_came_meanwhile(store: Store, key: str) -> bool:
+    """A success may have been written between the moment the thread gave up and the one it said so here."""
+    resolved = store.execute("SELECT 1 FROM calls WHERE key = ? AND resolution <> ''", (key,))
+    if resolved:
+        return False
+    for number, late in store.execute("SELECT number, late FROM attempts WHERE key = ? ORDER BY number DESC", (key,)):
+        content = late if late is not None else _success(store, key, number)
+        if content is not None:
+            _tell_late(store, key, number, content)
+            return True
+    return False
+
+
+def _success(store: Store, key: str, number: int) -> str | None:
+    recorded = _recorded(store, key, number)
+    result = recorded.attempt.result if recorded is not None else None
+    return to_json(result.content) if isinstance(result, Success) else None
+
+
+def _tell_late(store: Store, key: str, number: int, content: str) -> None:
+    send(store, kind=MailKind.HAPPENED, key=key, number=number, content=content, sender="a late result")
+
+
+def withdraw(store: Store, begun: Iterable[tuple[str, int]]) -> None:
+    """Remove intents of this process of which it is certain that nothing was begun.
+
+    Args:
+        store: The database.
+        begun: Key and number of each attempt.
+    """
+    for key, number in begun:
+        store.execute(
+            "DELETE FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
+            (key, number, store.epoch),
+        )

@@ -1,0 +1,217 @@
+"""The journal on a store: the port's methods as requests to the writer thread."""
+
+import asyncio
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import Symptom
+from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result
+from asyncguard.errors import AsyncguardError, JournalError
+from asyncguard.journal.content import as_content, to_json
+from asyncguard.journal.intent import Intent
+from asyncguard.journal.port import Entry, Fresh, Mail, MailKind, Tenure, Verdict
+from asyncguard.journal.sql import attempts, leases, processes, queries, retention, signals
+from asyncguard.journal.sql.maintenance import Upkeep
+from asyncguard.journal.sql.store import ConnectionLostError, Store
+from asyncguard.journal.sql.writer import Rounds, Writer
+
+_NOT_BEGUN = Failure(
+    symptom=Symptom(error=ErrorCode.CANCELLED, message=CANCELLED_BEFORE_START, transient=False, started=False)
+)
+
+
+class SqlJournal:
+    """A journal in a database; made by :func:`~asyncguard.journal.open.open_journal`.
+
+    It is closed when it is garbage collected or the interpreter exits, at the latest.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Open a store.
+
+        Args:
+            store: Where the journal is kept; from now on it belongs to the journal.
+
+        Raises:
+            JournalError: It cannot be opened.
+        """
+        self._store = store
+        self._upkeep = Upkeep(store.pulse)
+        self._writer = Writer(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
+        self._writer.start()
+        self._writer.post("what was to be removed", retention.prune_daily)
+        # Of the writer alone: a finalizer that knew the journal would keep it.
+        self._close = weakref.finalize(self, self._writer.stop, _say_goodbye)
+
+    @property
+    def id(self) -> str:
+        """Identity of the database."""
+        return self._store.id
+
+    @property
+    def epoch(self) -> str:
+        """Identity of this process in the journal; a new one if a server's connection was lost."""
+        return self._store.epoch
+
+    # -- threads ---------------------------------------------------------------------------------------------------
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        """See :meth:`~asyncguard.journal.port.Journal.enter`."""
+        wanted = tuple(keys)
+
+        def work(store: Store) -> tuple[Tenure, list[Mail], int]:
+            taken = leases.take(store, session, thread, known)
+            found = {key: latest for key in wanted if (latest := attempts.latest_whole(store, key)) is not None}
+            tenure = Tenure(
+                attempts=found, number=taken.number, former=taken.former, seized=taken.seized, ending=taken.ending
+            )
+            return tenure, *signals.mail_after(store, session, self._upkeep.seen_by(session, receive))
+
+        def then(answer: tuple[Tenure, list[Mail], int]) -> None:
+            self._upkeep.entered(session, receive, answer[1], answer[2])
+
+        try:
+            return (await self._writer.ask(work, then))[0]
+        except asyncio.CancelledError:
+            self.leave(session)  # it may have been taken all the same
+            raise
+
+    async def unsettled(self, session: str) -> Collection[str]:
+        """See :meth:`~asyncguard.journal.port.Journal.unsettled`."""
+        return await self._writer.ask(lambda store: attempts.unsettled(store, session))
+
+    def leave(self, session: str, *, ending: str = "") -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.leave`."""
+        self._upkeep.unhold(session)
+        named = f"that thread {session} was left"
+        release = lambda store: leases.release(store, session, ending)  # noqa: E731
+        self._writer.post(named, release, lambda _: self._upkeep.left(session))
+
+    def hold(self, session: str) -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.hold`."""
+        self._upkeep.hold(session)
+
+    def unhold(self, session: str) -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.unhold`."""
+        self._upkeep.unhold(session)
+
+    async def holds(self, session: str) -> bool:
+        """See :meth:`~asyncguard.journal.port.Journal.holds`."""
+
+        def work(store: Store) -> bool:
+            return leases.holder(store, session) == store.epoch and not processes.has_ended(store, store.epoch)
+
+        return await self._writer.ask(work)
+
+    # -- attempts --------------------------------------------------------------------------------------------------
+
+    async def begin(self, intent: Intent) -> Verdict:
+        """See :meth:`~asyncguard.journal.port.Journal.begin`."""
+        arguments = to_json(intent.arguments)
+        verdicts: list[Verdict] = []
+
+        def work(store: Store) -> Verdict:
+            verdicts[:] = [attempts.begin(store, intent, arguments)]
+            return verdicts[0]
+
+        try:
+            return await self._writer.ask(work)
+        except asyncio.CancelledError:
+            not_begun = attempts.outcome_of(intent.key, intent.attempt, _NOT_BEGUN)
+
+            def take_back(store: Store) -> bool:
+                """Nobody heard the verdict: an attempt that it let begin has not begun."""
+                heard = bool(verdicts) and isinstance(verdicts[0], Fresh)
+                return heard and attempts.conclude(store, not_begun)
+
+            self._writer.post(_named(intent.key, intent.attempt), take_back, self._look_if)
+            raise
+        except ConnectionLostError:
+            if verdicts and isinstance(verdicts[0], Fresh):
+                self._upkeep.unsure(intent.key, intent.attempt)
+            raise
+
+    async def end(self, key: str, attempt: int, result: Result) -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.end`."""
+        outcome = attempts.outcome_of(key, attempt, result)
+        await self._writer.ask(lambda store: attempts.end(store, outcome), self._look_if)
+
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.end_soon`."""
+        outcome = attempts.outcome_of(key, attempt, result)
+        named = _named(key, attempt)
+        self._writer.post(named, lambda store: attempts.end(store, outcome), self._look_if, failed=self._again(outcome))
+
+    def _again(self, outcome: attempts.Outcome) -> Callable[[AsyncguardError], None]:
+        """Has an outcome written again in each round, unless nobody would take it."""
+        upkeep = self._upkeep
+        return lambda error: upkeep.unwritten(outcome) if isinstance(error, JournalError) else None
+
+    async def flush(self) -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.flush`."""
+        await self._writer.flush()
+
+    def conclude(self, key: str, attempt: int, result: Result) -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.conclude`."""
+        outcome = attempts.outcome_of(key, attempt, result)
+        named = _named(key, attempt)
+        self._writer.post(named, lambda store: attempts.conclude(store, outcome), self._look_if)
+
+    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.settle`."""
+        named = f"that call {key} is {state.value}"
+        self._writer.post_later(
+            named, partial(attempts.settle, key=key, state=state, error=error, stored=stored), self._look_if
+        )
+
+    # -- from outside ----------------------------------------------------------------------------------------------
+
+    def deliver(self, token: str, content: Any) -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.deliver`."""
+        text = to_json(as_content(content))
+        self._writer.submit(lambda store: signals.deliver(store, token, text), self._look).result()
+
+    def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
+        """See :meth:`~asyncguard.journal.port.Journal.resolve`."""
+        text = to_json(None if content is None else as_content(content))
+        return self._writer.submit(lambda store: queries.resolve(store, key, kind, text, by), self._look).result()
+
+    def entries(self, *, states: Collection[CallState] = (), session: str = "", key: str = "") -> Sequence[Entry]:
+        """See :meth:`~asyncguard.journal.port.Journal.entries`."""
+        filters = queries.Filters(states=states, session=session, key=key)
+        return self._writer.submit(lambda store: queries.entries(store, filters)).result()
+
+    def prune(self, older_than: float) -> int:
+        """See :meth:`~asyncguard.journal.port.Journal.prune`."""
+        return self._writer.submit(lambda store: retention.prune(store, older_than)).result()
+
+    def gone(self, epochs: Collection[str]) -> Collection[str]:
+        """See :meth:`~asyncguard.journal.port.Journal.gone`."""
+        asked = tuple(epochs)
+        return self._writer.submit(lambda store: processes.gone(store, asked)).result()
+
+    def close(self) -> None:
+        """See :meth:`~asyncguard.journal.port.Journal.close`."""
+        self._close()
+
+    def _look(self, _: object) -> None:
+        self._upkeep.mail_was_sent()
+
+    def _look_if(self, sent: bool) -> None:
+        if sent:
+            self._upkeep.mail_was_sent()
+
+
+def _named(key: str, attempt: int) -> str:
+    return f"the outcome of attempt {attempt} of call {key}"
+
+
+def _say_goodbye(store: Store) -> None:
+    leases.release_all(store)
+    processes.note_end(store, store.epoch)

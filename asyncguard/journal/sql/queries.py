@@ -1,0 +1,176 @@
+"""Calls as people look at them, and what people say became of them."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.footprints import EffectClass
+from asyncguard.errors import CallerError, JournalError
+from asyncguard.journal.begin_policy import Recorded, in_doubt
+from asyncguard.journal.content import plain
+from asyncguard.journal.port import AttemptState, Entry, MailKind
+from asyncguard.journal.sql.attempts import recorded_of
+from asyncguard.journal.sql.rows import ATTEMPT, MAIL, attempt_of, mail_of, member, seconds, text, value
+from asyncguard.journal.sql.signals import RESOLUTIONS, send
+from asyncguard.journal.sql.store import Row, Store
+
+_CALL = (
+    "c.key, c.session, t.thread, c.namespace, c.task, c.label, c.tool, c.state, c.resolution, c.error, c.arguments, "
+    "c.created_at, c.updated_at"
+)
+_FROM = "FROM calls c LEFT JOIN threads t ON t.session = c.session"
+_log = logging.getLogger("asyncguard.journal")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filters:
+    """Which calls are wanted; all have to fit."""
+
+    states: Collection[CallState] = ()
+    """Only calls in one of these, empty for all."""
+    session: str = ""
+    """Only calls of this thread, by either of its ids."""
+    key: str = ""
+    """Only calls whose key begins with this."""
+
+    def where(self) -> tuple[str, tuple[Any, ...]]:
+        """The condition on a call ``c`` and its thread ``t``, and its values; of states it lets too many pass."""
+        terms: list[str] = ["1 = 1"]
+        values: list[Any] = []
+        if self.session:
+            # An agent that is a tool of another one has its namespace behind the caller's id.
+            terms.append("(c.session = ? OR t.thread = ? OR substr(t.thread, 1, ?) = ?)")
+            name = plain(self.session)
+            values += [name, name, len(name) + 1, f"{name}|"]
+        if self.key:
+            terms.append("substr(c.key, 1, ?) = ?")
+            values += [len(self.key), plain(self.key)]
+        if self.states:
+            # A pending call may turn out to be in doubt.
+            states = {*self.states, *({CallState.PENDING} if CallState.IN_DOUBT in self.states else ())}
+            terms.append(f"c.state IN ({', '.join('?' * len(states))})")
+            values += sorted(state.value for state in states)
+        return " AND ".join(terms), tuple(values)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Parts:
+    attempts: list[Row] = field(default_factory=list)
+    mail: list[Row] = field(default_factory=list)
+
+
+def entries(store: Store, filters: Filters) -> list[Entry]:
+    """Calls, oldest first. One that cannot be read is left out and logged; it is an error if it is all there is.
+
+    Raises:
+        JournalError: Nothing but what cannot be read was found.
+    """
+    found, unreadable = [], None
+    for row, parts in _rows(store, filters):
+        try:
+            entry, _, _ = _entry(store, row, parts)
+        except JournalError as error:
+            _log.error("a call was left out: %s", error)
+            unreadable = error
+            continue
+        if not filters.states or entry.state in filters.states:
+            found.append(entry)
+    if unreadable is not None and not found:
+        raise unreadable
+    return found
+
+
+def _rows(store: Store, filters: Filters) -> list[tuple[Row, _Parts]]:
+    where, values = filters.where()
+    calls = store.execute(f"SELECT {_CALL} {_FROM} WHERE {where} ORDER BY c.position", values)
+    parts: defaultdict[str, _Parts] = defaultdict(_Parts)
+    chosen = f"SELECT c.key {_FROM} WHERE {where}"
+    for row in store.execute(f"SELECT {ATTEMPT} FROM attempts a WHERE a.key IN ({chosen}) ORDER BY a.number", values):
+        parts[row[0]].attempts.append(row)
+    for row in store.execute(f"SELECT {MAIL} FROM mail m WHERE m.key IN ({chosen}) ORDER BY m.id", values):
+        parts[row[0]].mail.append(row)
+    return [(row, parts[row[0]]) for row in calls]
+
+
+def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded | None]:
+    key, session, thread, namespace, task, label, tool, state, resolution, error, arguments, created, updated = row
+    attempts = [attempt_of(attempt) for attempt in parts.attempts]
+    latest = recorded_of(store, *attempts[-1]) if attempts else None
+    known = member(CallState, state, key)
+    named = value(arguments, key)
+    if not isinstance(named, dict):
+        raise JournalError(f"What the journal holds of call {key!s:.64} cannot be read: its arguments are no object.")
+    entry = Entry(
+        key=text(key, key),
+        session=text(session, key),
+        thread=text(thread or "", key),
+        namespace=text(namespace, key),
+        task=text(task, key),
+        label=text(label, key),
+        tool=text(tool, key),
+        effect=attempts[-1][1] if attempts else EffectClass.AT_MOST_ONCE,
+        state=CallState.IN_DOUBT if in_doubt(known, resolution, latest) else known,
+        error=text(error, key),
+        arguments=named,
+        created_at=seconds(created, key) or 0.0,
+        updated_at=seconds(updated, key) or 0.0,
+        attempts=tuple(attempt for attempt, _ in attempts),
+        mail=tuple(mail_of(item) for item in parts.mail),
+    )
+    return entry, resolution, latest
+
+
+# -- what people do ------------------------------------------------------------------------------------------------
+
+
+def resolve(store: Store, key: str, kind: MailKind, content: str, by: str) -> Entry:
+    """Tell what became of a call in doubt.
+
+    Args:
+        store: The database.
+        key: Beginning of the call's key.
+        kind: What became of it.
+        content: Its result as JSON text.
+        by: Who says so.
+
+    Raises:
+        CallerError: No call, or more than one, begins with the key, or it is not in doubt.
+    """
+    if kind not in RESOLUTIONS:
+        names = ", ".join(sorted(item.value for item in RESOLUTIONS))
+        raise CallerError(f"A call in doubt is resolved as one of {names}; {kind.value} is told by a token.")
+    row, parts = _one(store, key)
+    entry, resolution, latest = _entry(store, row, parts)
+    if not in_doubt(CallState(row[7]), resolution, latest):
+        raise CallerError(f"Call {entry.key} ({entry.label}) is not in doubt: {_why(entry, resolution, latest)}.")
+    number = entry.attempts[-1].number if entry.attempts else 1
+    send(store, kind=kind, key=entry.key, number=number, content=content, sender=by)
+    row, parts = _one(store, entry.key)
+    return _entry(store, row, parts)[0]
+
+
+def _one(store: Store, key: str) -> tuple[Row, _Parts]:
+    found = _rows(store, Filters(key=key)) if key else []
+    exact = [item for item in found if item[0][0] == key]
+    if exact:
+        return exact[0]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise CallerError(f"No call has a key that begins with {key!r}; `asyncguard ledger list` shows the keys.")
+    raise CallerError(f"{len(found)} calls have keys that begin with {key!r}; give more of it.")
+
+
+def _why(entry: Entry, resolution: str, latest: Recorded | None) -> str:
+    if resolution:
+        return f"it was resolved before ({resolution})"
+    if entry.state is not CallState.PENDING or latest is None:
+        return f"it is {entry.state.value}"
+    if latest.attempt.state is not AttemptState.INTENT:
+        return f"attempt {latest.attempt.number} is {latest.attempt.state.value}, and its thread takes that up"
+    if latest.alive:
+        return "it is running in a process that is alive"
+    return f"it is {latest.effect.value}, and is made again by whoever resumes its thread"

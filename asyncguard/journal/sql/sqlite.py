@@ -1,0 +1,236 @@
+"""The journal in an SQLite file: one machine, any number of processes.
+
+A process lives while it holds the lock file of its epoch, in the folder ``<file>.processes``; the operating system
+frees that lock however the process ends.
+"""
+
+import contextlib
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from asyncguard.errors import JournalError, JournalLockedError
+from asyncguard.journal.sql.processes import ProcessKind, register
+from asyncguard.journal.sql.schema import prepare, version_of
+from asyncguard.journal.sql.store import Row
+
+_BUSY = 10.0
+"""Seconds to wait for another process's transaction."""
+_PAGE = 1024
+"""Bytes of a page: a commit writes the few pages that it touches whole, and its rows are short."""
+_WORDS = {"serial": "INTEGER PRIMARY KEY", "rising": "INTEGER PRIMARY KEY AUTOINCREMENT"}
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_READONLY: "the file or its folder cannot be written; give this user write permission",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; its folder has to exist and to be writable",
+    sqlite3.SQLITE_NOTADB: "the file is no SQLite database; give the journal a file of its own",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup",
+    sqlite3.SQLITE_BUSY: f"another process keeps the file locked for more than {_BUSY:g} s, and nothing was begun; let "
+    "that process go on, or end it, and run the thread again",
+    sqlite3.SQLITE_IOERR: "the disk failed; look at the system's log",
+}
+
+
+class SqliteStore:
+    """One connection to a journal file."""
+
+    pulse: float | None = None
+
+    def __init__(
+        self, path: Path, kind: ProcessKind, *, create: bool = True, wall_clock: Callable[[], float] = time.time
+    ) -> None:
+        """Make a store; nothing is opened yet.
+
+        Args:
+            path: The file.
+            kind: What this process does with it.
+            create: Whether to make the file if it is not there.
+            wall_clock: Unix time in seconds.
+        """
+        self._id = ""
+        self._path = path
+        self._kind = kind
+        self._create = create
+        self._wall_clock = wall_clock
+        self._epoch = secrets.token_hex(8)
+        self._connection: sqlite3.Connection | None = None
+        self._lock: FileLock | None = None
+        self._inode = (0, 0)
+        self._seen_version = 0
+
+    @property
+    def id(self) -> str:
+        """Identity of the file, once it is open."""
+        return self._id
+
+    @property
+    def epoch(self) -> str:
+        """Identity of this process; its lock cannot be lost while it lives."""
+        return self._epoch
+
+    def open(self) -> None:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        with self._told():
+            self._make_file()
+            self._connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)
+            found = self._path.stat()
+            self._inode = (found.st_dev, found.st_ino)
+        # Before anything is written: not even the mode of a newer version's file is changed.
+        version_of(self, f"The file {self._path}")
+        with self._told():
+            self.execute(f"PRAGMA page_size = {_PAGE}")  # of a new file; one that was begun keeps its own
+            self._use_wal()
+            self.execute("PRAGMA synchronous = FULL")
+            folder = self._lock_file(self._epoch).parent
+            folder.mkdir(mode=0o700, exist_ok=True)
+            self._lock = self._lock_of(self._epoch)
+            self._lock.acquire(blocking=False)
+        self.begin()
+        self._id = prepare(self, _WORDS, f"The file {self._path}")
+        register(self, self._epoch, self._kind)
+        self.commit()
+
+    def _make_file(self) -> None:
+        if self._path.is_dir():
+            raise JournalError(f"{self._path} is a folder; name a file for the journal.")
+        if not self._create and not self._path.exists():
+            raise JournalError(f"There is no journal at {self._path}; a run with a checkpointer makes one.")
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            # SQLite gives the files beside it (-wal, -shm) the same mode.
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+    def _use_wal(self) -> None:
+        # SQLite does not wait for this one: two processes that open a new file at once would fail each other.
+        give_up = time.monotonic() + _BUSY
+        while True:
+            try:
+                mode = self.execute("PRAGMA journal_mode = WAL")[0][0]
+            except JournalError:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(0.01)
+                continue
+            if mode != "wal":
+                raise JournalError(f"{self._path} cannot be kept in WAL mode ({mode}); put it on a local disk.")
+            return
+
+    def close(self) -> None:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+            with contextlib.suppress(OSError):
+                self._lock_file(self._epoch).unlink(missing_ok=True)
+
+    # -- transactions ----------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        with self._told():
+            found = self._path.stat()
+        if (found.st_dev, found.st_ino) != self._inode:
+            raise JournalError(f"The file {self._path} was replaced while it was in use; start this process anew.")
+        self.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        if self._connection is not None and self._connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        assert self._connection is not None  # the writer opens before it takes requests
+        try:  # not the context manager: this is where a journal spends its time
+            return self._connection.execute(sql, values).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._in_words(error) from error
+
+    def tables(self) -> set[str]:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        rows = self.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        return {str(name) for (name,) in rows}
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turns what SQLite and the system say into what to do."""
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._in_words(error) from error
+        except FileNotFoundError as error:
+            raise JournalError(f"The file {self._path} was removed while it was in use; start anew.") from error
+        except OSError as error:
+            raise JournalError(
+                f"The journal {self._path} failed: {error}; give it a file that can be written."
+            ) from error
+
+    def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> JournalError:
+        if isinstance(error, UnicodeDecodeError) or str(error).startswith("Could not decode"):
+            # Names or texts that are none; of the first, not even what SQLite says can be read, for it quotes them.
+            return JournalError(f"The journal {self._path} failed: {_ADVICE[sqlite3.SQLITE_CORRUPT]}.")
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        advice = _ADVICE.get(code, "nothing was written")
+        if code == sqlite3.SQLITE_BUSY:
+            return JournalLockedError(f"The journal {self._path} is locked ({error}): {advice}.", reason=advice)
+        return JournalError(f"The journal {self._path} failed ({error}): {advice}.", reason=advice)
+
+    # -- other processes -------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        return self._wall_clock()
+
+    def is_locked(self, epoch: str) -> bool:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        if epoch == self._epoch:
+            return True
+        if not epoch.isalnum():
+            return False  # forged: it must not lead out of the folder
+        lock = self._lock_of(epoch)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return True
+        lock.release()
+        with contextlib.suppress(OSError):
+            self._lock_file(epoch).unlink(missing_ok=True)
+        return False
+
+    def told(self) -> None:
+        """Nothing to do: others see that the file has changed."""
+
+    def has_news(self) -> bool:
+        """See :class:`~asyncguard.journal.sql.store.Store`."""
+        version = self.execute("PRAGMA data_version")[0][0]
+        changed, self._seen_version = version != self._seen_version, version
+        return bool(changed)
+
+    def _lock_file(self, epoch: str) -> Path:
+        return Path(f"{self._path}.processes") / epoch
+
+    def _lock_of(self, epoch: str) -> FileLock:
+        # Without a fallback: a lock that outlives its process would keep the dead alive.
+        return FileLock(self._lock_file(epoch), mode=0o600, thread_local=False, fallback_to_soft=False)

@@ -1,0 +1,380 @@
+"""The writer thread: it takes what is queued and commits it in one transaction.
+
+One thread does all reading and writing, so that no event loop waits for a disk, a connection is never shared, and the
+commits of calls that come together cost one flush. If one of several requests fails, or their commit, each is tried in
+a transaction of its own, so that none suffers for another (one that fills the disk, say). A request is a function of
+the store; it may be run more than once, and must not change anything else.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
+
+from asyncguard.errors import AsyncguardError, JournalError, JournalLockedError
+from asyncguard.journal.sql.store import ConnectionLostError, Store
+
+_T = TypeVar("_T")
+_MOST = 256
+"""Requests in one transaction."""
+_PATIENCE = 10.0
+"""Seconds that :meth:`Writer.stop` waits for what is queued."""
+_CLOSED = "The journal was closed; open it anew."
+_log = logging.getLogger("asyncguard.journal")
+
+
+def nothing(_: Any) -> None:
+    """What is done after the commit where nothing is."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rounds:
+    """What the writer thread does unasked."""
+
+    pause: Callable[[], float | None]
+    """Seconds until the next round, ``None`` if there is nothing to look after."""
+    work: Callable[[Store], None]
+    """One round, outside of any transaction; may raise :class:`JournalError`."""
+
+
+class _Reply(Protocol):
+    """Where the answer to a request goes; told by the writer thread."""
+
+    def wanted(self) -> bool:
+        """Whether the asker still waits; asked once, before the request is run."""
+        ...
+
+    def give(self, answer: Any) -> None:
+        """Take the answer; its transaction is on disk."""
+        ...
+
+    def fail(self, error: AsyncguardError) -> None:
+        """Take the reason why there is no answer; nothing lasts of the request."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _ToThread:
+    """For a thread that blocks."""
+
+    future: Future[Any]
+
+    def wanted(self) -> bool:
+        return self.future.set_running_or_notify_cancel()
+
+    def give(self, answer: Any) -> None:
+        self.future.set_result(answer)
+
+    def fail(self, error: AsyncguardError) -> None:
+        self.future.set_exception(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _ToLoop:
+    """For a coroutine; who was cancelled, or whose loop is closed, hears nothing."""
+
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+
+    def wanted(self) -> bool:
+        return not self.future.cancelled()
+
+    def give(self, answer: Any) -> None:
+        self._tell(self.future.set_result, answer)
+
+    def fail(self, error: AsyncguardError) -> None:
+        self._tell(self.future.set_exception, error)
+
+    def _tell(self, tell: Callable[[Any], None], told: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed
+            self.loop.call_soon_threadsafe(lambda: None if self.future.cancelled() else tell(told))
+
+
+@dataclass(frozen=True, slots=True)
+class _ToLog:
+    """For nobody, who is told what failed."""
+
+    what: str
+    failed: Callable[[AsyncguardError], None]
+
+    def wanted(self) -> bool:
+        return True
+
+    def give(self, answer: Any) -> None:
+        pass
+
+    def fail(self, error: AsyncguardError) -> None:
+        _log.warning("%s was not written: %s", self.what, error)
+        self.failed(error)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Request:
+    work: Callable[[Store], Any]
+    then: Callable[[Any], None]
+    reply: _Reply
+    number: int = 0
+    """Its place in the order of all requests, from 1."""
+    answer: Any = None
+
+
+class Writer:
+    """Runs requests on a thread of its own, in order."""
+
+    def __init__(self, store: Store, rounds: Rounds) -> None:
+        """Make a writer; :meth:`start` opens the store.
+
+        Args:
+            store: Used on the thread only.
+            rounds: What is done between requests.
+        """
+        self._store = store
+        self._rounds = rounds
+        self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._later: list[_Request] = []
+        # Of one thread, too: collecting garbage under it may close this very journal.
+        self._gate = threading.RLock()
+        """Nothing is queued behind the end, and requests are numbered in the order in which they are queued."""
+        self._asked = 0
+        self._posted = 0
+        self._done = 0
+        self._pid = os.getpid()
+        self._stopped = False
+        self._ailing = False
+        self._locked = False
+        # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not wait for it before.
+        self._thread = threading.Thread(target=self._run, name="asyncguard journal", daemon=True)
+        self._opened: Future[None] = Future()
+
+    def start(self) -> None:
+        """Open the store and take requests.
+
+        Raises:
+            JournalError: The store cannot be opened.
+        """
+        self._thread.start()
+        self._opened.result()
+
+    def submit(self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> "Future[_T]":
+        """Queue a request of a thread that may block; the future is done when its transaction is on disk.
+
+        Args:
+            work: Runs in the transaction.
+            then: Takes its answer on the writer thread, after the commit and before the future is done.
+
+        Raises:
+            JournalError: The journal was closed, or opened by the process that this one was forked from.
+        """
+        future: Future[_T] = Future()
+        self._put(_Request(work=work, then=then, reply=_ToThread(future)))
+        return future
+
+    def ask(self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> "asyncio.Future[_T]":
+        """Queue a request of a coroutine; the future is done when its transaction is on disk.
+
+        Args:
+            work: Runs in the transaction; not at all if the future is cancelled before.
+            then: As for :meth:`submit`.
+
+        Raises:
+            JournalError: As for :meth:`submit`.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[_T] = loop.create_future()
+        self._put(_Request(work=work, then=then, reply=_ToLoop(loop, future)))
+        return future
+
+    def post(
+        self,
+        what: str,
+        work: Callable[[Store], _T],
+        then: Callable[[_T], None] = nothing,
+        *,
+        failed: Callable[[AsyncguardError], None] = nothing,
+    ) -> None:
+        """Queue what nobody waits for but :meth:`flush`; a failure is logged.
+
+        Args:
+            what: Its name in the log.
+            work: Runs in the transaction, before what is queued after it.
+            then: As for :meth:`submit`.
+            failed: Told of a failure, on the writer thread, or on this one if nothing can be queued.
+        """
+        self._post(_Request(work=work, then=then, reply=_ToLog(what, failed)), self._queue_posted)
+
+    def post_later(self, what: str, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> None:
+        """As :meth:`post`, without a transaction of its own: it goes into the next one, or the next round."""
+        if self._rounds.pause() is None:
+            self.post(what, work, then)  # no round would come
+            return
+        self._post(_Request(work=work, then=then, reply=_ToLog(what, nothing)), self._later.append)
+        if self._rounds.pause() is None:  # what there was to look after ended in between
+            self.post("a wake-up", nothing)
+
+    async def flush(self) -> None:
+        """Wait until everything that was posted is on disk, or failed."""
+        if self._done < self._posted:
+            with contextlib.suppress(JournalError):  # what failed was logged
+                await self.ask(nothing)  # behind it
+
+    def _post(self, request: _Request, queue_it: Callable[[_Request], None]) -> None:
+        try:
+            self._number(request, queue_it)
+        except JournalError as error:
+            request.reply.fail(error)
+
+    def _queue_posted(self, request: _Request) -> None:
+        self._posted = request.number
+        self._queue.put(request)
+
+    def _put(self, request: _Request) -> None:
+        self._number(request, self._queue.put)
+
+    def _number(self, request: _Request, queue_it: Callable[[_Request], None]) -> None:
+        if os.getpid() != self._pid:
+            raise JournalError("The journal was opened before this process was forked; open it anew in this process.")
+        with self._gate:
+            if self._stopped:
+                raise JournalError(_CLOSED)
+            self._asked += 1
+            request.number = self._asked
+            queue_it(request)
+
+    def stop(self, last: Callable[[Store], None]) -> None:
+        """Do what is queued and one thing more, and end the thread; at most once, and from any thread.
+
+        Args:
+            last: Runs in the last transaction; a failure is logged.
+        """
+        if os.getpid() != self._pid:
+            return
+        with self._gate:
+            if self._stopped:
+                return
+            self._stopped = True
+            goodbye = _Request(work=last, then=nothing, reply=_ToLog("the end", nothing), number=self._asked + 1)
+            self._queue.put(goodbye)
+            self._queue.put(None)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(_PATIENCE)
+
+    def _run(self) -> None:
+        try:
+            self._store.open()
+        except BaseException as error:  # noqa: BLE001 - whoever opens the journal gets it
+            self._stopped = True
+            self._opened.set_exception(_ours(error) if isinstance(error, Exception) else error)
+            return
+        self._opened.set_result(None)
+        try:
+            while self._serve():
+                pass
+        finally:
+            with self._gate:
+                self._stopped = True
+            self._store.close()
+            self._refuse_the_rest()
+
+    def _serve(self) -> bool:
+        """One batch, or one round; whether there is more to come."""
+        try:
+            batch = [self._queue.get(timeout=self._rounds.pause())]
+        except queue.Empty:
+            batch = []
+        asked, ended = self._take(batch)
+        requests = [request for request in asked if request.reply.wanted()]
+        self._locked = False
+        if requests:
+            self._commit(requests)
+            self._done = requests[-1].number
+        if not self._locked:
+            self._look_after()
+        return not ended
+
+    def _take(self, batch: list[_Request | None]) -> tuple[list[_Request], bool]:
+        """What follows a first request, in order, with what was to go with it; and whether the end came."""
+        with self._gate:  # nothing is queued meanwhile, so nothing overtakes
+            while len(batch) < _MOST and not self._queue.empty():
+                batch.append(self._queue.get())
+            asked = [request for request in batch if request is not None]
+            last = asked[-1].number if asked and not self._queue.empty() else self._asked + 1
+            later = [request for request in self._later if request.number < last]
+            del self._later[: len(later)]
+        return sorted((*later, *asked), key=attrgetter("number")), len(asked) < len(batch)
+
+    def _look_after(self) -> None:
+        try:
+            self._rounds.work(self._store)
+        except Exception as error:  # noqa: BLE001 - a thread that ended over a damaged row would answer no request
+            if not self._ailing:  # said once, not at every round until it is over
+                _log.warning("the journal is not looked after: %s", _ours(error))
+            self._ailing = True
+        else:
+            self._ailing = False
+
+    def _commit(self, requests: list[_Request]) -> None:
+        error = self._attempt(requests)
+        # Behind a lock each would wait as long again.
+        self._locked = isinstance(error, JournalLockedError)
+        if error is not None and len(requests) > 1 and not (self._locked or isinstance(error, ConnectionLostError)):
+            for request in requests:
+                self._commit([request])
+            return
+        for request in requests:
+            failure = error or _call(request)
+            self._done = request.number - 1  # known before the reply is: who hears it may flush at once
+            if failure is None:
+                request.reply.give(request.answer)
+            else:
+                request.reply.fail(failure)
+
+    def _attempt(self, requests: list[_Request], *, once_more: bool = True) -> AsyncguardError | None:
+        """Run requests in one transaction; why none of them lasts, or ``None``.
+
+        A transaction that lost its server before its commit has changed nothing, so it is run once more: a process that
+        stands still for seconds loses its session to the server's limit for idle transactions.
+        """
+        store, began = self._store, False
+        try:
+            store.begin()
+            began = True
+            for request in requests:
+                request.answer = request.work(store)
+            began = False
+            store.commit()
+        except Exception as error:  # noqa: BLE001 - it goes to whoever asked; a thread that ended would answer nobody
+            store.rollback()
+            if began and once_more and isinstance(error, ConnectionLostError):
+                return self._attempt(requests, once_more=False)
+            return _ours(error)
+        return None
+
+    def _refuse_the_rest(self) -> None:
+        while not self._queue.empty():
+            request = self._queue.get()
+            if request is not None and request.reply.wanted():
+                request.reply.fail(JournalError(_CLOSED))
+
+
+def _ours(error: Exception) -> AsyncguardError:
+    """An error that says whose fault it is; what nobody foresaw is the journal's."""
+    if isinstance(error, AsyncguardError):
+        return error
+    odd = JournalError(f"The journal could not do what it was asked: {type(error).__name__}: {error}")
+    odd.__cause__ = error
+    return odd
+
+
+def _call(request: _Request) -> AsyncguardError | None:
+    try:
+        request.then(request.answer)
+    except Exception as error:  # noqa: BLE001 - it goes to whoever asked
+        return _ours(error)
+    return None

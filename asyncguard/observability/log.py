@@ -1,0 +1,70 @@
+"""Events as structured log records, by structlog.
+
+structlog is used, never configured: an application's own configuration decides where the records go and how they look.
+:func:`console_logger` is for programs that have none.
+"""
+
+import os
+import sys
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+from asyncguard.core import events as ev
+from asyncguard.observability.fields import fields
+from asyncguard.observability.observer import Details, Observer
+from asyncguard.observability.readable import readable
+
+_WARNINGS = (ev.CallObjected, ev.CallRejected, ev.CallDiagnosed, ev.CallRecovered, ev.CallSquashed, ev.CircuitMoved)
+
+
+def log_events(logger: Any = None, *, payloads: bool = False) -> Observer:
+    """An observer that writes every event as one structured record.
+
+    Rejections, objections in shadow mode, recoveries, squashed calls and calls that ended without a result are
+    warnings, all else is info.
+
+    Args:
+        logger: A structlog logger; ``structlog.get_logger("asyncguard")`` by default, which follows the application's
+            configuration.
+        payloads: Whether to include arguments, results, goals and reasons.
+    """
+    log = structlog.get_logger("asyncguard") if logger is None else logger
+
+    def observe(details: Details) -> None:
+        row = fields(details, payloads=payloads)
+        write = log.warning if _is_warning(details.event) else log.info
+        write(row.pop("event"), **row)
+
+    return observe
+
+
+def _is_warning(event: ev.Event) -> bool:
+    if isinstance(event, ev.CallRetired):
+        return event.outcome is not ev.Outcome.DONE
+    return isinstance(event, _WARNINGS)
+
+
+def console_logger(stream: TextIO | None = None, *, color: bool | None = None) -> Any:
+    """A structlog logger for a person at a terminal; nothing global is configured.
+
+    Args:
+        stream: Where to write, standard error by default.
+        color: Whether to colour; by default if the stream is a terminal and ``NO_COLOR`` is not set.
+    """
+    out = sys.stderr if stream is None else stream
+    colors = out.isatty() and not os.environ.get("NO_COLOR") if color is None else color
+    processors: list[Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
+        _for_people,
+        structlog.dev.ConsoleRenderer(colors=colors, sort_keys=False),
+    ]
+    return structlog.wrap_logger(
+        structlog.WriteLogger(out), processors=processors, wrapper_class=structlog.BoundLogger, context_class=dict
+    )
+
+
+def _for_people(_logger: Any, _method: str, record: EventDict) -> EventDict:
+    return readable(record)

@@ -1,0 +1,1 @@
+"""Timeline: a run drawn for a terminal."""

@@ -1,0 +1,460 @@
+"""A call that recovery is asked about: everything that was seen and learnt, put together, pure.
+
+A case is built anew from the call's record whenever a decision is due, so it never goes stale, and whoever replays the
+events of a run comes to the same cases.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import takewhile
+from typing import Any
+
+from asyncguard.core.events import Aim, RecoveryAction
+from asyncguard.core.faults import Anomaly, AnomalyKind, Contract, Diagnosis, Symptom
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.records import CallRecord, Finding
+from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
+from asyncguard.errors import DeclarationError
+from asyncguard.recovery.diagnosis import Observation, UserRule, diagnose, may_have_started, refused
+from asyncguard.recovery.repair.arguments import Rebound, rebind, same_contract
+from asyncguard.recovery.repair.results import Normalised, normalise
+from asyncguard.recovery.result_check import Answer, inspect, read_answer
+from asyncguard.recovery.settlement import Settlement
+from asyncguard.recovery.sources import DOUBTFUL, Panel, may_be_asked, only
+from asyncguard.recovery.symptoms import declined
+from asyncguard.recovery.translation import translate, units_told
+from asyncguard.schema.compiled import check_schema, main_form, properties
+
+UserDiagnosis = UserRule
+"""A user's own rule: asked before the table; ``None`` leaves the case to the table."""
+
+
+class Probed(StrEnum):
+    """What is known from the probe of an effect."""
+
+    UNASKED = "unasked"
+    HAPPENED = "happened"
+    NOT_HAPPENED = "not_happened"
+    TOO_EARLY = "too_early"
+    """It said no while the attempt may still run, so that it may happen yet."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seen:
+    """What came of the latest attempt that was made for the call's own result."""
+
+    symptom: Symptom | None = None
+    """How it failed; ``None`` if it answered."""
+    content: Any = None
+    """What it answered, as it came."""
+    anomalies: tuple[Anomaly, ...] = ()
+    """What is wrong with the answer."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Class of the failure, or the kinds of anomalies: the symptom in one word each."""
+        if self.symptom is not None:
+            return (self.symptom.error,)
+        return tuple(dict.fromkeys(anomaly.kind.value for anomaly in self.anomalies))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """All that the policy looks at."""
+
+    seen: Seen
+    """What came of the attempt."""
+    called: ToolSpec
+    """Declaration of the tool that the model called: it names siblings, sources and verifier."""
+    attempted: ToolSpec
+    """Declaration of the tool that was tried last, a sibling after a fallback: its effect class counts."""
+    record: CallRecord
+    """The call and its history."""
+    diagnosis: Diagnosis
+    """What the symptom is taken to mean."""
+    contract: Contract | None
+    """The live contract of the attempted tool, if it is known."""
+    normalised: Normalised | None
+    """The answer in the declared form, if it can be brought there without a guess."""
+    rebound: Rebound | None
+    """The arguments as the live contract wants them, if they can be brought there without a guess."""
+    probed: Probed
+    """Whether the effect is known to have happened."""
+    probe_result: Any
+    """What the effect answered, as far as the probe knows, in the form that its tool declares."""
+    probe_changes: tuple[str, ...] = ()
+    """What was done to bring it into that form, in words, without values."""
+    settlement: Settlement | None
+    """What the sources that were asked come to, if they were."""
+    effectful: frozenset[str] = frozenset()
+    """The declared siblings that have an effect."""
+    keyed_begun: bool = False
+    """Whether an attempt of a keyed tool may have had its effect, and no later one said that it failed."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the attempt failed, as opposed to a strange answer."""
+        return self.seen.symptom is not None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the tool refused the call as it stands."""
+        return self.seen.symptom is not None and refused(self.seen.symptom)
+
+    @property
+    def well_formed(self) -> bool:
+        """Whether a strange answer has the declared form, so that only its content is doubted."""
+        return not self.failed and (self.normalised is not None or only(self.seen.anomalies, DOUBTFUL))
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether a strange answer cannot be read at all."""
+        return self.normalised is None and any(
+            anomaly.kind is AnomalyKind.UNREADABLE for anomaly in self.seen.anomalies
+        )
+
+    @property
+    def disputed(self) -> bool:
+        """Whether other calls of the task have brought another answer to the same question."""
+        return any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in self.seen.anomalies)
+
+    @property
+    def safe(self) -> bool:
+        """Whether the call can be made again: nothing happened, or repeating does no harm."""
+        if self.attempted.effect.repeatable or self.probed is Probed.NOT_HAPPENED:
+            return True
+        return self.untouched
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the tool says that its latest attempt began nothing, or the service behind its one request does."""
+        return self.seen.symptom is not None and _began_nothing(self.seen.symptom, self.attempted)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the tool itself said that it failed, so that its outcome is known."""
+        return self.seen.symptom is not None and self.seen.symptom.answered
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the failed call may have had an effect that a new call would have a second time."""
+        return self.keyed_begun or not (self.safe or self.answered)
+
+    @property
+    def probes(self) -> int:
+        """How often the probe was asked about the latest attempt."""
+        found = self.record.findings
+        return sum(each.aim is Aim.PROBE and each.tries == self.record.tries for each in found)
+
+    def done(self, action: RecoveryAction) -> int:
+        """How often recovery did this for the call."""
+        return self.record.recoveries.count(action)
+
+    def asked(self, aim: Aim) -> frozenset[str]:
+        """The tools that were asked for this."""
+        return frozenset(finding.tool for finding in self.record.findings if finding.aim is aim)
+
+    @property
+    def contract_unread(self) -> bool:
+        """Whether the live contract can be read and was not, for this call."""
+        return self.attempted.contract is not None and not self.asked(Aim.CONTRACT)
+
+    @property
+    def probe_unasked(self) -> bool:
+        """Whether the effect's probe can be asked."""
+        return self.attempted.probe is not None and self.probed is Probed.UNASKED
+
+    @property
+    def verifier_unasked(self) -> Fallback | None:
+        """The verifier, if it was not asked."""
+        verifier = self.called.verifier
+        return None if verifier is None or verifier.tool in self.asked(Aim.VERIFIER) else verifier
+
+    @property
+    def next_source(self) -> Source | None:
+        """The first declared source that was not asked and did not answer in place of the tool."""
+        known = self.asked(Aim.SOURCE) | {self.record.answering}
+        return next((source for source in self.called.sources if source.tool not in known), None)
+
+    @property
+    def next_sibling(self) -> Fallback | None:
+        """The first declared sibling that was not tried: they are tried in order, each once."""
+        return next((each for each in siblings_left(self.called, self.record) if self.may_replace(each.tool)), None)
+
+    def may_replace(self, tool: str) -> bool:
+        """Whether another tool may be used in place of the attempted one.
+
+        That an effect may be repeated is said of the tool that honours it. Two tools that both have it, have it twice.
+        """
+        return tool not in self.effectful or not self.touched
+
+    @property
+    def touched(self) -> bool:
+        """Whether an attempt of a repeatable tool may have had its effect; of others :attr:`safe` says so."""
+        spec = self.attempted
+        if not spec.effect.repeatable or spec.effect is EffectClass.PURE:
+            return False
+        mine = (each for each in self.record.findings if each.aim is Aim.ANSWER and each.tool == spec.name)
+        return not self.untouched or any(_touched(each, spec) for each in mine)
+
+
+def siblings_left(called: ToolSpec, record: CallRecord) -> list[Fallback]:
+    """The declared siblings that come after the tool of the latest attempt."""
+    names = [sibling.tool for sibling in called.fallbacks]
+    answering = record.answering or record.tool
+    return list(called.fallbacks[names.index(answering) + 1 :] if answering in names else called.fallbacks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Casebook:
+    """Builds cases: the declarations of an agent, and what depends on nothing else."""
+
+    specs: Mapping[str, ToolSpec]
+    """Declarations by name."""
+    fits: Callable[[str, Mapping[str, Any]], bool]
+    """Whether arguments satisfy the declared parameters of a tool."""
+    diagnose: UserDiagnosis | None = None
+    """The user's own rule."""
+
+    @property
+    def panel(self) -> Panel:
+        """The tools that answer the same questions."""
+        return Panel(specs=self.specs)
+
+    def inspect(self, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
+        """What is wrong with an answer to the call, by the declarations alone."""
+        reading = self.panel.reading(record, record.answering, read_answer(content))
+        if reading.problems:
+            return reading.problems
+        found = inspect(self._expected(record), record.effective_arguments, reading.answer)
+        if not reading.changes:
+            return found
+        message = f"{record.answering} answered in another form than {record.call.tool} declares."
+        return (Anomaly(kind=AnomalyKind.UNIT, pointer="", message=message), *found)
+
+    def foreign_units(self, record: CallRecord) -> str:
+        """The units of an answer of another tool, where the tool that was called declares nothing of its answers."""
+        if record.answering == record.call.tool or self._spec(record.call.tool).result_schema is not None:
+            return ""
+        return units_told(self._spec(record.answering).result_schema)
+
+    def build(self, record: CallRecord, seen: Seen, known: Any) -> Case:
+        """Put together what is known of a call.
+
+        Args:
+            record: The call.
+            seen: What came of the latest attempt.
+            known: The live contract of the attempted tool as somebody read it before, as it came, or ``None``.
+        """
+        disputed = any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in seen.anomalies)
+        called, expected = self._called(record, disputed=disputed), self._expected(record)
+        contract = read_contract(known, hidden_arguments(expected))
+        answer = None if seen.symptom is not None else read_answer(seen.content)
+        normalised = None if answer is None else self._normalised(record, answer, contract)
+        probed, result, probe_changes = self._probe(record, seen)
+        value = None if normalised is None else normalised.value
+        settlement = None
+        if any(found.aim in (Aim.SOURCE, Aim.VERIFIER) for found in record.findings):
+            settlement = self.panel.settlement(
+                record, called, own=self.panel.own(record, seen.anomalies, value, answer)
+            )
+        against = settlement.against(record.answering) if settlement is not None else ()
+        return Case(
+            seen=seen,
+            called=called,
+            attempted=expected,
+            record=record,
+            diagnosis=self._diagnosis(record, expected, seen, contract, against),
+            contract=contract,
+            normalised=normalised,
+            rebound=self._rebound(record, expected, contract) if seen.symptom is not None else None,
+            probed=probed,
+            probe_result=result,
+            probe_changes=probe_changes,
+            settlement=settlement,
+            effectful=frozenset(
+                each.tool for each in called.fallbacks if self._spec(each.tool).effect is not EffectClass.PURE
+            ),
+            keyed_begun=self._keyed_begun(record),
+        )
+
+    def _keyed_begun(self, record: CallRecord) -> bool:
+        begun = False
+        for each in record.findings:
+            spec = self._spec(each.tool)
+            if each.aim is Aim.ANSWER and spec.effect is EffectClass.KEYED:
+                answered = each.error is not None and symptom_of_finding(each).answered
+                begun = not answered and (begun or _touched(each, spec))
+        return begun
+
+    def _spec(self, tool: str) -> ToolSpec:
+        """A tool's declaration; nothing is known of a tool that the agent does not have."""
+        return self.specs.get(tool) or ToolSpec(name=tool)
+
+    def _called(self, record: CallRecord, *, disputed: bool) -> ToolSpec:
+        """The declaration of the tool that was called, without helpers that the call cannot use.
+
+        Sources that only other declarations name are asked where answers disagree, and never for the answer itself.
+        """
+        called = self._spec(record.call.tool)
+        if disputed:
+            own = {source.tool for source in called.sources}
+            asked = self.panel.question(called.name)
+            usable = (s for s in asked.sources if s.tool in own or may_be_asked(self._spec(s.tool)))
+            called = replace(asked, sources=tuple(usable))
+        verifier = called.verifier
+        helpers = (*called.sources, *called.fallbacks, *(() if verifier is None else (verifier,)))
+        if all(self._usable(record, item) for item in helpers):
+            return called
+        return replace(
+            called,
+            fallbacks=tuple(item for item in called.fallbacks if self._usable(record, item)),
+            sources=tuple(item for item in called.sources if self._usable(record, item)),
+            verifier=verifier if verifier is not None and self._usable(record, verifier) else None,
+        )
+
+    def _usable(self, record: CallRecord, helper: Fallback) -> bool:
+        """Whether the call's task may use a helper, and what the call gives is what the helper takes and needs."""
+        spec = self._spec(helper.tool)
+        if spec.tasks is not None and record.call.task not in spec.tasks:
+            return False
+        given = helper.translate(record.effective_arguments)
+        return all(map(spec.takes, given)) and all(name in given for name in spec.required_arguments)
+
+    def _expected(self, record: CallRecord) -> ToolSpec:
+        """The tool that was tried, answering in the form that the called one declares."""
+        called = self._spec(record.call.tool)
+        tool = record.answering or record.tool
+        attempted = self._spec(tool)
+        if tool == record.call.tool or called.result_schema is None:
+            return attempted
+        return replace(attempted, result_schema=called.result_schema, invariants=called.invariants)
+
+    def _diagnosis(
+        self,
+        record: CallRecord,
+        attempted: ToolSpec,
+        seen: Seen,
+        contract: Contract | None,
+        disagreeing: tuple[str, ...],
+    ) -> Diagnosis:
+        arguments = record.effective_arguments if record.bound is None else record.bound
+        observation = Observation(
+            called=self._spec(record.call.tool),
+            tool=attempted.name,
+            arguments=arguments,
+            symptom=seen.symptom,
+            anomalies=seen.anomalies,
+            arguments_fit=self.fits(record.call.tool, record.effective_arguments),
+            contract=contract,
+            contract_differs=_differs(attempted, contract),
+            disagreeing=disagreeing,
+        )
+        return diagnose(observation, self.diagnose)
+
+    def _normalised(self, record: CallRecord, answer: Answer, contract: Contract | None) -> Normalised | None:
+        schema = self._expected(record).result_schema
+        if schema is None:
+            return None
+        reading = self.panel.reading(record, record.answering, answer, contract)
+        if reading.problems:
+            return None
+        if reading.changes:
+            found: Normalised | None = Normalised(value=reading.answer.value, changes=reading.changes)
+        else:
+            found = normalise(answer, schema, None if contract is None else contract.returns)
+        if found is None or not found.changes:
+            return None
+        spec, arguments = self._expected(record), record.effective_arguments
+        again = inspect(spec, arguments, Answer(parsed=True, value=found.value, text=None))
+        return None if again else found
+
+    def _rebound(self, record: CallRecord, attempted: ToolSpec, contract: Contract | None) -> Rebound | None:
+        if contract is None or contract.parameters is None or attempted.parameters is None:
+            return None
+        if attempted.name != record.call.tool:
+            return None  # a sibling is called with a translation; its own drift sends us to the next one
+        found = rebind(record.effective_arguments, attempted.parameters, contract.parameters)
+        # What was tried and refused is not tried again.
+        return None if found is None or not found.changes or found.arguments == record.bound else found
+
+    def _probe(self, record: CallRecord, seen: Seen) -> tuple[Probed, Any, tuple[str, ...]]:
+        # What was said before the latest attempt ended says nothing about that one.
+        later = takewhile(lambda item: item.aim is not Aim.ANSWER, reversed(record.findings))
+        found = next((item for item in later if item.aim is Aim.PROBE and item.tries == record.tries), None)
+        if found is None:
+            return Probed.UNASKED, None, ()
+        value = read_answer(found.content).value if found.error is None else None
+        happened = value.get("happened") if isinstance(value, Mapping) else None
+        if not isinstance(happened, bool) or not isinstance(value, Mapping):
+            return Probed.UNKNOWN, None, ()
+        if not happened:
+            running = seen.symptom is not None and seen.symptom.running
+            return Probed.TOO_EARLY if running else Probed.NOT_HAPPENED, None, ()
+        if value.get("result") is None:
+            return Probed.HAPPENED, None, ()
+        probe = self._spec(found.tool)
+        said_by = replace(probe, result_schema=properties(main_form(probe.result_schema)).get("result"))
+        answer = Answer(parsed=True, value=value["result"], text=None)
+        reading = translate(answer, said_by, self._spec(record.call.tool).result_schema)
+        return Probed.HAPPENED, None if reading.problems else reading.answer.value, reading.changes
+
+
+def _began_nothing(symptom: Symptom, spec: ToolSpec) -> bool:
+    return not may_have_started(symptom) or (spec.atomic and declined(symptom))
+
+
+def _touched(found: Finding, spec: ToolSpec) -> bool:
+    return found.error is None or not _began_nothing(symptom_of_finding(found), spec)
+
+
+def symptom_of_finding(found: Finding) -> Symptom:
+    """Return the symptom of a failed attempt from what the state tells of it."""
+    return Symptom(**{**found.content, "mro": tuple(found.content["mro"])})
+
+
+def read_contract(content: Any, hidden: frozenset[str] = frozenset()) -> Contract | None:
+    """A live contract as its tool tells it, ``None`` if it is none.
+
+    Args:
+        content: The tool's answer: JSON with ``parameters`` and ``returns``.
+        hidden: Arguments that the runtime fills in itself; they are no part of what the model's arguments are bound to.
+    """
+    value = None if content is None else read_answer(content).value
+    if not isinstance(value, Mapping):
+        return None
+    parameters, returns = _schema(value.get("parameters")), _schema(value.get("returns"))
+    if parameters is not None and hidden:
+        parameters = _without(parameters, hidden)
+    return Contract(parameters=parameters, returns=returns)
+
+
+def _schema(told: Any) -> Mapping[str, Any] | None:
+    """What a contract tells, if it is a JSON Schema at all: nothing else is asked of whoever wrote it."""
+    if not isinstance(told, Mapping):
+        return None
+    try:
+        check_schema(told, "a live contract")
+    except DeclarationError:
+        return None
+    return told
+
+
+def hidden_arguments(spec: ToolSpec) -> frozenset[str]:
+    """Arguments that the runtime fills in itself."""
+    return frozenset(name for name in (spec.key_argument, spec.token_argument) if name is not None)
+
+
+def _without(parameters: Mapping[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+    kept = {name: each for name, each in parameters.get("properties", {}).items() if name not in hidden}
+    required = [name for name in parameters.get("required", ()) if name not in hidden]
+    return {**parameters, "properties": kept, "required": required}
+
+
+def _differs(spec: ToolSpec, contract: Contract | None) -> bool | None:
+    if contract is None:
+        return None
+    pairs = ((spec.parameters, contract.parameters), (spec.result_schema, contract.returns))
+    return any(ours is not None and theirs is not None and not same_contract(ours, theirs) for ours, theirs in pairs)

@@ -1,0 +1,82 @@
+"""What the model is told of a recovery: marks beside corrected or doubtful answers, and diagnoses with options."""
+
+from collections.abc import Iterator, Sequence
+
+from asyncguard.core.calls import canonical_json
+from asyncguard.core.events import Outcome
+from asyncguard.core.faults import Anomaly
+from asyncguard.recovery.failure_case import Case
+from asyncguard.recovery.settlement import Settlement
+
+_WORTH_TELLING = 0.5
+"""A diagnosis of a strange answer that is less sure than this only repeats what is told of the answer."""
+_ABOUT_ARGUMENTS = frozenset({"absent", "unknown"})
+"""Rules of failures that other arguments may avoid."""
+
+
+def mark_of_changes(changes: Sequence[str]) -> str:
+    """For an answer that was brought into the declared form."""
+    return f"the answer was not in the declared form and was brought into it: {'; '.join(changes)}"
+
+
+def mark_of_settlement(settlement: Settlement) -> str:
+    """For an answer that others confirm or replace."""
+    return f"the answer was checked against others: {settlement.reason}"
+
+
+def mark_of_units(units: str) -> str:
+    """For an answer in place of a tool that declares nothing of its own, so that its units were never compared."""
+    return (
+        f"another tool answered in place of this one, which declares no units; what it declares: {units}"
+        if units
+        else ""
+    )
+
+
+def mark_of_doubt(anomalies: Sequence[Anomaly]) -> str:
+    """For an answer that is passed on although something is wrong with it."""
+    return f"the answer is doubtful ({'; '.join(_wrong(anomalies))}); do not rely on it unchecked"
+
+
+def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
+    """For a call that ends without a usable result: what was seen, what it is taken to mean, what can be done."""
+    told = list(_told(case))
+    if case.failed or case.diagnosis.confidence >= _WORTH_TELLING:
+        told.append(f"Diagnosis: {case.diagnosis.hazard.value} fault ({'; '.join(case.diagnosis.evidence)}).")
+    options = list(_options(case, outcome))
+    if not options and outcome is Outcome.FAILED and case.diagnosis.rule in _ABOUT_ARGUMENTS:
+        options = ["call it with other arguments"]
+    if options or case.failed:
+        told.append(f"Options: {' | '.join([*options, 'ask the user'])}.")
+    return "\n".join(told)
+
+
+def _told(case: Case) -> Iterator[str]:
+    if case.seen.symptom is not None:
+        yield case.seen.symptom.message
+        return
+    yield f"The answer cannot be used as it is: {'; '.join(_wrong(case.seen.anomalies))}."
+    if case.settlement is not None and not case.settlement.decided:
+        said = (f"{each.source}: {canonical_json(each.value)}" for each in case.settlement.candidates)
+        yield f"Sources disagree and none decides: {'; '.join(said)}."
+    elif isinstance(case.seen.content, str):
+        yield f"It was: {case.seen.content}"
+
+
+def _wrong(anomalies: Sequence[Anomaly]) -> list[str]:
+    return [anomaly.message.rstrip(". ") for anomaly in anomalies]
+
+
+def _options(case: Case, outcome: Outcome) -> Iterator[str]:
+    if outcome is Outcome.IN_DOUBT:
+        if case.attempted.probe is not None:
+            yield f"look with {case.attempted.probe} whether it took effect"
+        return
+    if case.refused and case.contract is not None:
+        yield "call it again with the arguments that its live contract names"
+    others = [each.tool for each in (*case.called.fallbacks, *case.called.sources)]
+    tried = {found.tool for found in case.record.findings}
+    for tool in dict.fromkeys(name for name in others if name not in tried and case.may_replace(name)):
+        yield f"use {tool}"
+    if case.called.verifier is not None and case.called.verifier.tool not in tried:
+        yield f"derive it with {case.called.verifier.tool}"

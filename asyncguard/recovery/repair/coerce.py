@@ -1,0 +1,63 @@
+"""An answer, or a part of one, brought into the form that a schema declares."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from asyncguard.recovery.repair.coerce_object import mend_array, mend_object, unwrapped
+from asyncguard.recovery.repair.coerce_scalar import Mended, Where, mend_scalar
+from asyncguard.recovery.repair.unit_annotations import conflicts
+from asyncguard.schema.compiled import kinds, main_form, shape_of
+
+_MAX_DEPTH = 12
+_SCALARS = frozenset({"string", "integer", "number", "boolean"})
+
+
+def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Mended | None:
+    """The value in its declared form.
+
+    A value that is right already comes back as it is. One that can be understood in two ways does not come back.
+
+    Args:
+        value: What was answered.
+        schema: What was declared, without references.
+        where: Where the value stands.
+    """
+    if where.depth > _MAX_DEPTH:
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (where.named is None or not is_number) and _is_right(value, schema):
+        return Mended(value=value)
+    outcomes = [
+        mended
+        for branch in _branches(schema)
+        if (mended := _mend(value, branch, where)) is not None and _is_right(mended.value, branch)
+    ]
+    distinct = [item for at, item in enumerate(outcomes) if all(item.value != other.value for other in outcomes[:at])]
+    return distinct[0] if len(distinct) == 1 and _is_right(distinct[0].value, schema) else None
+
+
+def _is_right(value: Any, schema: Mapping[str, Any]) -> bool:
+    shape = shape_of(schema)
+    return shape.fits(value) and not (shape.has_units and next(conflicts(schema, value), None) is not None)
+
+
+def _branches(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    form = main_form(schema)
+    for name in ("anyOf", "oneOf"):
+        if name in form:
+            around = {key: value for key, value in form.items() if key != name}
+            return [{**around, **branch} for branch in form[name] if isinstance(branch, Mapping)]
+    return [form]
+
+
+def _mend(value: Any, schema: Mapping[str, Any], where: Where) -> Mended | None:
+    wanted = kinds(schema)
+    if "object" in wanted and "array" in wanted:
+        return None  # a schema that says nothing about the form
+    if "object" in wanted:
+        return mend_object(value, schema, where, mend)
+    if "array" in wanted:
+        return mend_array(value, schema, where, mend)
+    if not wanted.isdisjoint(_SCALARS):
+        return mend_scalar(value, schema, where) or unwrapped(value, schema, where, mend)
+    return None

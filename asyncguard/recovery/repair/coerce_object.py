@@ -1,0 +1,222 @@
+"""Objects and lists brought into their declared form: renamed, wrapped and split fields, declared envelopes, rows.
+
+Everything here asks for the one way in which the parts of an answer fit the declaration. Two ways are none.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from asyncguard.recovery.repair.coerce_scalar import Mended, Where, is_pinned, mend_wrapped
+from asyncguard.recovery.repair.find_fields import Found, Undecided, find_fields, left_over
+from asyncguard.recovery.repair.free_text import document_in, pairs_in, tells_failure
+from asyncguard.recovery.repair.identifiers import shown
+from asyncguard.recovery.repair.unit_annotations import unit_owner
+from asyncguard.recovery.repair.units import Unit, unit_named
+from asyncguard.schema.compiled import kinds, main_form, properties, wrappers
+
+Mend = Callable[[Any, Mapping[str, Any], Where], Mended | None]
+"""Brings a part into its declared form."""
+
+_MAX_LIST = 10_000
+_NAMES = frozenset({"name", "key"})
+
+
+def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+    """A value in the form of a declared object."""
+    match value:
+        case Mapping():
+            if (mended := _fields(value, schema, where, mend)) is not None:
+                return mended
+            return _envelope(value, schema, where, mend, lists=False)
+        case str():
+            return _from_text(value, schema, where, mend)
+        case [Mapping() as only]:
+            pairs = _paired(value)
+            inner = mend(pairs if pairs is not None else only, schema, where.inside())
+            return _after(f"took the only item of a list {where.text}", inner)
+        case list() if (pairs := _paired(value)) is not None:
+            return _after(f"made fields of the names and values {where.text}", mend(pairs, schema, where.inside()))
+        case _:
+            return None
+
+
+def mend_array(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+    """A value in the form of a declared list."""
+    items = main_form(schema.get("items"))
+    match value:
+        case list():
+            if len(value) == 1 and isinstance(value[0], list) and "array" not in kinds(items):
+                return _after(f"took the list out of a list {where.text}", mend(value[0], schema, where.inside()))
+            return _each(value, items, where, mend)
+        case Mapping():
+            if (mended := _envelope(value, schema, where, mend, lists=True)) is not None:
+                return mended
+            if (rows := _rows(value, items)) is not None:
+                return _after(f"made rows of the columns {where.text}", _each(rows, items, where, mend))
+            return _single(value, items, where, mend)
+        case str():
+            mended = _from_text(value, schema, where, mend) or _split(value, items, where, mend)
+            return mended or _single(value, items, where, mend)
+        case _:
+            return _single(value, items, where, mend)
+
+
+def unwrapped(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+    """A text, number or truth value out of what stands around it."""
+    match value:
+        case Mapping():
+            if (mended := mend_wrapped(value, schema, where)) is not None:
+                return mended
+            return _envelope(value, schema, where, mend, lists=False)
+        case [only]:
+            return _after(f"took the only item of a list {where.text}", mend(only, schema, where.inside()))
+        case str() if value.lstrip().startswith(("{", "[", "`", '"')):
+            return _from_text(value, schema, where, mend)
+        case _:
+            return None
+
+
+def _fields(value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+    try:
+        found = find_fields(value, schema)
+    except Undecided:
+        return None
+    if not found and value:
+        return None
+    fields: dict[str, Any] = {}
+    changes: list[str] = []
+    required = schema.get("required", ())
+    for name, place in found.items():
+        inner = main_form(properties(schema)[name])
+        if place.value is None and name not in required and "null" not in kinds(properties(schema)[name]):
+            changes.append(f"left out the empty field {shown(name)}")
+            continue
+        mended = _place(place, inner, properties(schema)[name], where.below(name, place.named), mend)
+        if mended is None:
+            return None
+        fields[name] = mended.value
+        changes += [*place.changes, *mended.changes]
+    rest = left_over(value, schema, found, _units(schema))
+    if rest is None:
+        return None
+    return Mended(value={**fields, **rest.kept}, changes=(*changes, *rest.changes))
+
+
+def _place(place: Found, inner: Mapping[str, Any], declared: Any, where: Where, mend: Mend) -> Mended | None:
+    if place.value is None and "null" in kinds(declared):
+        return Mended(value=None)
+    return mend(place.value, inner, where)
+
+
+def _units(schema: Mapping[str, Any]) -> frozenset[Unit]:
+    texts = (main_form(inner).get("unit") for inner in properties(schema).values())
+    return frozenset(unit for text in texts if isinstance(text, str) and (unit := unit_named(text)) is not None)
+
+
+def _envelope(
+    value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, mend: Mend, *, lists: bool
+) -> Mended | None:
+    """The only declared wrapper in an object; what stands beside it must not speak of its content."""
+    known = [key for key in value if key in wrappers(schema)]
+    if len(known) != 1:
+        return None
+    key = known[0]
+    beside = {name: item for name, item in value.items() if name != key}
+    if any(tells_failure(name, item) or unit_owner(name) is not None for name, item in beside.items()):
+        return None
+    mended = mend(value[key], schema, where.inside())
+    if mended is None or (lists and not _is_whole(mended.value, beside)):
+        return None
+    left_out = (f"left out the field {shown(name)} beside it" for name in beside)
+    found = _after(f"took the answer out of the field {shown(key)} {where.text}", mended)
+    return None if found is None else Mended(value=found.value, changes=(*found.changes, *left_out))
+
+
+def _is_whole(items: list[Any], beside: Mapping[str, Any]) -> bool:
+    """Whether nothing beside a list can say that there is more of it: it is empty, or counts the items."""
+    return all(item in (None, "", False) or (type(item) is int and item == len(items)) for item in beside.values())
+
+
+def _from_text(text: str, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+    if (document := document_in(text)) is not None:
+        return _after(f"read the JSON in a text {where.text}", mend(document, schema, where.inside()))
+    if "object" in kinds(schema) and (pairs := pairs_in(text)) is not None:
+        return _after(f"read the fields in a text {where.text}", mend(pairs, schema, where.inside()))
+    return None
+
+
+def _paired(value: list[Any]) -> dict[str, Any] | None:
+    """The object that a list of names and values stands for."""
+    found: dict[str, Any] = {}
+    for item in value:
+        pair = _pair(item)
+        if pair is None or pair[0] in found:
+            return None
+        found[pair[0]] = pair[1]
+    return found or None
+
+
+def _pair(item: Any) -> tuple[str, Any] | None:
+    match item:
+        case [str() as name, value]:
+            return name, value
+        case {"value": value} if len(item) == 2:
+            names = [text for key, text in item.items() if key in _NAMES and isinstance(text, str)]
+            return (names[0], value) if names else None
+        case _:
+            return None
+
+
+def _each(value: list[Any], items: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+    if len(value) > _MAX_LIST:
+        return None
+    found: list[Any] = []
+    changes: dict[str, None] = {}
+    for item in value:
+        if (mended := mend(item, items, where.inside())) is None:
+            return None
+        found.append(mended.value)
+        changes.update(dict.fromkeys(mended.changes))
+    return Mended(value=found, changes=tuple(changes))
+
+
+def _single(value: Any, items: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+    if not items:
+        return None  # anything would be an item
+    mended = mend(value, items, where.inside())
+    if mended is None:
+        return None
+    return Mended(value=[mended.value], changes=(*mended.changes, f"made a list of the only item {where.text}"))
+
+
+def _rows(value: Mapping[str, Any], items: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Rows out of columns of the same length, or out of rows that are numbered."""
+    columns = list(value.values())
+    numbers = [str(position) for position in range(len(columns))]
+    if columns and list(value) == numbers:
+        return columns
+    if (
+        not columns
+        or not all(isinstance(column, list) for column in columns)
+        or not value.keys() <= properties(items).keys()
+    ):
+        return None
+    if len({len(column) for column in columns}) != 1:
+        return None
+    return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _split(text: str, items: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+    """The items of a text with separators, where each part tells whether it is one."""
+    if not (is_pinned(items) or kinds(items) <= {"number", "integer"}):
+        return None
+    for separator in (";", "|", ", ", *((",",) if is_pinned(items) else ())):  # 1,5 may be one number
+        parts = [part.strip() for part in text.split(separator)]
+        if len(parts) > 1 and all(parts):
+            return _after(f"split a text {where.text}", _each(parts, items, where, mend))
+    return None
+
+
+def _after(change: str, mended: Mended | None) -> Mended | None:
+    """The mended value with the change that came first."""
+    return None if mended is None else Mended(value=mended.value, changes=(change, *mended.changes))

@@ -1,0 +1,219 @@
+"""One value brought into its declared form: numbers in texts, units, wrappers, other spellings of dates and choices."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from asyncguard.recovery.repair.free_text import cores
+from asyncguard.recovery.repair.identifiers import folded, shown
+from asyncguard.recovery.repair.literals import (
+    NUMBER,
+    as_json_number,
+    choice_in,
+    date_in,
+    date_time_in,
+    number_in,
+    number_text,
+    recased,
+    truth_in,
+)
+from asyncguard.recovery.repair.unit_annotations import same_name, suffix_unit, unit_owner
+from asyncguard.recovery.repair.units import Unit, convert, equal, unit_named
+from asyncguard.schema.compiled import field_aliases, shape_of, unit_text, value_aliases, wrappers
+
+_QUANTITY = re.compile(
+    rf"(?P<before>[^\d\s+.,-][^\d+.,-]{{0,14}}?)?\s*(?P<number>{NUMBER})\s*(?P<after>[^\d\s].{{0,23}})?"
+)
+_PINNING = frozenset({"enum", "const", "pattern", "format"})
+_DAY_PARTS = {"year", "month", "day"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mended:
+    """A value in its declared form, and what was done to it."""
+
+    value: Any
+    """The value."""
+    changes: tuple[str, ...] = ()
+    """In words, without values; empty if it was right."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Where:
+    """Where a value stands, for messages and for units."""
+
+    path: tuple[str, ...] = ()
+    """Field names; items of lists have none of their own."""
+    depth: int = 0
+    """Steps so far, through wrappers and envelopes, too."""
+    named: str | None = None
+    """Unit that the answer names beside the value."""
+
+    @property
+    def text(self) -> str:
+        """For a message."""
+        return f"in {shown('.'.join(self.path))}" if self.path else "in the answer"
+
+    def below(self, name: str, named: str | None = None) -> "Where":
+        """A field of the value."""
+        return Where(path=(*self.path, name), depth=self.depth + 1, named=named)
+
+    def inside(self) -> "Where":
+        """The same place, one step on."""
+        return replace(self, depth=self.depth + 1)
+
+
+def declared_unit(schema: Mapping[str, Any], where: Where) -> str | None:
+    """The unit that a schema declares for a value, by annotation or at the end of the field's name."""
+    if text := unit_text(schema):
+        return text
+    unit = suffix_unit(where.path[-1]) if where.path else None
+    return unit.name if unit is not None else None
+
+
+def is_pinned(schema: Mapping[str, Any]) -> bool:
+    """Whether a text schema tells right texts from others."""
+    return not _PINNING.isdisjoint(schema)
+
+
+def mend_scalar(value: Any, schema: Mapping[str, Any], where: Where) -> Mended | None:
+    """A value in the form that a schema of texts, numbers or truth values declares.
+
+    Returns:
+        ``None`` if there is no reading, or more than one.
+    """
+    readings: dict[tuple[bool, Any], Mended] = {}
+    for mended in _readings(value, schema, where):
+        if shape_of(schema).fits(mended.value):
+            readings.setdefault((type(mended.value) is bool, mended.value), mended)
+    return next(iter(readings.values())) if len(readings) == 1 else None
+
+
+def _readings(value: Any, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
+    shape = shape_of(schema)
+    kinds = shape.kinds
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and not kinds.isdisjoint({"number", "integer"}):
+        if (mended := _counted(value, schema, where, where.named)) is not None:
+            yield mended
+    elif shape.fits(value):
+        yield Mended(value=value)
+    if isinstance(value, str):
+        yield from _read(value, schema, where)
+        return
+    if "string" in kinds and is_number and is_pinned(schema) and (text := number_text(value)) is not None:
+        yield _changed(text, f"wrote the number {where.text} as a text")
+    if "boolean" in kinds and (truth := truth_in(value)) is not None:
+        yield _changed(truth, f"read the number {where.text} as a truth value")
+
+
+def _read(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
+    shape = shape_of(schema)
+    if not shape.kinds.isdisjoint({"number", "integer"}):
+        yield from _numbers(text, schema, where)
+    if "boolean" in shape.kinds:
+        for core in cores(text, _names(schema, where)):
+            if (truth := truth_in(core)) is not None:
+                yield _changed(truth, f"read a text {where.text} as a truth value")
+    if "string" in shape.kinds and is_pinned(schema) and not shape.fits(text):
+        yield from _texts(text, schema, where)
+
+
+def _changed(value: Any, *changes: str) -> Mended:
+    return Mended(value=value, changes=changes)
+
+
+def _counted(value: int | float, schema: Mapping[str, Any], where: Where, named: str | None) -> Mended | None:
+    """The number in its declared unit, given the unit that the answer names."""
+    if not named:
+        return Mended(value=value)
+    declared = declared_unit(schema, where)
+    if declared is None:
+        return _changed(value, f"left out the unit {where.text}, for which none is declared")
+    source, target = unit_named(named), unit_named(declared)
+    if source is None or target is None:
+        return Mended(value=value) if declared.casefold() == named.casefold() and same_name(declared, named) else None
+    if equal(source, target):
+        return Mended(value=value)
+    return converted(value, source, target, schema, where)
+
+
+def converted(value: int | float, source: Unit, target: Unit, schema: Mapping[str, Any], where: Where) -> Mended | None:
+    """The number in another unit, ``None`` if the units measure different things."""
+    number = convert(value, source, target)
+    if number is None:
+        return None
+    if isinstance(number, float) and number.is_integer() and "number" not in shape_of(schema).kinds:
+        number = int(number)
+    return _changed(number, f"converted the number {where.text} from {source.name} to {target.name}")
+
+
+def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
+    for core in cores(text, _names(schema, where)):
+        match = _QUANTITY.fullmatch(core)
+        if match is None:
+            continue
+        named = [part.strip() for part in (match["before"], match["after"]) if part and part.strip()]
+        if len(named) > 1 or not all(_may_name(part, schema, where) for part in named):
+            continue
+        mended = _number(match["number"], schema, where, named[0] if named else where.named)
+        if mended is not None:
+            yield mended
+
+
+def _names(schema: Mapping[str, Any], where: Where) -> frozenset[str]:
+    """Under which names a value is known, for a label before it."""
+    return field_aliases(schema) | frozenset(where.path[-1:])
+
+
+def _number(spelled: str, schema: Mapping[str, Any], where: Where, named: str | None) -> Mended | None:
+    found = number_in(spelled)
+    if found is None:
+        return None
+    number = as_json_number(found)
+    if isinstance(number, float) and number.is_integer() and "number" not in shape_of(schema).kinds:
+        number = int(number)
+    counted = _counted(number, schema, where, named)
+    if counted is None:
+        return None
+    return _changed(counted.value, f"read the number {where.text} from a text", *counted.changes)
+
+
+def _may_name(text: str, schema: Mapping[str, Any], where: Where) -> bool:
+    declared = declared_unit(schema, where)
+    return unit_named(text) is not None or (declared is not None and folded(declared) == folded(text))
+
+
+def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
+    shape = shape_of(schema)
+    choices = schema.get("enum") or [schema[name] for name in ("const",) if name in schema]
+    aliases = value_aliases(schema)
+    change = f"rewrote the text {where.text} as declared"
+    for core in cores(text, _names(schema, where)):
+        spelled: list[Any] = [core, *choice_in(core, choices, aliases), date_in(core), date_time_in(core)]
+        spelled += recased(core)
+        for found in spelled:
+            if found is not None and shape.fits(found):
+                yield _changed(found, change)
+
+
+def mend_wrapped(value: Mapping[str, Any], schema: Mapping[str, Any], where: Where) -> Mended | None:
+    """The one value in a declared wrapper (``{"amount": 3, "currency": "EUR"}``), the parts of a day, or ``None``."""
+    if set(value) == _DAY_PARTS and "string" in shape_of(schema).kinds:
+        parts = [value["year"], value["month"], value["day"]]
+        day = date_in("-".join(map(str, parts))) if all(type(part) is int for part in parts) else None
+        return _changed(day, f"put the day together {where.text}") if day and shape_of(schema).fits(day) else None
+    holders = {key: text for key, text in value.items() if isinstance(text, str) and unit_owner(key) is not None}
+    if len(holders) > 1:
+        return None
+    named = next(iter(holders.values()), where.named)
+    inside = {key: item for key, item in value.items() if key not in holders}
+    if len(inside) != 1:
+        return None  # what else is there may change what the value means
+    key, item = next(iter(inside.items()))
+    known = key in wrappers(schema) or folded(key) in map(folded, _names(schema, where))
+    mended = mend_scalar(item, schema, replace(where, named=named)) if known else None
+    if mended is None:
+        return None
+    return _changed(mended.value, f"took the value out of a wrapper {where.text}", *mended.changes)

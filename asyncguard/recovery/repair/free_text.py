@@ -1,0 +1,93 @@
+"""Texts that hold a value and nothing beside it: JSON in a fence or in a text, labels and values, a labelled value."""
+
+import ast
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from asyncguard.recovery.repair.identifiers import folded
+from asyncguard.recovery.repair.unit_annotations import unit_owner
+from asyncguard.recovery.repair.units import Unit, equal, kindred, units_in
+from asyncguard.recovery.result_check import read_answer
+
+_LABEL = re.compile(r"(?P<label>[^\W\d][\w .()/%€£°-]{0,38}?)\s*(?:[:=]|->|=>)\s*(?P<core>\S.*)", re.DOTALL)
+_FENCE = re.compile(r"```[A-Za-z]*\s*\n(?P<inside>(?:(?!```).)*)```", re.DOTALL)
+_PAIR = re.compile(r"[-*\u2022]?\s*(?P<name>[^\W\d][\w .()/-]{0,38}?)\s*[:=]\s*(?P<value>\S.*)")
+_MAX_TEXT = 100_000
+_FAILURES = frozenset({"error", "errors"})
+"""Fields in which JSON-RPC, GraphQL and JSON:API say that something failed, beside what they answer all the same."""
+
+
+def document_in(text: str) -> Any:
+    """The JSON document that a text is: once more encoded, in a fence, or as Python prints it.
+
+    Returns:
+        ``None`` if it is none, breaks off, or has words around it: those may say anything about it, in any language.
+    """
+    text = text.strip()
+    if len(text) > _MAX_TEXT:
+        return None
+    if (fenced := _FENCE.fullmatch(text)) is not None:
+        text = fenced["inside"].strip()
+    whole = read_answer(text)
+    if whole.parsed:
+        return whole.value if isinstance(whole.value, dict | list | str) else None
+    return _python_literal(text)
+
+
+def _python_literal(text: str) -> Any:
+    """What a Python program printed: single quotes, ``True``, ``None``."""
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        tree = ast.parse(text, mode="eval")
+        if any(isinstance(node, ast.Dict) and _repeats(node) for node in ast.walk(tree)):
+            return None
+        value = ast.literal_eval(tree)
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _repeats(node: ast.Dict) -> bool:
+    keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+    return not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys)
+
+
+def pairs_in(text: str) -> dict[str, str] | None:
+    """The fields of a text that is nothing but labels and values (``total: 3; city: Graz``)."""
+    for separator in ("\n", ";", ", "):
+        parts = [part.strip() for part in text.strip().split(separator) if part.strip()]
+        matches = [match for part in parts if (match := _PAIR.fullmatch(part))]
+        if len(parts) > 1 and len(matches) == len(parts):
+            names = {match["name"].strip(): match["value"].strip() for match in matches}
+            return names if len(names) == len(matches) else None
+    single = _PAIR.fullmatch(text.strip())
+    return {single["name"].strip(): single["value"].strip()} if single else None
+
+
+def cores(text: str, names: Collection[str]) -> list[str]:
+    """What may be the value in a text: the whole, and what follows a label that is one of the field's names."""
+    text = text.strip()
+    labelled = _LABEL.fullmatch(text)
+    known = {folded(name) for name in names}
+    return [text, *([labelled["core"].strip()] if labelled is not None and folded(labelled["label"]) in known else [])]
+
+
+def tells_failure(name: str, value: Any) -> bool:
+    """Whether a field says that the answer around it failed, wholly or in part."""
+    return name.casefold() in _FAILURES and value not in (None, False, "", 0) and value != [] and value != {}
+
+
+def changes_others(name: str, value: Any, units: frozenset[Unit]) -> bool:
+    """Whether an undeclared field names a failure, or another unit than the declared ones."""
+    if tells_failure(name, value):
+        return True
+    if isinstance(value, Mapping):
+        return any(changes_others(key, item, units) for key, item in value.items())
+    if not isinstance(value, str):
+        return False
+    if unit_owner(name) is not None:
+        return bool(value)
+    return any(kindred(one, other) and not equal(one, other) for one in units_in(value) for other in units)

@@ -1,0 +1,90 @@
+"""The units in which two contracts count the same field, from what they declare, name or describe."""
+
+from asyncguard.recovery.repair.field_match import Leaf
+from asyncguard.recovery.repair.identifiers import folded
+from asyncguard.recovery.repair.unit_annotations import differ, same_name, suffix_unit
+from asyncguard.recovery.repair.units import Unit, comparable, equal, kindred, unit_named, units_in
+from asyncguard.schema.compiled import kinds, unit_text
+
+_NUMERIC = frozenset({"number", "integer"})
+
+
+class Unmeasured(Exception):
+    """What a number counts cannot be told on one side, and it may not be the same."""
+
+
+def units_between(source: Leaf, target: Leaf, named: str | None, *, same_tool: bool = True) -> tuple[Unit, Unit] | None:
+    """The unit of a field here and there, ``None`` if a number means the same in both.
+
+    A unit is declared by the annotation ``unit``; without one, the end of the field's name or its description may name
+    one. Where only one side says something, the field has to be the same to the letter otherwise.
+
+    Args:
+        source: The field that the number comes from.
+        target: The field that it goes to.
+        named: Unit that stands beside the number itself; it has to be the declared one.
+        same_tool: Whether both are fields of one tool; of two tools, the same name does not make the same unit.
+
+    Raises:
+        Unmeasured: Only one side names its unit, both name units that do not convert, or the number says otherwise.
+    """
+    if kinds(source.schema).isdisjoint(_NUMERIC) and kinds(target.schema).isdisjoint(_NUMERIC):
+        return None
+    here, there = unit_text(source.schema), unit_text(target.schema)
+    if named is not None:
+        if here is not None and differ(here, named):
+            raise Unmeasured
+        here = named
+    if here is not None and there is not None:
+        return _declared(here, there)
+    one = unit_named(here) if here is not None else _told(source, there)
+    other = unit_named(there) if there is not None else _told(target, here)
+    if one is not None and other is not None:
+        if equal(one, other):
+            return None
+        if not comparable(one, other):
+            raise Unmeasured
+        return one, other
+    silent = here is None and there is None and one is None and other is None
+    if silent or named is not None or (same_tool and _same_words(source, target)):
+        return None
+    raise Unmeasured
+
+
+def is_silent(source: Leaf, target: Leaf) -> bool:
+    """Whether the target declares what a number counts, and nothing about the source says it."""
+    if unit_text(source.schema) is not None or (there := unit_text(target.schema)) is None:
+        return False
+    try:
+        return not kinds(target.schema).isdisjoint(_NUMERIC) and _told(source, there) is None
+    except Unmeasured:
+        return False
+
+
+def _declared(here: str, there: str) -> tuple[Unit, Unit] | None:
+    one, other = unit_named(here), unit_named(there)
+    if one is None or other is None:
+        if not same_name(here, there):
+            raise Unmeasured
+        return None
+    if equal(one, other):
+        return None
+    if not comparable(one, other):
+        raise Unmeasured
+    return one, other
+
+
+def _told(leaf: Leaf, declared: str | None) -> Unit | None:
+    """The unit that a field's name or description tells; of the declared kind, where the other side declares one."""
+    across = unit_named(declared) if declared is not None else None
+    found = suffix_unit(leaf.name)
+    if found is not None and (across is None or kindred(found, across)):
+        return found
+    units = [unit for unit in units_in(leaf.description) if across is None or kindred(unit, across)]
+    if len(units) > 1:
+        raise Unmeasured
+    return units[0] if units else None
+
+
+def _same_words(source: Leaf, target: Leaf) -> bool:
+    return source.name == target.name and folded(source.description) == folded(target.description)

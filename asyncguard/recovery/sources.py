@@ -1,0 +1,135 @@
+"""The tools that answer one question, what they said, and which of them are trusted, whichever of them was called.
+
+A declaration names sources in one direction only, and calls come in any order. The verdict must not depend on that
+order: the tool that names a source is a source of that source, too, and trust belongs to a tool, not to the side of a
+comparison on which it stands. Answers are compared in one form, that of the tool that was called.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from asyncguard.core.events import Aim
+from asyncguard.core.faults import Anomaly, AnomalyKind, Contract
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.records import CallRecord, Finding
+from asyncguard.core.tool_spec import Mode, Source, ToolSpec
+from asyncguard.recovery.consensus import Candidate
+from asyncguard.recovery.result_check import Answer, inspect, read_answer
+from asyncguard.recovery.settlement import Said, Settlement, settle
+from asyncguard.recovery.translation import Reading, translate
+
+DOUBTFUL = frozenset({AnomalyKind.BOUNDS, AnomalyKind.INVARIANT, AnomalyKind.DISAGREEMENT, AnomalyKind.UNIT})
+"""Anomalies of an answer whose form is right: it may be true all the same."""
+_DISPUTED = frozenset({AnomalyKind.DISAGREEMENT})
+
+
+def only(anomalies: tuple[Anomaly, ...], kinds: frozenset[AnomalyKind]) -> bool:
+    """Whether nothing else is wrong."""
+    return all(anomaly.kind in kinds for anomaly in anomalies)
+
+
+def may_be_asked(spec: ToolSpec) -> bool:
+    """Whether recovery may call a tool unbidden."""
+    return spec.effect is EffectClass.PURE and not (spec.approval or spec.interrupts or spec.mode is Mode.EXTERNAL)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """The declarations of an agent, asked for who answers the same question."""
+
+    specs: Mapping[str, ToolSpec]
+    """Declarations by name."""
+
+    def question(self, tool: str) -> ToolSpec:
+        """A tool's declaration whose sources include those that other declarations name together with it.
+
+        What has to agree is told by its own declaration, else by the first that names it.
+        """
+        called = self.specs.get(tool) or ToolSpec(name=tool)
+        asking = [
+            (asker, mine)
+            for asker in self.specs.values()
+            for mine in asker.sources
+            if mine.tool == tool and asker.name != tool
+        ]
+        if not asking:
+            return called
+        sources = {source.tool: source for source in called.sources}
+        for asker, mine in asking:
+            theirs = {ours: theirs for theirs, ours in mine.arguments.items()}
+            sources.setdefault(asker.name, Source(tool=asker.name, arguments=theirs))
+            for other in asker.sources:
+                if other.tool != tool:
+                    sources.setdefault(other.tool, replace(other, arguments=_through(theirs, other)))
+        first = called if called.sources else asking[0][0]
+        return replace(called, sources=tuple(sources.values()), compared=first.compared, dated=first.dated)
+
+    def form(self, record: CallRecord) -> Mapping[str, Any] | None:
+        """The form in which answers to a call are compared: as declared, or as the first source that does declares."""
+        asked = self.question(record.call.tool)
+        specs = (asked, *(self.specs[each.tool] for each in asked.sources if each.tool in self.specs))
+        return next((spec.result_schema for spec in specs if spec.result_schema is not None), None)
+
+    def reading(self, record: CallRecord, tool: str, answer: Answer, contract: Contract | None = None) -> Reading:
+        """What a tool answered for a call, in the form in which answers to it are compared."""
+        if tool == record.call.tool or tool not in self.specs:
+            return Reading(answer=answer)
+        return translate(answer, self.specs[tool], self.form(record), None if contract is None else contract.returns)
+
+    def comparable(self, record: CallRecord, tool: str, content: Any) -> Any:
+        """The same, of content as it came; ``None`` if it cannot be brought into that form."""
+        reading = self.reading(record, tool, read_answer(content))
+        return None if reading.problems else reading.answer.value
+
+    def own(
+        self, record: CallRecord, anomalies: tuple[Anomaly, ...], normalised: Any, answer: Answer | None
+    ) -> Said | None:
+        """What the call itself was answered, if that can be compared with others at all."""
+        value = normalised
+        if value is None:
+            if answer is None or not only(anomalies, DOUBTFUL):
+                return None
+            reading = self.reading(record, record.answering, answer)
+            if reading.problems:
+                return None
+            value = reading.answer.value
+        candidate = Candidate(source=record.answering, value=value, trusted=False, date=None)
+        return Said(candidate=candidate, holds=normalised is not None or only(anomalies, _DISPUTED))
+
+    def settlement(self, record: CallRecord, called: ToolSpec, own: Said | None) -> Settlement | None:
+        """What the call's own answer and those of its sources come to, ``None`` if no source said anything."""
+        others = [said for found in record.findings if (said := self._said(record, found)) is not None]
+        if not others:
+            return None
+        answers = others if own is None else [own, *others]
+        compared = {called.name, *(said.candidate.source for said in answers)}
+        return settle([self._weighed(said, compared) for said in answers], called)
+
+    def _weighed(self, said: Said, compared: Collection[str]) -> Said:
+        """The answer, trusted if any of the tools that are compared names its tool as a trusted source."""
+        tool = said.candidate.source
+        naming = (source for name in compared if name in self.specs for source in self.specs[name].sources)
+        trusted = any(source.trusted for source in naming if source.tool == tool)
+        return replace(said, candidate=replace(said.candidate, trusted=trusted))
+
+    def _said(self, record: CallRecord, found: Finding) -> Said | None:
+        """What another source said, if it is in the form that is compared, or can be brought there from its own."""
+        if found.aim not in (Aim.SOURCE, Aim.VERIFIER) or found.error is not None:
+            return None
+        reading = self.reading(record, found.tool, read_answer(found.content))
+        if reading.problems:
+            return None
+        anomalies = inspect(
+            ToolSpec(name=found.tool, result_schema=self.form(record)), record.effective_arguments, reading.answer
+        )
+        if not only(anomalies, DOUBTFUL):
+            return None
+        candidate = Candidate(source=found.tool, value=reading.answer.value, trusted=False, date=None)
+        return Said(candidate=candidate, holds=not anomalies, changes=reading.changes)
+
+
+def _through(theirs: Mapping[str, str], other: Source) -> dict[str, str]:
+    """The argument names of another source of the asker, in terms of the tool that was called."""
+    kept = {name: called for name, called in theirs.items() if name not in other.arguments.values()}
+    return kept | {name: theirs.get(ours, ours) for name, ours in other.arguments.items()}

@@ -1,0 +1,125 @@
+"""Attempts of calls as values: everything a front end needs to run a tool once, without the thread's session.
+
+An attempt is prepared when its call is issued, before the journal is asked and before a back-off. Nothing that happens
+to the thread later (a fork, a new message, a retry of the same call) changes it. A front end reports to the thread by
+the result that it returns and by :attr:`Attempt.take_late`, by nothing else.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asyncguard.config import GuardConfig
+from asyncguard.core.records import CallRecord
+from asyncguard.core.results import Result, Success
+from asyncguard.core.tool_spec import Mode, ToolSpec
+from asyncguard.journal.port import Mail, MailKind
+from asyncguard.runtime.executors.port import Completion
+from asyncguard.runtime.late_results import heard_late
+from asyncguard.runtime.session.session import Session
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One attempt of one call, ready to be run by whatever calls its tool."""
+
+    key: str
+    """Key of the call."""
+    number: int
+    """From 1."""
+    tool: str
+    """Tool of the attempt; differs from the called one in a fallback and when a contract, source or probe is asked."""
+    called_tool: str
+    """Tool that the model called."""
+    call_id: str
+    """The provider's id of the call."""
+    label: str
+    """How people and models name the call."""
+    arguments: Mapping[str, Any]
+    """Arguments of the attempt, without injected ones; plain JSON."""
+    injected: Mapping[str, str]
+    """Idempotency key and delivery token, by the name of the argument, for a tool that asks for them."""
+    spec: ToolSpec
+    """The declaration of the attempt's tool that counts for the thread."""
+    specs: Mapping[str, ToolSpec]
+    """Declarations of all known tools, by name."""
+    config: GuardConfig
+    """Switches and limits."""
+    foreground: bool
+    """Whether the model waits for the tool that it called, so that an interrupt can be raised to the graph."""
+    begun_before: bool
+    """Whether an earlier attempt may have begun, here or in a process that has ended."""
+    take_late: Callable[[Result], None]
+    """Takes the answer of the tool after the attempt was given up; from any thread."""
+
+    @property
+    def external(self) -> bool:
+        """Whether the tool only starts work whose result comes through the inbox."""
+        return self.spec.mode is Mode.EXTERNAL
+
+
+def attempt_of(session: Session, record: CallRecord) -> Attempt:
+    """Prepare the current attempt of a call, and issue the delivery token of an external one.
+
+    Args:
+        session: The thread.
+        record: The call; its attempt was recorded as started.
+    """
+    tool, key, number, board = record.tool, record.key, record.attempts, session.board
+    spec = board.spec(tool)
+    known = key in session.lease.begun_before or key in session.live.replays
+
+    def take_late(result: Result) -> None:
+        heard_late(session, tool, Completion(key=key, attempt=number, result=result))
+
+    return Attempt(
+        key=key,
+        number=number,
+        tool=tool,
+        called_tool=record.call.tool,
+        call_id=record.call.call_id,
+        label=record.call.label,
+        arguments=_arguments(session, record),
+        injected=_injected_arguments(session, record, spec),
+        spec=spec,
+        specs=session.engine.specs,
+        config=session.engine.config,
+        foreground=board.in_foreground(record.call.tool),
+        begun_before=record.tries > 1 or known,
+        take_late=take_late,
+    )
+
+
+def _arguments(session: Session, record: CallRecord) -> dict[str, Any]:
+    """The arguments of the current attempt: recovery's own, or translated, if a sibling answers for the tool called."""
+    if record.sent is not None:
+        return dict(record.sent)
+    arguments = dict(record.effective_arguments)
+    if record.tool == record.call.tool:
+        return arguments
+    fallbacks = session.board.spec(record.call.tool).fallbacks
+    return next(item.translate(arguments) for item in fallbacks if item.tool == record.tool)
+
+
+def _injected_arguments(session: Session, record: CallRecord, spec: ToolSpec) -> dict[str, str]:
+    """The idempotency key and the delivery token, for tools that ask for them."""
+    injected: dict[str, str] = {}
+    if spec.key_argument is not None:
+        injected[spec.key_argument] = record.key
+    if spec.mode is Mode.EXTERNAL:
+        token = _issue_token(session, record)
+        if spec.token_argument is not None:
+            injected[spec.token_argument] = token
+    return injected
+
+
+def _issue_token(session: Session, record: CallRecord) -> str:
+    key, attempt = record.key, record.attempts
+
+    def receive(result: Success) -> None:
+        session.receive(Mail(kind=MailKind.DELIVERY, key=key, attempt=attempt, content=result.content))
+
+    # With a journal the token stands in the intent; the delivery is mail to the process with the lease.
+    token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)
+    session.live.token_issued(key, token)
+    return token

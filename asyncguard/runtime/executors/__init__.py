@@ -1,0 +1,1 @@
+"""Executors: who runs the calls. The port is in :mod:`asyncguard.runtime.executors.port`."""

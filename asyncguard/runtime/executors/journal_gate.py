@@ -1,0 +1,60 @@
+"""Asking the journal before an attempt begins; the same for every executor."""
+
+import logging
+
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import Symptom
+from asyncguard.core.results import Failure, Result
+from asyncguard.errors import JournalError
+from asyncguard.journal.port import Fresh, Journal, Known, Lost, Refused, Running
+from asyncguard.runtime.backoff import Backoff
+from asyncguard.runtime.clock import Clock
+from asyncguard.runtime.executors.port import Job
+
+_log = logging.getLogger("asyncguard.journal")
+_FIRST_LOOK, _LONGEST_LOOK = 0.05, 0.5
+"""Seconds between two looks at an attempt that runs elsewhere."""
+_LOST = "The process that ran the call ended before it answered."
+_OTHER = "A process that ended had begun the call with other arguments, and nobody knows what came of it."
+
+
+async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
+    """Ask whether a job may begin; its result if it is known already, ``None`` if it may.
+
+    An attempt that runs in another process is waited for.
+
+    Args:
+        journal: Who is asked.
+        job: With an intent.
+        clock: Times the looks.
+    """
+    assert job.intent is not None  # only such jobs are asked about
+    backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, clock=clock)
+    while True:
+        try:
+            verdict = await journal.begin(job.intent)
+        except JournalError as error:
+            _log.warning("attempt %d of call %s was not begun: %s", job.intent.attempt, job.intent.key, error)
+            reason = error.data.get("reason", "its journal failed, and the log says why")
+            return _failure(
+                ErrorCode.JOURNAL_UNAVAILABLE, f"The call could not be written down, so it was not begun: {reason}."
+            )
+        match verdict:
+            case Fresh():
+                return None
+            case Known(result=result):
+                return result
+            case Lost(other=other):
+                return Failure(
+                    symptom=Symptom(
+                        error=ErrorCode.PROCESS_LOST, message=_OTHER if other else _LOST, transient=not other
+                    )
+                )
+            case Refused(reason=reason, fenced=fenced):
+                return _failure(ErrorCode.TAKEN_OVER if fenced else ErrorCode.JOURNAL_REFUSED, reason)
+            case Running():
+                await backoff.pause()
+
+
+def _failure(error: ErrorCode, message: str) -> Failure:
+    return Failure(symptom=Symptom(error=error, message=message, transient=False, started=False))

@@ -1,0 +1,474 @@
+"""Apply the fate table to open calls: gather the facts, ask, and carry the decision out.
+
+:mod:`asyncguard.core.resume_policy` decides what becomes of a call after a loss, a fork, a takeover, a cancellation, a
+new message or a missing wrapper. This module is the only one that asks it, and the only one that records the events by
+which such a call ends or is queued again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from asyncguard.core import events as ev
+from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import Symptom
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.records import CallRecord
+from asyncguard.core.results import Failure
+from asyncguard.core.resume_policy import (
+    Effect,
+    Facts,
+    Fate,
+    Here,
+    History,
+    Journal,
+    Open,
+    Tool,
+    Why,
+    decide,
+)
+from asyncguard.journal.port import Attempt, AttemptState
+from asyncguard.recovery.decisions import End
+from asyncguard.recovery.failure_case import siblings_left
+from asyncguard.recovery.policy import lost_outcome
+from asyncguard.runtime.executors.port import Completion
+from asyncguard.runtime.failure_cases import attempt_ended, consider, end_call, harmless, take_failure
+from asyncguard.runtime.session.session import Session
+from asyncguard.runtime.signals import journaled, was_begun
+
+_EDITED = "This call was begun before with other arguments; make it as a new call."
+_LOST = "The process that ran the call ended before it answered."
+_STOPPED = "The user cancelled the task before it was tried again."
+_OUTSIDE = "The user cancelled the task; the work outside was started and may go on."
+
+
+class Hands(Protocol):
+    """What can run the calls of a thread."""
+
+    def holds(self, key: str) -> bool:
+        """Return whether a call can be run as it was called."""
+        ...
+
+    def run_alone(self, key: str) -> None:
+        """Run a call without its wrapper from now on."""
+        ...
+
+
+class _AllTools:
+    """Runs every call: ``build_agent`` needs no wrappers."""
+
+    def holds(self, _: str) -> bool:
+        return True
+
+    def run_alone(self, _: str) -> None:
+        raise AssertionError("no call of build_agent has a wrapper")
+
+
+ALL_TOOLS: Hands = _AllTools()
+_ENDED_IF_HARMLESS = (Why.RESUMED, Why.CANCELLED, Why.WRAPPERS_RETURNED, Why.WRAPPER_MISSING)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """A message in the history that answers a call and was not written by the guard."""
+
+    content: Any
+    """As it stands in the message."""
+    text: str
+    """Its text, which is evidence for later arguments."""
+    failed: bool
+    """Whether it tells an error."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Circumstances:
+    """What the caller of :func:`resolve` knows beside the session."""
+
+    hands: Hands = ALL_TOOLS
+    """What can run calls here."""
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """Answers in the history, by key of the call."""
+    lost: frozenset[str] | None = None
+    """Keys of the calls that a process which has ended may have had under way; ``None`` if that is not the question."""
+    siblings: bool = False
+    """Whether fallbacks may have been tried of which the state does not tell."""
+    said: bool = False
+    """Whether the run begins with something new from the user."""
+    edited: bool = False
+    """Whether the journal knows the attempt as that of another call."""
+    failed: tuple[str, ...] = ()
+    """Keys of the calls that this one waited for and that gave no usable result."""
+    told: str = ""
+    """Told to the model where the decision has no words of its own."""
+
+
+_ALONE = Circumstances()
+
+
+def resolve(session: Session, record: CallRecord, why: Why, given: Circumstances = _ALONE) -> Fate:
+    """Decide what becomes of an open call, and carry it out.
+
+    Args:
+        session: The thread.
+        record: The call.
+        why: The reason to ask.
+        given: What the caller knows.
+
+    Returns:
+        What was decided. ``JUDGE`` is left to the caller, as are ``KEEP`` and ``WAIT``.
+    """
+    facts = _facts_to_issue(session, record) if why is Why.ISSUED else _facts(session, record, why, given)
+    decision = decide(facts)
+    if (carry_out := CARRIED_OUT.get(decision.fate)) is not None:
+        reason = decision.reason or given.told
+        carry_out(Case(session=session, record=record, facts=facts, given=given, reason=reason))
+    return decision.fate
+
+
+def reconcile(
+    session: Session,
+    *,
+    issuing: bool,
+    hands: Hands = ALL_TOOLS,
+    answers: Mapping[str, Answer] | None = None,
+    siblings: bool = False,
+    said: bool = False,
+) -> bool:
+    """Decide about the open calls of a state that this process has not written.
+
+    Args:
+        session: The thread, joined with state and journal.
+        issuing: Whether admitted calls may have been issued.
+        hands: What can run calls here.
+        answers: Answers in the history, by key of the call.
+        siblings: Whether fallbacks may have been tried of which the state does not tell.
+        said: Whether the run begins with something new from the user.
+
+    Returns:
+        Whether calls wait until this process has met its tools; then it has to be asked again.
+    """
+    lost = frozenset(record.key for record in session.lost(queued=issuing))
+    given = Circumstances(hands=hands, answers=answers or {}, lost=lost, siblings=siblings, said=said)
+    waits = False
+    for state in (CallState.PENDING, CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
+        for record in list(session.ledger.in_state(state)):
+            waits = resolve(session, record, Why.RESUMED, given) is Fate.WAIT or waits
+    return waits
+
+
+def resolve_all(
+    session: Session, states: Sequence[CallState], why: Why, given: Circumstances = _ALONE
+) -> Mapping[str, Fate]:
+    """Decide about all calls in some states; see :func:`resolve`.
+
+    Returns:
+        What was decided, by key of the call.
+    """
+    records = [record for state in states for record in session.ledger.in_state(state)]
+    return {record.key: resolve(session, record, why, given) for record in records}
+
+
+# -- facts ---------------------------------------------------------------------------------------------------------
+
+
+def _facts_to_issue(session: Session, record: CallRecord) -> Facts:
+    begun = session.engine.begun
+    return Facts(
+        why=Why.ISSUED,
+        state=Open(record.state.value),
+        effect=Effect(session.board.spec(record.tool).effect.value),
+        side_query=record.aim is not ev.Aim.ANSWER,
+        edited=begun.differs(record.key, record.call.fingerprint),
+        here=Here.LATER if begun.knows(record.key, after=record.latest) else Here.NOTHING,
+    )
+
+
+def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances) -> Facts:
+    board = session.board
+    called = board.spec(record.call.tool)
+    tools = (called, *(board.spec(sibling.tool) for sibling in called.fallbacks))
+    return Facts(
+        why=why,
+        state=Open(record.state.value),
+        effect=Effect(board.spec(record.tool).effect.value),
+        replayable=_replayable(session, record, siblings=given.siblings),
+        helped=bool(called.asks or called.fallbacks),
+        effectful=any(spec.effect is not EffectClass.PURE for spec in tools),
+        side_query=record.aim is not ev.Aim.ANSWER,
+        wanted_again=record.error == ErrorCode.NOT_HAPPENED,
+        journal=_journal(session, record, why),
+        outside=_outside(session, record, why),
+        here=_here(session, record, given),
+        edited=given.edited,
+        attempt_ended=record.state is CallState.PENDING and attempt_ended(record),
+        history=_history(record, given),
+        tool=_tool(session, record, given.hands),
+        begun=record.tries > 0 or record.key in session.live.replays,
+        harmless=_is_harmless(session, record, why, given),
+        said=given.said,
+        blocker_failed=bool(given.failed),
+    )
+
+
+def _is_harmless(session: Session, record: CallRecord, why: Why, given: Circumstances) -> bool:
+    """Return whether nothing was attempted that matters; found out only where a row asks, as it may take the policy."""
+    if record.state is not CallState.QUEUED or why not in _ENDED_IF_HARMLESS:
+        return False
+    return (why is Why.CANCELLED or not given.hands.holds(record.key)) and harmless(session, record)
+
+
+def _replayable(session: Session, record: CallRecord, *, siblings: bool) -> bool:
+    board = session.board
+    others = siblings_left(board.spec(record.call.tool), record) if siblings else []
+    return all(lost_outcome(board.spec(tool)) is None for tool in (record.tool, *(other.tool for other in others)))
+
+
+def _journal(session: Session, record: CallRecord, why: Why) -> Journal:
+    if not journaled(session, record):
+        return Journal.SILENT
+    if was_begun(session, record):
+        return Journal.LATER
+    # The lease tells of attempts that were begun before this process took the thread, so it is asked on resuming alone.
+    known = session.lease.begun_before.get(record.key)
+    behind = record.state is CallState.PENDING and (known is None or known.number < record.attempts)
+    return Journal.BEHIND if behind and why is Why.RESUMED else Journal.COMPLETE
+
+
+def _outside(session: Session, record: CallRecord, why: Why) -> bool:
+    if why is Why.CANCELLED:
+        issued = record.state is CallState.PENDING and record.key in session.live.tokens
+        return issued and record.key not in session.engine.executor.pending()
+    known = session.lease.begun_before.get(record.key)
+    if known is None or known.state is not AttemptState.STARTED:
+        return False
+    return record.state is not CallState.PENDING or known.number == record.attempts
+
+
+def _here(session: Session, record: CallRecord, given: Circumstances) -> Here:
+    latest = session.engine.begun.latest(record.key)
+    if record.state is CallState.PENDING:
+        if given.lost is not None and record.key not in given.lost:
+            return Here.IN_HAND
+        return Here.CURRENT if latest == record.attempts else Here.NOTHING
+    if latest > record.latest:
+        return Here.LATER
+    in_hand = record.state is CallState.QUEUED and given.lost is not None and record.key not in given.lost
+    return Here.IN_HAND if in_hand else Here.NOTHING
+
+
+def _history(record: CallRecord, given: Circumstances) -> History:
+    if record.key in given.answers:
+        return History.ANSWER
+    return History.PLACEHOLDER if record.placeholder else History.NOTHING
+
+
+def _tool(session: Session, record: CallRecord, hands: Hands) -> Tool:
+    if hands.holds(record.key):
+        return Tool.AT_HAND
+    if not session.engine.all_met:
+        declared = session.board.declares(record.tool) and session.board.declares(record.call.tool)
+        return Tool.UNMET if declared else Tool.UNDECLARED
+    return Tool.KNOWN if record.tool in session.engine.specs else Tool.MISSING
+
+
+# -- fates ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """One decision and what it was made of."""
+
+    session: Session
+    record: CallRecord
+    facts: Facts
+    given: Circumstances
+    reason: str
+
+
+def _accept_answer(case: Case) -> None:
+    session, record = case.session, case.record
+    answer = case.given.answers[record.key]
+    if case.facts.held_back:
+        session.record.admitted(record.key, released=True)
+    if record.state is CallState.QUEUED:
+        session.record.assumed_started(record.key)
+    outcome, error = (ev.Outcome.FAILED, ErrorCode.TOOL_ERROR) if answer.failed else (ev.Outcome.DONE, None)
+    session.record.retired(record.key, outcome=outcome, content=answer.content, error=error)
+    session.record.delivered([record.key])
+    session.board.evidence.add(record.call.task, answer.text)
+    session.board.taint_by_output(record)
+
+
+def _stop_after(case: Case) -> None:
+    _take_up(case)
+    case.session.live.bar(case.record.key, case.given.told or _STOPPED)
+
+
+def _adopt(case: Case) -> None:
+    _take_up(case)
+    case.given.hands.run_alone(case.record.key)
+
+
+def _run_alone(case: Case) -> None:
+    case.given.hands.run_alone(case.record.key)
+    facts = case.facts
+    lost = facts.why is Why.RESUMED and facts.here is not Here.IN_HAND
+    if lost and facts.state is Open.QUEUED and not facts.journaled:
+        _expect(case)
+
+
+def _expect(case: Case) -> None:
+    case.session.live.replayed(case.record.key, case.record.attempts + 1)
+
+
+def _requeue(case: Case) -> None:
+    _expect(case)
+    record = case.record
+    case.session.record.requeued(
+        record.key,
+        error=ErrorCode.PROCESS_LOST,
+        reason="process lost, repeatable",
+        arguments=record.sent,
+        aim=record.aim,
+    )
+
+
+def _interrupt(case: Case) -> None:
+    key, session = case.record.key, case.session
+    session.live.bar(key, _STOPPED)
+    if not session.engine.executor.cancel(key) and key in session.live.tokens:
+        _leave_outside(case)  # it has returned just now, and its work goes on outside
+
+
+def _put_in_doubt(case: Case) -> None:
+    session, record = case.session, case.record
+    if case.facts.held_back:
+        session.record.admitted(record.key, released=True)
+    if record.state is CallState.QUEUED:
+        session.record.assumed_started(record.key)
+    if session.board.spec(record.tool).probe is not None and session.engine.config.verify:
+        take_failure(session, record, Symptom(error=ErrorCode.PROCESS_LOST, message=_LOST, transient=True))
+        return
+    end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=_LOST, error=ErrorCode.PROCESS_LOST))
+
+
+def _abandon(case: Case) -> None:
+    session, record, text = case.session, case.record, case.reason
+    if case.facts.why is Why.CANCELLED and record.state is CallState.PENDING:
+        _leave_outside(case)
+        return
+    if case.facts.why is not Why.REPORTED_LOST:
+        text = f"{text[:1].upper()}{text[1:]}, and an attempt may have begun."
+        session.record.assumed_started(record.key)
+    end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=text, error=ErrorCode.PROCESS_LOST))
+
+
+def _leave_outside(case: Case) -> None:
+    """End a call in doubt whose work outside goes on; a delivery that comes all the same settles the doubt."""
+    end = End(outcome=ev.Outcome.IN_DOUBT, content=_OUTSIDE, error=ErrorCode.CANCELLED)
+    end_call(case.session, case.record, end)
+
+
+def _cancel(case: Case) -> None:
+    session, record = case.session, case.record
+    session.record.cancelled(record.key, reason=case.reason)
+    if case.facts.why is Why.ANSWERED:
+        session.record.delivered([record.key])
+        session.board.taint_by_end(record)
+
+
+def _refuse(case: Case) -> None:
+    session, record = case.session, case.record
+    session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
+    symptom = Symptom(error=ErrorCode.JOURNAL_REFUSED, message=_EDITED, transient=False, started=False)
+    session.completed(Completion(key=record.key, attempt=record.attempts, result=Failure(symptom=symptom)))
+
+
+# -- attempts that were made ---------------------------------------------------------------------------------------
+
+
+def _take_over(case: Case) -> None:
+    """Have an attempt of this process answer to this session."""
+    session, record = case.session, case.record
+    pending = record.state is CallState.PENDING
+    after = record.attempts - 1 if pending else record.latest
+    found = session.engine.begun.take_over(record.key, session.completed, after=after)
+    if found is not None and not pending:
+        number, tool = found
+        session.record.started(record.key, attempt=number, tool=tool)
+
+
+def _take_up(case: Case) -> None:
+    """Queue a call that was begun: it is issued, and the attempt that was made answers for it."""
+    session, record = case.session, case.record
+    if case.facts.journal is Journal.LATER:
+        _take_up_from_journal(session, record, session.lease.begun_before[record.key])
+    elif record.state is not CallState.QUEUED:
+        known = session.engine.begun.arguments(record.key)
+        arguments = None if known is None or known == record.call.arguments else dict(known)
+        session.record.admitted(record.key, released=True, arguments=arguments)
+
+
+def _take_up_from_journal(session: Session, record: CallRecord, known: Attempt) -> None:
+    """Queue a call for the latest attempt of the journal, with its arguments; what led to it was never stored."""
+    called = known.tool == record.call.tool
+    if record.state is CallState.QUEUED and (record.attempts + 1, record.tool) == (known.number, known.tool):
+        return
+    if record.state is not CallState.QUEUED:
+        arguments = known.arguments if called and known.arguments != record.call.arguments else None
+        session.record.admitted(record.key, released=True, arguments=arguments)
+    if known.number != record.attempts + 1 or not called:
+        _skip_to(session, record, known)
+
+
+def _follow(case: Case) -> None:
+    """Queue a pending call for the later attempt that the journal has."""
+    session, record = case.session, case.record
+    known = session.lease.begun_before[record.key]
+    _requeue_as(session, record, known)
+    if known.number > record.attempts + 1:
+        _skip_to(session, record, known)
+
+
+def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
+    """Bring a queued call to the attempt before the one that is known."""
+    session.record.started(record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch)
+    _requeue_as(session, record, known)
+
+
+def _requeue_as(session: Session, record: CallRecord, known: Attempt) -> None:
+    session.record.requeued(
+        record.key,
+        error=ErrorCode.PROCESS_LOST,
+        reason="the journal has a later attempt",
+        arguments=known.arguments,
+        tool="" if known.tool == record.call.tool else known.tool,
+    )
+
+
+CARRIED_OUT: Mapping[Fate, Callable[[Case], None]] = {
+    Fate.ACCEPT_ANSWER: _accept_answer,
+    Fate.TAKE_UP: _take_up,
+    Fate.STOP_AFTER: _stop_after,
+    Fate.ADOPT: _adopt,
+    Fate.RUN_ALONE: _run_alone,
+    Fate.TAKE_OVER: _take_over,
+    Fate.AWAIT: lambda case: case.session.live.token_issued(case.record.key, ""),
+    Fate.REPLAY: lambda case: case.session.live.hand_out_again(case.record.key),
+    Fate.RECONSIDER: lambda case: consider(case.session, case.record),
+    Fate.EXPECT: _expect,
+    Fate.REQUEUE: _requeue,
+    Fate.FOLLOW: _follow,
+    Fate.STOP: lambda case: case.session.live.stop(case.record.key),
+    Fate.INTERRUPT: _interrupt,
+    Fate.IN_DOUBT: _put_in_doubt,
+    Fate.ABANDON: _abandon,
+    Fate.SQUASH: lambda case: case.session.record.squashed(case.record.key, reason=case.reason, on=case.given.failed),
+    Fate.CANCEL: _cancel,
+    Fate.REJECT: lambda case: case.session.record.rejected(
+        case.record.key, guard=case.record.guard, reason=case.reason
+    ),
+    Fate.REFUSE: _refuse,
+}
+"""What each fate does; ``KEEP``, ``WAIT`` and ``JUDGE`` do nothing here."""

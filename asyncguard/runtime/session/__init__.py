@@ -1,0 +1,1 @@
+"""Session: the state of one thread in this process, and the parts that it is made of."""

@@ -1,0 +1,62 @@
+"""Open, cancel and close the tasks of a thread."""
+
+from collections.abc import Collection, Sequence
+
+from asyncguard.core.resume_policy import CANCELLED, Why
+from asyncguard.core.tasks import SOLE_TASK, Task, TaskState
+from asyncguard.errors import CallerError
+from asyncguard.runtime.resume import resolve
+from asyncguard.runtime.session.session import Session
+
+
+def open_tasks(session: Session, tasks: Sequence[Task]) -> None:
+    """Open the tasks of an input; what the user says of one is evidence for it."""
+    for task in tasks:
+        session.record.task_opened(task.id, goal=task.goal)
+        session.board.evidence.add(task.id, task.goal)
+
+
+def reopen_tasks(session: Session, goal: str, *, cancelled: Collection[str]) -> None:
+    """Open the tasks that have ended again: the user has spoken, and may mean any of them.
+
+    Args:
+        session: The thread.
+        goal: Goal of the only task of a thread that has none yet.
+        cancelled: Ids of the tasks that the user has just cancelled.
+    """
+    known = list(session.ledger.tasks())
+    if not known:
+        session.record.task_opened(SOLE_TASK, goal=goal)
+    for record in known:
+        if record.state is not TaskState.OPEN and record.task.id not in cancelled:
+            session.record.task_opened(record.task.id, goal=record.task.goal)
+
+
+def close_tasks(session: Session) -> None:
+    """Close the open tasks that wait for no call."""
+    for task in session.ledger.open_tasks():
+        if not session.ledger.has_open(task.task.id):
+            session.record.task_closed(task.task.id)
+
+
+def cancel_tasks(session: Session, names: Sequence[str]) -> None:
+    """Stop tasks at the user's word; the model is told of each call that it was told is under way.
+
+    What has not begun never begins, what runs is asked to stop, and nothing follows it.
+
+    Args:
+        session: The thread.
+        names: Ids of tasks.
+
+    Raises:
+        CallerError: A name is no task of the thread; nothing was cancelled.
+    """
+    known = {task.task.id: task for task in session.ledger.tasks()}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise CallerError(f"There is no task {unknown[0]!r} to cancel; the tasks are: {', '.join(known) or 'none'}.")
+    for name in dict.fromkeys(names):
+        for record in list(session.ledger.open_of(name)):
+            resolve(session, record, Why.CANCELLED)
+        if known[name].state is TaskState.OPEN:
+            session.record.task_stopped(name, reason=CANCELLED)

@@ -1,0 +1,1 @@
+"""Contract tests for implementations of the journal port."""

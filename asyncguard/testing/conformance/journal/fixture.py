@@ -1,0 +1,151 @@
+"""What the rules of a journal are tried with: processes, threads and intents of one rule."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from asyncguard.core.calls import CallState, fingerprint
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import Symptom
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Failure, Result, Success
+from asyncguard.journal.intent import Intent
+from asyncguard.journal.port import Entry, Fresh, Journal, Mail, MailKind, Refused, Verdict
+
+PATIENCE = 10.0
+"""Seconds within which mail of another process arrives."""
+_STEP = 0.02
+_T = TypeVar("_T")
+_Error = TypeVar("_Error", bound=Exception)
+
+DONE = Success(content="done")
+"""A result."""
+TIMEOUT = Failure(symptom=Symptom(error=ErrorCode.TIMEOUT, message="No answer."))
+"""A failure that leaves open whether the effect happened."""
+NOT_STARTED = Failure(symptom=Symptom(error="ToolFault", message="No.", mro=("a.B", "c.D"), status=409, started=False))
+"""A failure of which it is known that nothing happened."""
+
+
+class Bench:
+    """Names of one rule, so that rules share a database and nothing else."""
+
+    def __init__(self, make: Callable[[], Journal], name: str) -> None:
+        """Open nothing yet.
+
+        Args:
+            make: Opens the database as another process.
+            name: Of the rule.
+        """
+        self._make = make
+        # Unique in the database, also if the check is run on it again.
+        self._name = f"{name}-{time.time_ns():x}"
+        self._journals: list[Journal] = []
+
+    def key(self, name: str = "k") -> str:
+        """A key that begins with its name."""
+        return f"{name}-{self._name}"
+
+    def session(self, name: str = "s") -> str:
+        """Id of a thread in its state."""
+        return f"{name}-{self._name}"
+
+    async def process(self, *entered: str) -> Journal:
+        """A new process, which has entered some threads; ``"s"`` if none is named."""
+        journal = await asyncio.to_thread(self._make)
+        self._journals.append(journal)
+        for name in entered or ("s",):
+            await self.enter(journal, name)
+        return journal
+
+    async def outsider(self) -> Journal:
+        """A new process that has entered no thread."""
+        journal = await asyncio.to_thread(self._make)
+        self._journals.append(journal)
+        return journal
+
+    async def enter(self, journal: Journal, name: str = "s") -> list[Mail]:
+        """Enter a thread; the list grows with its mail."""
+        mail: list[Mail] = []
+        await journal.enter(self.session(name), f"thread {self.session(name)}", (), mail.append)
+        return mail
+
+    async def die(self, journal: Journal) -> None:
+        """End a process; what it had begun stays begun."""
+        await asyncio.to_thread(journal.close)
+
+    async def close(self) -> None:
+        """End all processes."""
+        for journal in self._journals:
+            await self.die(journal)
+
+    def intent(self, name: str = "k", **changes: Any) -> Intent:
+        """An intent to pay; the fingerprint fits tool and arguments unless one is given."""
+        given: dict[str, Any] = {
+            "session": self.session(),
+            "namespace": "",
+            "task": "t1",
+            "label": "pay#1",
+            "key": self.key(name),
+            "attempt": 1,
+            "tool": "pay",
+            "effect": EffectClass.AT_MOST_ONCE,
+            "arguments": {"amount": 5},
+        } | changes
+        given.setdefault("fingerprint", fingerprint(given["tool"], given["arguments"]))
+        return Intent(**given)
+
+    async def begun(self, journal: Journal, name: str = "k", **changes: Any) -> Intent:
+        """An intent that was begun."""
+        intent = self.intent(name, **changes)
+        verdict = await journal.begin(intent)
+        assert isinstance(verdict, Fresh), f"a new attempt has to be Fresh, not {verdict}"
+        return intent
+
+    async def ended(self, journal: Journal, result: Result, name: str = "k", **changes: Any) -> Intent:
+        """An intent that was begun and ended."""
+        intent = await self.begun(journal, name, **changes)
+        await journal.end(intent.key, intent.attempt, result)
+        return intent
+
+    async def doubtful(self, journal: Journal, name: str = "k", **changes: Any) -> Intent:
+        """A call that its thread settled as in doubt."""
+        intent = await self.ended(journal, TIMEOUT, name, **changes)
+        journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+        return intent
+
+    async def entry(self, journal: Journal, name: str = "k") -> Entry:
+        """The only call of a name."""
+        found = await asyncio.to_thread(journal.entries, key=self.key(name))
+        assert len(found) == 1, f"entries() has {len(found)} calls under the key of one"
+        return found[0]
+
+    async def resolve(self, journal: Journal, kind: MailKind, content: Any = None, name: str = "k") -> Entry:
+        """Resolve a call."""
+        return await asyncio.to_thread(journal.resolve, self.key(name), kind, content, by="the bench")
+
+
+async def raises(error: type[_Error], work: Callable[..., object], *arguments: Any, **named: Any) -> _Error:
+    """The error that blocking work raises."""
+    try:
+        done = await asyncio.to_thread(work, *arguments, **named)
+    except error as raised:
+        return raised
+    name = getattr(work, "__name__", "it")
+    raise AssertionError(f"{name}{arguments!r:.200} has to raise {error.__name__}, not to return {done!r:.100}")
+
+
+async def wait_for(mail: list[Mail], count: int) -> None:
+    """Wait until that much mail has come, and a little for some too many."""
+    give_up = time.monotonic() + PATIENCE
+    while len(mail) < count and time.monotonic() < give_up:  # noqa: ASYNC110 - it comes from another thread
+        await asyncio.sleep(_STEP)
+    assert len(mail) >= count, f"{count} pieces of mail were written and {len(mail)} came; mail is never lost"
+    await asyncio.sleep(_STEP)
+    assert len(mail) == count, f"{count} pieces of mail were written and {len(mail)} came; each comes once"
+
+
+def refused(verdict: Verdict, why: str) -> None:
+    """Check a refusal."""
+    assert isinstance(verdict, Refused), f"{why}; begin() answered {verdict}"
+    assert verdict.reason, "a refusal needs a reason, which the model is told"

@@ -1,0 +1,175 @@
+"""Rules of a journal about threads and processes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.footprints import EffectClass
+from asyncguard.errors import CallerError, ThreadBusyError
+from asyncguard.journal.port import Fresh, Journal, MailKind, Tenure
+from asyncguard.testing.conformance.journal.fixture import DONE, Bench, raises, refused
+
+
+async def _is_busy(bench: Bench, journal: Journal) -> bool:
+    try:
+        await bench.enter(journal)
+    except ThreadBusyError:
+        return True
+    return False
+
+
+async def tells_processes_apart(bench: Bench) -> None:
+    """One database has one id; each process has an epoch."""
+    journals = [await bench.outsider() for _ in range(3)]
+    assert len({journal.id for journal in journals}) == 1, "one database has to have one id in all processes"
+    assert all(journal.id for journal in journals), "the id of the database is empty"
+    assert len({journal.epoch for journal in journals}) == 3, "each process has to have an epoch of its own"
+
+
+async def gives_a_thread_to_one_process(bench: Bench) -> None:
+    """A thread that a living process is at work on is refused to others until it is left, or its process ended."""
+    first, second = await bench.process(), await bench.outsider()
+    assert await _is_busy(bench, second), "two living processes were let into one thread"
+    assert not await _is_busy(bench, first), "the process that has a thread may enter it again"
+    first.leave(bench.session())
+    await asyncio.to_thread(first.entries, key="-")  # what was posted before is written by then
+    assert not await _is_busy(bench, second), "a thread that was left was refused"
+    await bench.die(second)
+    assert not await _is_busy(bench, first), "a thread whose process has ended was refused"
+
+
+async def fences_who_lost_the_thread(bench: Bench) -> None:
+    """Without its thread a process begins nothing, but for calls that it runs for others."""
+    journal, heir = await bench.process(), await bench.outsider()
+    outside = bench.intent("outside", arguments={"n": 0})
+    refused(await heir.begin(outside), "a process that has not entered the thread has to be refused")
+    assert isinstance(await heir.begin(replace(outside, remote=True)), Fresh), "a worker needs no thread"
+    intent = await bench.begun(journal)
+    journal.leave(bench.session())
+    await asyncio.to_thread(journal.entries, key="-")
+    await bench.enter(heir)
+    late = bench.intent("late", arguments={"n": 1})
+    refused(await journal.begin(late), "a process whose thread was taken over has to be refused")
+    await journal.end(intent.key, 1, DONE)
+    entry = await bench.entry(heir)
+    assert entry.attempts[0].result == DONE, "an outcome was lost because the thread was taken over meanwhile"
+
+
+async def counts_who_takes_a_thread(bench: Bench) -> None:
+    """enter() numbers the processes that take a thread, beyond what its state tells, and says who may still go on."""
+    first, second = await bench.process(), await bench.outsider()
+
+    async def take(journal: Journal, known: int = 0) -> Tenure:
+        return await journal.enter(bench.session(), f"thread {bench.session()}", (), lambda _: None, known=known)
+
+    again = await take(first)
+    assert again.number == again.former > 0, f"who enters its own thread again keeps its number, and not {again}"
+    first.leave(bench.session(), ending="checkpoint")
+    await asyncio.to_thread(first.entries, key="-")
+    heir = await take(second)
+    assert heir.ending == "checkpoint", f"a last step that is being stored was told, and enter() says {heir.ending!r}"
+    assert heir.number > heir.former == again.number, f"the next process counts on from {again.number}, not {heir}"
+    await bench.die(second)
+    back = await take(first, known=heir.number + 5)
+    assert back.ending == "", f"nobody stores a last step now, and enter() says {back.ending!r}"
+    assert back.former == heir.number, f"the number before is {heir.number}, not that of {back}"
+    assert back.number > heir.number + 5, f"the number goes beyond that of the state, {heir.number + 5}: {back}"
+    seized = [tenure for tenure in (again, heir, back) if tenure.seized]
+    assert not seized, f"a thread that was left, or whose process ended, is not taken from anybody: {seized}"
+
+
+async def looks_calls_up(bench: Bench) -> None:
+    """enter() answers with the latest attempts of the calls it is asked for, and with nothing else."""
+    journal = await bench.process()
+    first = await bench.ended(journal, DONE, "first", effect=EffectClass.KEYED)
+    await bench.begun(journal, "first", attempt=2, effect=EffectClass.KEYED)
+    await bench.begun(journal, "second", arguments={"n": 2})
+    asked = (first.key, bench.key("unknown"))
+    known = (await journal.enter(first.session, "", asked, lambda _: None)).attempts
+    assert set(known) == {first.key}, f"asked for {asked}, enter() answered for {sorted(known)}"
+    assert known[first.key].number == 2, "of a call's attempts, enter() answers the latest"
+
+
+async def knows_who_is_gone(bench: Bench) -> None:
+    """gone() names those that ended and those that never were; who lives is left alone."""
+    alive, dead = await bench.process(), await bench.outsider()
+    ended = dead.epoch
+    await bench.die(dead)
+    asked = (alive.epoch, ended, "neverheardof")
+    gone = set(await asyncio.to_thread(alive.gone, asked))
+    assert gone == {ended, "neverheardof"}, f"of {asked}, the last two are gone, not {gone}"
+    verdict = await alive.begin(bench.intent())
+    assert isinstance(verdict, Fresh), f"a process was fenced because somebody asked whether it lives: {verdict}"
+
+
+async def lists_calls(bench: Bench) -> None:
+    """entries() filters by state, thread and key, oldest first."""
+    journal = await bench.process("s", "other")
+    states = (CallState.DONE, CallState.FAILED, CallState.PENDING)
+    for number, state in enumerate(states):
+        intent = await bench.begun(journal, f"k{number}", arguments={"n": number})
+        if state is not CallState.PENDING:
+            journal.settle(intent.key, state)
+    elsewhere = await bench.begun(journal, "k9", session=bench.session("other"))
+    keys = [bench.key(f"k{number}") for number in range(3)]
+    filters: tuple[tuple[dict[str, object], list[str]], ...] = (
+        ({"session": bench.session()}, keys),
+        ({"session": f"thread {bench.session()}"}, keys),
+        ({"session": bench.session("other")}, [elsewhere.key]),
+        ({"session": bench.session(), "states": (CallState.FAILED, CallState.PENDING)}, keys[1:]),
+        ({"session": bench.session(), "states": (CallState.IN_DOUBT,)}, []),
+        ({"key": keys[1][:-1]}, keys[1:2]),
+        ({"key": "%"}, []),
+    )
+    for wanted, expected in filters:
+        found = [entry.key for entry in await asyncio.to_thread(journal.entries, **wanted)]  # type: ignore[arg-type]
+        assert found == expected, f"entries({wanted}) has to be {expected}, not {found}"
+
+
+async def lists_what_is_lost_as_in_doubt(bench: Bench) -> None:
+    """A pending call of a dead process is in doubt if it must not be repeated."""
+    journal, other = await bench.process(), await bench.outsider()
+    for effect in (EffectClass.KEYED, EffectClass.AT_MOST_ONCE):
+        await bench.begun(journal, effect.value, effect=effect, arguments={"effect": effect.value})
+    for expected in (CallState.PENDING, CallState.IN_DOUBT):
+        state = (await bench.entry(other, EffectClass.AT_MOST_ONCE.value)).state
+        assert state is expected, f"a pending call is listed as {state}, not as {expected}"
+        state = (await bench.entry(other, EffectClass.KEYED.value)).state
+        assert state is CallState.PENDING, f"a call that is simply made again is listed as {state}"
+        await bench.die(journal)
+    found = await asyncio.to_thread(other.entries, session=bench.session(), states=(CallState.IN_DOUBT,))
+    assert [entry.effect for entry in found] == [EffectClass.AT_MOST_ONCE], "the filter missed a call in doubt"
+
+
+async def forgets_what_ended(bench: Bench) -> None:
+    """prune() removes ended calls that have not changed for long, and never what is pending or in doubt."""
+    journal = await bench.process()
+    ended = await bench.ended(journal, DONE, "ended", arguments={"n": 1}, token=bench.key("token"))
+    journal.settle(ended.key, CallState.DONE)
+    await bench.begun(journal, "pending", arguments={"n": 2})
+    await bench.doubtful(journal, "doubtful", arguments={"n": 3})
+    await bench.doubtful(journal, "resolved", arguments={"n": 4})
+    await bench.resolve(journal, MailKind.HAPPENED, "x", name="resolved")  # its thread does not know yet
+    await asyncio.to_thread(journal.prune, 3600.0)
+    await bench.entry(journal, "ended")
+    await asyncio.sleep(0.01)
+    count = await asyncio.to_thread(journal.prune, 0.0)
+    assert count >= 1, f"prune() says that it removed {count} calls"
+    left = [entry.key for entry in await asyncio.to_thread(journal.entries, session=bench.session())]
+    expected = [bench.key(name) for name in ("pending", "doubtful", "resolved")]
+    assert left == expected, f"prune() has to leave {expected}, and left {left}"
+    await raises(CallerError, journal.deliver, bench.key("token"), "late")
+
+
+RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
+    tells_processes_apart,
+    gives_a_thread_to_one_process,
+    fences_who_lost_the_thread,
+    counts_who_takes_a_thread,
+    looks_calls_up,
+    knows_who_is_gone,
+    lists_calls,
+    lists_what_is_lost_as_in_doubt,
+    forgets_what_ended,
+)

@@ -1,0 +1,225 @@
+"""Rules of a journal about what is told from outside: deliveries, and resolutions of calls in doubt."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Failure, Started, Success
+from asyncguard.errors import CallerError, UnknownTokenError
+from asyncguard.journal.port import Fresh, Known, Mail, MailKind
+from asyncguard.testing.conformance.journal.fixture import DONE, TIMEOUT, Bench, raises, refused, wait_for
+
+
+async def takes_each_token_once(bench: Bench) -> None:
+    """A token delivers once; one that was not issued, or content that is no JSON, delivers nothing."""
+    journal = await bench.process()
+    token = bench.key("secret")
+    await bench.ended(journal, Started(), token=token)
+    await raises(UnknownTokenError, journal.deliver, bench.key("guess"), "forged")
+    await raises(CallerError, journal.deliver, token, object())
+    await raises(CallerError, journal.deliver, token, float("nan"))
+    await asyncio.to_thread(journal.deliver, token, "a result")
+    await raises(UnknownTokenError, journal.deliver, token, "again")
+    told = [(item.kind, item.content) for item in (await bench.entry(journal)).mail]
+    assert told == [(MailKind.DELIVERY, "a result")], f"one delivery came through, and {told} was written down"
+
+
+async def uses_up_all_tokens_of_an_attempt(bench: Bench) -> None:
+    """Work that was started twice, as it may be, delivers once."""
+    dead = await bench.process()
+    await bench.begun(dead, effect=EffectClass.KEYED, token=bench.key("token1"))
+    await bench.die(dead)
+    heir = await bench.process()
+    await bench.begun(heir, effect=EffectClass.KEYED, token=bench.key("token2"))
+    await asyncio.to_thread(heir.deliver, bench.key("token1"), "first")
+    await raises(UnknownTokenError, heir.deliver, bench.key("token2"), "second")
+
+
+async def keeps_started_work_in_mind(bench: Bench) -> None:
+    """Work outside outlives its process, and so does its token."""
+    dead = await bench.process()
+    token = bench.key("secret")
+    intent = await bench.ended(dead, Started(), token=token)
+    await bench.die(dead)
+    heir = await bench.outsider()
+    mail = await bench.enter(heir)
+    assert await heir.begin(intent) == Known(result=Started()), "work that was started outside is not begun again"
+    await asyncio.to_thread(heir.deliver, token, {"id": 7})
+    await wait_for(mail, 1)
+    expected = Mail(kind=MailKind.DELIVERY, key=intent.key, attempt=1, content='{"id": 7}')
+    assert mail == [expected], f"{expected} was delivered, and {mail[0]} came"
+
+
+async def hands_mail_over_now_and_later(bench: Bench) -> None:
+    """What others write reaches who holds the thread, in order and once; who enters later gets all of it."""
+    journal, other = await bench.outsider(), await bench.outsider()
+    mail = await bench.enter(journal)
+    elsewhere = await bench.enter(other, "other")
+    for number in range(3):
+        await bench.begun(journal, f"k{number}", arguments={"n": number}, token=bench.key(f"token{number}"))
+    for number, teller in enumerate((journal, other, journal)):
+        await asyncio.to_thread(teller.deliver, bench.key(f"token{number}"), f"result {number}")
+        await wait_for(mail, number + 1)
+    expected = [f"result {number}" for number in range(3)]
+    assert [item.content for item in mail] == expected, f"{expected} were delivered in this order; {mail} came"
+    assert not elsewhere, "mail came to another thread"
+    again = await bench.enter(journal)
+    assert again == mail, f"who enters gets all mail before enter() returns; {again} came"
+
+
+async def keeps_mail_for_who_is_away(bench: Bench) -> None:
+    """Mail for a thread that nobody holds is there when somebody enters it; who left gets nothing more."""
+    journal = await bench.outsider()
+    mail = await bench.enter(journal)
+    await bench.begun(journal, token=bench.key("token"))
+    journal.leave(bench.session())
+    await asyncio.to_thread(journal.deliver, bench.key("token"), "a result")
+    other = await bench.outsider()
+    found = await bench.enter(other)
+    assert [item.content for item in found] == ["a result"], f"mail was written while nobody was there; {found} came"
+    assert not mail, "mail came to a receiver after its thread was left"
+
+
+async def resolves_what_is_in_doubt(bench: Bench) -> None:
+    """Each resolution is answered to whoever asks for the attempt, and told to whoever holds the thread."""
+    journal = await bench.process()
+    mail = await bench.enter(journal)
+    kinds = (MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY)
+    for number, kind in enumerate(kinds):
+        intent = await bench.doubtful(journal, kind.value, arguments={"kind": kind.value})
+        content = "receipt 7" if kind is MailKind.HAPPENED else None
+        entry = await bench.resolve(journal, kind, content, name=kind.value)
+        assert [item.kind for item in entry.mail] == [kind], (
+            f"resolve() answers with the call and its mail, not {entry}"
+        )
+        await wait_for(mail, number + 1)
+        expected = Mail(kind=kind, key=intent.key, attempt=1, content=content, by="the bench")
+        assert mail[-1] == expected, f"{expected} was told, and {mail[-1]} came"
+        verdict = await journal.begin(intent)
+        assert isinstance(verdict, Known), f"a resolved attempt is Known, not {verdict}"
+        result = verdict.result
+        if kind is MailKind.HAPPENED:
+            assert result == Success(content=content), f"it happened, and begin() answers {result}"
+        else:
+            assert isinstance(result, Failure), f"it did not happen, and begin() answers {result}"
+            known = (result.symptom.started, result.symptom.transient)
+            assert known == (False, kind is MailKind.RETRY), f"{kind}: started and transient are told as {known}"
+    confirmed = await bench.doubtful(journal, "confirmed", arguments={"n": "confirmed"})
+    await bench.resolve(journal, MailKind.HAPPENED, name="confirmed")
+    verdict = await journal.begin(confirmed)
+    told = verdict.result.content if isinstance(verdict, Known) and isinstance(verdict.result, Success) else None
+    assert isinstance(told, str), f"an effect of which only that is known was told as {verdict}"
+    assert told, "an effect of which only that is known was told as nothing"
+
+
+async def resolves_what_is_lost(bench: Bench) -> None:
+    """A call of a dead process is resolved before its thread is resumed, by a beginning of its key."""
+    dead = await bench.process()
+    intent = await bench.begun(dead)
+    await bench.die(dead)
+    other = await bench.outsider()
+    entry = await asyncio.to_thread(other.resolve, intent.key[:-1], MailKind.HAPPENED, [{"type": "text", "text": "x"}])
+    assert entry.key == intent.key, f"the beginning of {intent.key} resolved {entry.key}"
+    heir = await bench.process()
+    verdict = await heir.begin(intent)
+    expected = Known(result=Success(content=[{"type": "text", "text": "x"}]))
+    assert verdict == expected, f"{expected} was told before the thread was resumed, and begin() answers {verdict}"
+
+
+async def resolves_nothing_else(bench: Bench) -> None:
+    """What ended, runs, was resolved, is unknown or not clearly named is refused, and nothing is told."""
+    journal = await bench.process()
+    await bench.begun(journal, "a", arguments={"n": 1})
+    ended = await bench.ended(journal, DONE, "b", arguments={"n": 2})
+    journal.settle(ended.key, CallState.DONE)
+    await bench.doubtful(journal, "c", arguments={"n": 3})
+    await bench.resolve(journal, MailKind.RETRY, name="c")
+    await bench.doubtful(journal, "d1", arguments={"n": 4})
+    await bench.doubtful(journal, "d2", arguments={"n": 5})
+    for name in ("a", "b", "c", "unknown"):
+        await raises(CallerError, journal.resolve, bench.key(name), MailKind.NOT_HAPPENED)
+    for key, kind in (("d", MailKind.HAPPENED), ("", MailKind.HAPPENED), (bench.key("d1"), MailKind.DELIVERY)):
+        await raises(CallerError, journal.resolve, key, kind)
+    told = [
+        item.kind for entry in await asyncio.to_thread(journal.entries, session=bench.session()) for item in entry.mail
+    ]
+    assert told == [MailKind.RETRY], f"one call was resolved, and {told} was written down"
+
+
+async def lets_a_resolved_call_go_on(bench: Bench) -> None:
+    """After a RETRY the next attempt begins under the same key, and can be in doubt again."""
+    journal = await bench.process()
+    intent = await bench.doubtful(journal)
+    await bench.resolve(journal, MailKind.RETRY)
+    await bench.begun(journal, attempt=2)
+    assert (await bench.entry(journal)).state is CallState.PENDING, "a call whose next attempt runs is pending"
+    await journal.end(intent.key, 2, TIMEOUT)
+    journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+    refused(await journal.begin(bench.intent("equal")), "a call that is in doubt again blocks its equals again")
+    await bench.resolve(journal, MailKind.HAPPENED, "paid")
+    verdict = await journal.begin(replace(intent, attempt=2))
+    assert verdict == Known(result=Success(content="paid")), f"the second attempt happened; begin() answers {verdict}"
+
+
+async def tells_late_results(bench: Bench) -> None:
+    """A success that comes after its call was given up is told as a resolution, in whichever order the two came."""
+    for name, first in (("settled", True), ("ended", False)):
+        journal = await bench.outsider()
+        mail = await bench.enter(journal)
+        before = len(mail)  # told to an earlier process
+        intent = await bench.begun(journal, name, arguments={"name": name})
+        await journal.end(intent.key, 1, TIMEOUT)
+        if first:
+            journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+            await journal.end(intent.key, 1, DONE)
+        else:
+            await journal.end(intent.key, 1, DONE)
+            journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+        await wait_for(mail, before + 1)
+        told = (mail[-1].kind, mail[-1].key, mail[-1].content)
+        assert told == (MailKind.HAPPENED, intent.key, "done"), f"a late result was told as {told}"
+        verdict = await journal.begin(bench.intent("equal " + name, arguments={"name": name}))
+        assert isinstance(verdict, Fresh), f"a late result ends the doubt, and an equal call was answered {verdict}"
+        await bench.die(journal)
+
+
+async def tells_the_first_of_two_successes(bench: Bench) -> None:
+    """A call that is given up although its result is there is told that result, and not a second one."""
+    journal = await bench.outsider()
+    mail = await bench.enter(journal)
+    intent = await bench.ended(journal, DONE)
+    await journal.end(intent.key, 1, Success(content="second"))
+    journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+    await wait_for(mail, 1)
+    assert mail[0].content == "done", f"the first outcome stays, and {mail[0]} came"
+
+
+async def tells_no_late_failure(bench: Bench) -> None:
+    """A failure that comes late says nothing about what happened, nor does a success after a resolution."""
+    journal = await bench.outsider()
+    mail = await bench.enter(journal)
+    intent = await bench.doubtful(journal)
+    await journal.end(intent.key, 1, TIMEOUT)
+    await bench.resolve(journal, MailKind.NOT_HAPPENED)
+    await journal.end(intent.key, 1, DONE)
+    await wait_for(mail, 1)
+    assert mail[0].kind is MailKind.NOT_HAPPENED, f"a resolution was told, and {mail[0]} came"
+
+
+RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
+    takes_each_token_once,
+    uses_up_all_tokens_of_an_attempt,
+    keeps_started_work_in_mind,
+    hands_mail_over_now_and_later,
+    keeps_mail_for_who_is_away,
+    resolves_what_is_in_doubt,
+    resolves_what_is_lost,
+    resolves_nothing_else,
+    lets_a_resolved_call_go_on,
+    tells_late_results,
+    tells_the_first_of_two_successes,
+    tells_no_late_failure,
+)

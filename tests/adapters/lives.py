@@ -1,0 +1,143 @@
+"""One life of an agent as the README shows it, in a process of its own: ``python -m tests.adapters.lives CASE``.
+
+The case is JSON: the folder that outlives the processes, the front end, the entry, the life's number, what is told
+about the tools, and what is said. In its first life every tool of the case hangs once it has begun, so that the parent
+can kill the process while ``before_model`` (or the node ``execute``) waits.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from asyncguard import AsyncGuardMiddleware, build_agent, guarded
+from asyncguard.testing import ScriptedChatModel, calls
+
+THREAD: Any = {"configurable": {"thread_id": "t"}}
+TASKS = [{"id": "a", "goal": "Do look, mark, book, move, send, pay, list_bookings."}, {"id": "b", "goal": "Check y."}]
+DECLARED: dict[str, dict[str, Any]] = {
+    "look": {"effect": "pure", "reads": []},
+    "mark": {"effect": "idempotent", "reads": [], "writes": ["mark"]},
+    "book": {"effect": "keyed", "key_argument": "key", "reads": [], "writes": ["book"]},
+    "move": {"effect": "probed", "probe": "seen", "reads": [], "writes": ["move"]},
+    "send": {"effect": "probed", "probe": "seen", "reads": [], "writes": ["send"]},
+    "pay": {"reads": [], "writes": ["pay"]},
+    "list_bookings": {"effect": "pure", "reads": ["book"]},
+    "check": {"effect": "pure", "reads": []},
+}
+"""What the tools declare; ``list_bookings`` has to wait for ``book``, and ``check`` never hangs."""
+
+
+class Life:
+    """What a process does in one case."""
+
+    def __init__(self, case: dict[str, Any]) -> None:
+        self.case = case
+        self.folder = Path(case["folder"])
+        self.number: int = case["life"]
+
+    def note(self, *words: str) -> None:
+        """Tell those outside of the process, as an effect does."""
+        with (self.folder / "effects.txt").open("a") as file:
+            file.write(" ".join((*words, str(self.number))) + "\n")
+
+    def took_effect(self, name: str) -> bool:
+        """Whether an effect is known outside."""
+        path = self.folder / "effects.txt"
+        return path.exists() and any(line.split()[:2] == ["effect", name] for line in path.read_text().splitlines())
+
+    def tools(self) -> list[Any]:
+        """The tools, guarded functions as in the README."""
+        declared = {**DECLARED, **self.case.get("declared", {})}
+        made = [self._tool(name, declared[name]) for name in (*self.case["calls"], "check")]
+        return [*made, self._probe()]
+
+    def _begin(self, name: str, key: str) -> bool:
+        """Begin a call of a tool; whether it hangs."""
+        if name != "send" or self.number:  # the first life dies before this one has its effect
+            self.note("effect", name, key or "-")
+        self.note("begun", name)
+        return self.number == 0 and name != "check"
+
+    def _tool(self, name: str, declaration: dict[str, Any]) -> Any:
+        def act_now(item: str, key: str = "") -> str:
+            if self._begin(name, key):
+                time.sleep(60)
+            return f"{name} {item} is done"
+
+        async def act_soon(item: str, key: str = "") -> str:
+            if self._begin(name, key):
+                await asyncio.sleep(60)
+            return f"{name} {item} is done"
+
+        act: Any = act_now if self.case["entry"] == "sync" else act_soon
+        act.__name__, act.__doc__ = name, f"Do {name}."
+        return guarded(**declaration)(tool(act))
+
+    def _probe(self) -> Any:
+        @guarded(effect="pure")
+        def seen(item: str) -> dict[str, Any]:
+            """Tell whether it happened."""
+            name = "move" if item == "move" else "send"
+            return {"happened": self.took_effect(name), "result": f"{name} had happened"}
+
+        return seen
+
+    def speak(self, messages: Sequence[Any], _: Any) -> Any:
+        """The model: all calls at once, then patience, then an end."""
+        if not any(isinstance(message, AIMessage) and message.tool_calls for message in messages):
+            wanted = [(name, {"item": name, "task_id": "a"}) for name in self.case["calls"]]
+            return calls(*wanted, ("check", {"item": "y", "task_id": "b"}))
+        self.note("spoke")
+        return "I wait." if self.number == 0 else "That is all."
+
+    def agent(self, saver: Any) -> Any:
+        """The agent as the README builds it."""
+        model = ScriptedChatModel(self.speak, id_prefix=f"life{self.number}")
+        if self.case["front"] == "build_agent":
+            return build_agent(model, self.tools(), checkpointer=saver)
+        return create_agent(model, self.tools(), middleware=[AsyncGuardMiddleware()], checkpointer=saver)
+
+    def payload(self) -> Any:
+        """What the run is given: the tasks, then nothing, or a new message."""
+        said = self.case.get("said")
+        if self.number == 0:
+            return {"messages": [], "tasks": TASKS}
+        return {"messages": [("user", said)]} if said else None
+
+    def told(self, state: Any) -> None:
+        """Leave what came of it for the parent."""
+        texts = [str(message.content) for message in state["messages"]]
+        (self.folder / f"told{self.number}.json").write_text(json.dumps({"report": state["report"], "texts": texts}))
+
+
+def live(life: Life) -> None:
+    """One run through the sync entry."""
+    with SqliteSaver.from_conn_string(str(life.folder / "threads.db")) as saver:
+        life.told(life.agent(saver).invoke(life.payload(), THREAD, durability="sync"))
+
+
+async def alive(life: Life) -> None:
+    """One run through the async entry."""
+    async with AsyncSqliteSaver.from_conn_string(str(life.folder / "threads.db")) as saver:
+        life.told(await life.agent(saver).ainvoke(life.payload(), THREAD, durability="sync"))
+
+
+def main(argument: str) -> None:
+    """Live the case's life."""
+    life = Life(json.loads(argument))
+    runs: dict[str, Callable[[], None]] = {"sync": lambda: live(life), "async": lambda: asyncio.run(alive(life))}
+    runs[life.case["entry"]]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

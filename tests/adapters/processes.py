@@ -1,0 +1,213 @@
+"""Processes that come and go within one test: each has a journal of its own on one file, and can die."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from asyncguard import GuardConfig, Inbox, Ports, Timing, ToolSpec
+from asyncguard.core.calls import CallState
+from asyncguard.core.results import Result
+from asyncguard.errors import JournalError
+from asyncguard.journal.intent import Intent
+from asyncguard.journal.port import Entry, Mail, MailKind, Tenure, Verdict
+from asyncguard.journal.sql.journal import SqlJournal
+from asyncguard.journal.sql.processes import ProcessKind
+from asyncguard.journal.sql.sqlite import SqliteStore
+from asyncguard.testing import ScriptedChatModel, Step
+from tests.adapters.harness import Agent, AgentOf, Outcome, script
+
+CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, retry_jitter=0.0))
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait for what another thread or process does; ten seconds are for ever."""
+    async with asyncio.timeout(10):
+        while not await asyncio.to_thread(true):  # noqa: ASYNC110 - the other side knows no event of this loop
+            await asyncio.sleep(0.01)
+
+
+class _MortalStore(SqliteStore):
+    """A store whose process can die: what was queued and not begun is lost."""
+
+    dead = False
+
+    def begin(self) -> None:
+        if self.dead:
+            raise JournalError("This process is dead.")
+        super().begin()
+
+
+class MortalJournal:
+    """A journal whose process can die: its lock is free then, and nothing more is written or told."""
+
+    def __init__(self, path: Path) -> None:
+        self._store = _MortalStore(path, ProcessKind.AGENT)
+        self._journal = SqlJournal(self._store)
+        self.dead = False
+        self.begun: list[Intent] = []
+
+    def on_disk(self, sql: str) -> None:
+        """Change something about the file, by SQL."""
+        self._journal._writer.submit(lambda store: store.execute(sql)).result()
+
+    def die(self) -> None:
+        """What the operating system does with a process that was killed."""
+        self.dead = self._store.dead = True
+        assert self._store._lock is not None
+        self._store._lock.release()
+
+    @property
+    def id(self) -> str:
+        return self._journal.id
+
+    @property
+    def epoch(self) -> str:
+        return self._journal.epoch
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        await self._alive()
+        return await self._journal.enter(session, thread, keys, receive, known=known)
+
+    async def unsettled(self, session: str) -> Collection[str]:
+        await self._alive()
+        return await self._journal.unsettled(session)
+
+    async def holds(self, session: str) -> bool:
+        await self._alive()
+        return await self._journal.holds(session)
+
+    def gone(self, epochs: Collection[str]) -> Collection[str]:
+        return self._journal.gone(epochs)
+
+    def leave(self, session: str, *, ending: str = "") -> None:
+        if not self.dead:
+            self._journal.leave(session, ending=ending)
+
+    def hold(self, session: str) -> None:
+        self._journal.hold(session)
+
+    def unhold(self, session: str) -> None:
+        self._journal.unhold(session)
+
+    async def begin(self, intent: Intent) -> Verdict:
+        await self._alive()
+        self.begun.append(intent)
+        return await self._journal.begin(intent)
+
+    async def end(self, key: str, attempt: int, result: Result) -> None:
+        await self._alive()
+        await self._journal.end(key, attempt, result)
+
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        if not self.dead:
+            self._journal.end_soon(key, attempt, result)
+
+    async def flush(self) -> None:
+        await self._alive()
+        await self._journal.flush()
+
+    def conclude(self, key: str, attempt: int, result: Result) -> None:
+        if not self.dead:
+            self._journal.conclude(key, attempt, result)
+
+    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
+        if not self.dead:
+            self._journal.settle(key, state, error, stored=stored)
+
+    def deliver(self, token: str, content: Any) -> None:
+        self._journal.deliver(token, content)
+
+    def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
+        return self._journal.resolve(key, kind, content, by=by)
+
+    def entries(self, *, states: Collection[CallState] = (), session: str = "", key: str = "") -> Sequence[Entry]:
+        return self._journal.entries(states=states, session=session, key=key)
+
+    def prune(self, older_than: float) -> int:
+        return self._journal.prune(older_than)
+
+    def close(self) -> None:
+        self._journal.close()
+
+    async def _alive(self) -> None:
+        if self.dead:
+            await asyncio.Event().wait()
+
+
+@dataclass(kw_only=True)
+class Process:
+    """A process with an agent."""
+
+    agent: Agent
+    journal: MortalJournal
+    inbox: Inbox
+    thread: str = "t"
+    run: "asyncio.Task[Outcome] | None" = None
+
+    async def say(self, said: str, **options: Any) -> Outcome:
+        """A new message."""
+        return await self._go(self.agent.input(said, None), options)
+
+    async def go_on(self, **options: Any) -> Outcome:
+        """Resume the thread where it was left."""
+        state = await self.agent.graph.aget_state({"configurable": {"thread_id": self.thread}})
+        payload = Command(resume=True) if state.interrupts else None
+        return await self._go(payload, options)
+
+    async def _go(self, payload: Any, options: Mapping[str, Any]) -> Outcome:
+        place: Any = {"configurable": {"thread_id": self.thread}}
+        state = await self.agent.graph.ainvoke(payload, place, **options)
+        return self.agent._noted(state, 0.0)
+
+    def begin(self, said: str, **options: Any) -> None:
+        """Start a run that may never end."""
+        self.run = asyncio.get_running_loop().create_task(self.say(said, **options))
+
+    async def killed(self) -> None:
+        """End without a word, with what ended written down; the run has to end by itself."""
+        if not self.journal.dead:
+            await self.journal.flush()
+        self.journal.die()
+
+    async def die(self) -> None:
+        """End without a word; what had ended is written down, for otherwise chance would decide whether it is."""
+        await self.killed()
+        if self.run is not None:
+            self.run.cancel()
+            await asyncio.gather(self.run, return_exceptions=True)
+
+
+@dataclass(kw_only=True)
+class Machine:
+    """What outlives the processes: the checkpoints and the journal's file."""
+
+    agent_of: AgentOf
+    path: Path
+    saver: BaseCheckpointSaver[Any] = field(default_factory=InMemorySaver)
+    made: list[Process] = field(default_factory=list)
+
+    def process(
+        self, tools: Sequence[Any], specs: Sequence[ToolSpec], *steps: Step, journal: Path | None = None, **options: Any
+    ) -> Process:
+        """A new process."""
+        number = len(self.made)
+        mortal, inbox = MortalJournal(journal or self.path), Inbox()
+        model = ScriptedChatModel(script(*steps), id_prefix=f"p{number}")
+        given = {"config": CONFIG, "checkpointer": self.saver, **options}
+        ports = Ports(inbox=inbox, journal=mortal)
+        agent = self.agent_of(model, tools, specs=specs, ports=ports, **given)
+        self.made.append(Process(agent=agent, journal=mortal, inbox=inbox))
+        return self.made[-1]
+
+    def close(self) -> None:
+        """End what is left."""
+        for process in self.made:
+            process.journal.close()

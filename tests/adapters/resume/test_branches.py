@@ -1,0 +1,114 @@
+"""A thread taken up at an earlier checkpoint, in the process that made its calls: what was made answers, once."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+
+from asyncguard import GuardConfig, Ports, Timing, ToolFault, ToolSpec, open_journal
+from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
+from tests.adapters.harness import Agent, AgentOf, Frontend, pure, script
+
+TASKS = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Look up y and z."}]
+CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
+PLACE: Any = {"configurable": {"thread_id": "t"}}
+
+
+async def checkpoints(agent: Agent) -> list[Any]:
+    """All checkpoints of the thread, the latest first."""
+    return [snapshot async for snapshot in agent.graph.aget_state_history(PLACE)]
+
+
+def test_no_checkpoint_repeats_an_effect_that_was_retried(agent_of: AgentOf) -> None:
+    """The first attempt had not begun, the second had its effect; going on from any point makes no third."""
+    pay = scripted_tool("pay", [ToolFault("busy", transient=True, started=False), "paid x"], args={"q": str})
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("pay", {"q": "x"})))), [pay], config=CONFIG, checkpointer=InMemorySaver()
+    )
+
+    async def main() -> None:
+        await agent.say("Pay x.", thread="t")
+        for snapshot in await checkpoints(agent):
+            await agent.graph.ainvoke(None, snapshot.config)
+
+    run_virtual(main())
+    assert len(pay.calls) == 2
+
+
+def test_an_attempt_that_ended_while_nobody_ran_is_not_lost(frontend: Frontend, agent_of: AgentOf) -> None:
+    """It ended between two runs, and had not begun; the second starts at an earlier checkpoint and makes it again."""
+    busy = ToolFault("busy", transient=True, started=False)
+    pay = scripted_tool("pay", [busy, "paid x"], args={"q": str}, latency=10.0)
+    look = scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str}, latency=1.0)
+    first = calls(("pay", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
+    again = calls(("look", {"q": "z", "task_id": "b"}))
+    model = ScriptedChatModel(script(first, again, again), latency=0.1)
+    agent = agent_of(model, [pay, look], specs=[pure("look")], config=CONFIG, checkpointer=InMemorySaver())
+
+    async def main() -> str:
+        running = asyncio.create_task(agent.go(agent.input(None, TASKS), "t"))
+        await asyncio.sleep(3.0)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await asyncio.sleep(20.0)
+        node = "model" if frontend is Frontend.GRAPH else "AsyncGuardMiddleware.before_model"
+        earlier = [s for s in await checkpoints(agent) if s.next == (node,) and "is running" in str(s.values)]
+        state = await agent.graph.ainvoke(None, earlier[-1].config)
+        return str(state["messages"])
+
+    told = run_virtual(main()).result
+    assert "not known whether" not in told
+    assert told.count("paid x") == 1
+    assert len(pay.calls) == 2
+    assert len(model.requests) < 10
+
+
+def pays_what_is_said(messages: Any, tools: Any) -> Any:
+    """A model that pays what it was told last, and says so."""
+    said = [message for message in messages if message.type == "human"][-1].content
+    last = messages[-1]
+    return calls(("pay", {"q": said[-1]})) if last.type == "human" and said.startswith("Pay") else "ok"
+
+
+@pytest.mark.parametrize("asks", ["guard", "tool"])
+@pytest.mark.parametrize("with_journal", [False, True])
+def test_an_answer_is_for_the_branch_that_asked(
+    agent_of: AgentOf, asks: str, with_journal: bool, tmp_path: Path
+) -> None:
+    """Two branches of one shape ask a person; whoever approves the older one pays what that one showed."""
+    made: list[str] = []
+
+    def pay(arguments: Any) -> str:
+        if asks == "guard" or interrupt(f"Pay {arguments['q']}?") is True:
+            made.append(arguments["q"])
+        return f"paid {arguments['q']}"
+
+    journal = open_journal(tmp_path / "effects.db") if with_journal else None
+    agent = agent_of(
+        ScriptedChatModel(pays_what_is_said),
+        [scripted_tool("pay", pay, args={"q": str})],
+        specs=[ToolSpec(name="pay", approval=asks == "guard", interrupts=asks == "tool")],
+        config=CONFIG,
+        checkpointer=InMemorySaver(),
+        ports=Ports(journal=journal),
+    )
+
+    async def main() -> str:
+        graph = agent.graph
+        await graph.ainvoke({"messages": [("user", "Hi")]}, PLACE)
+        root = (await graph.aget_state(PLACE)).config
+        await graph.ainvoke({"messages": [("user", "Pay x")]}, root)
+        older = await graph.aget_state(PLACE)
+        await graph.ainvoke({"messages": [("user", "Pay y")]}, root)
+        state = await graph.ainvoke(Command(resume=True), older.config)
+        return str(state["messages"])
+
+    told = asyncio.run(main())
+    if journal is not None:
+        journal.close()
+    assert made == ["x"]
+    assert "paid x" in told
+    assert "Pay y" not in told

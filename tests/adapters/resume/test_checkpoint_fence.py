@@ -1,0 +1,227 @@
+"""Which checkpoint a thread goes on from: late steps are put right, and what somebody did on purpose is left alone."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.tools import tool
+from langgraph.types import Command
+
+from asyncguard import AsyncGuardMiddleware, ThreadBusyError, ToolSpec, guard_middleware
+from asyncguard.journal.sql import leases
+from asyncguard.testing import calls
+from tests.adapters.harness import Agent, AgentOf, Frontend, build, pure
+from tests.adapters.processes import Machine, Process
+from tests.adapters.resume.test_late_runs import PATIENT, PLACE, Halting, patient, shop, shopper, steps_of
+
+PAY = [ToolSpec(name="pay")]
+THANKS = "It is done."
+
+
+async def left(process: Process) -> None:
+    """Wait until a process has left its thread; nobody waits for that."""
+    await asyncio.to_thread(process.journal.entries)
+
+
+def payer(messages: Any, tools: Any) -> Any:
+    """Pays what the latest message names."""
+    said = [message.content for message in messages if message.type == "human"][-1]
+    asked = messages[-1].type == "human" and said.startswith("Pay")
+    return calls(("pay", {"item": said[-1]})) if asked else THANKS
+
+
+class Slow(Halting):
+    """Stores late, as a busy server over a network does."""
+
+    async def aput(self, *given: Any, **more: Any) -> Any:
+        await asyncio.sleep(0.1)
+        return await super().aput(*given, **more)
+
+
+@pytest.fixture
+def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stands still loses its thread to the next."""
+    monkeypatch.setattr(leases, "LEASE", 0.0)
+    monkeypatch.setattr(leases, "RENEWAL", 0.0)
+
+
+@pytest.mark.usefixtures("frozen")
+async def test_a_run_that_stores_late_itself_begins_at_a_copy_all_the_same(agent_of: AgentOf, tmp_path: Path) -> None:
+    """With durability ``async`` its first node runs before its input is stored."""
+    saver, made = Slow(), list[str]()
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
+    late, heir, third = (machine.process([shop(made)], PAY, *([shopper] * 9), config=PATIENT) for _ in range(3))
+    saver.left, saver.writing = 4, True
+    late.begin("Pay x and z, then y.", durability="sync")
+    await asyncio.wait_for(saver.reached.wait(), 5)
+    await patient(lambda: heir.say("And thank you.", durability="async"))
+    known = steps_of(await heir.agent.graph.aget_state(PLACE))
+    saver.go_on.set()
+    assert late.run is not None
+    with contextlib.suppress(ThreadBusyError):
+        await asyncio.wait_for(late.run, 5)
+    await left(late)
+    assert steps_of(await heir.agent.graph.aget_state(PLACE)) == known
+    await patient(lambda: third.say("Bye."))
+    machine.close()
+
+
+async def test_an_older_branch_goes_on_in_another_process(agent_of: AgentOf, tmp_path: Path) -> None:
+    """Its question is answered after a later branch was served; the client is told once at most to run again."""
+    made: list[str] = []
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    asks = [ToolSpec(name="pay", approval=True)]
+    first, second, third = (machine.process([shop(made)], asks, *([payer] * 9)) for _ in range(3))
+    await first.say("Hi", durability="sync")
+    await left(first)
+    root = (await first.agent.graph.aget_state(PLACE)).config
+    await first.agent.graph.ainvoke({"messages": [("user", "Pay x")]}, root, durability="sync")
+    await left(first)
+    older = (await first.agent.graph.aget_state(PLACE)).config
+    await second.agent.graph.ainvoke({"messages": [("user", "Pay y")]}, root, durability="sync")
+    await left(second)
+    for _ in range(2):
+        with contextlib.suppress(ThreadBusyError):
+            await third.agent.graph.ainvoke(Command(resume=True), older, durability="sync")
+        await left(third)
+    assert made == ["x"]
+    machine.close()
+
+
+@pytest.mark.parametrize("durability", ["exit", "async"])
+async def test_a_state_that_was_updated_on_purpose_is_left_alone(
+    agent_of: AgentOf, tmp_path: Path, durability: str
+) -> None:
+    """Somebody goes back to an older checkpoint and adds to it, behind what another process did."""
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=Slow())
+    first, second = (machine.process([shop([])], PAY, *([THANKS] * 9)) for _ in range(2))
+    await first.say("one", durability=durability)
+    await left(first)
+    before = (await first.agent.graph.aget_state(PLACE)).config
+    await second.say("two", durability=durability)
+    await left(second)
+    await first.agent.graph.aupdate_state(before, {"messages": [("user", "noted")]})
+    await first.say("three", durability=durability)
+    told, _ = steps_of(await first.agent.graph.aget_state(PLACE))
+    said = [line.rsplit(" ", 1)[-1] for line in told if line.startswith("human")]
+    # With "exit", LangGraph 1.2.12 writes what came after a checkpoint to that checkpoint, so a fork of it has both.
+    assert said == ["one", "noted", "three"] or (durability == "exit" and said == ["one", "two", "noted", "three"])
+    machine.close()
+
+
+async def test_processes_with_journals_of_their_own_lose_no_answer(agent_of: AgentOf, tmp_path: Path) -> None:
+    """Neither journal knows of the other's process; the state counts on."""
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
+    pair = [machine.process([shop([])], PAY, *([THANKS] * 9), journal=tmp_path / name) for name in ("a.db", "b.db")]
+    shown: list[str] = []
+    for turn in range(6):
+        outcome = await pair[turn % 2].say(f"say {turn}", durability="sync")
+        shown.append(str(outcome.messages[-1].id))
+        await left(pair[turn % 2])
+    told, _ = steps_of(await pair[0].agent.graph.aget_state(PLACE))
+    assert [line.split(" ")[1] for line in told if line.startswith("ai")] == shown
+    machine.close()
+
+
+class Before(AgentMiddleware):
+    """Has a node of its own in front of the guard's."""
+
+    async def abefore_agent(self, state: Any, runtime: Any) -> None:
+        """Do nothing, in a step."""
+
+
+@pytest.mark.usefixtures("frozen")
+async def test_a_message_is_taken_in_once_behind_nodes_of_other_middleware(tmp_path: Path) -> None:
+    """The run is told to begin again, and the copy is of the checkpoint before its message."""
+
+    def make(model: Any, tools: Any, **options: Any) -> Agent:
+        names = ("config", "specs", "ports")
+        guard = AsyncGuardMiddleware(**{name: options.pop(name) for name in names})
+        graph = create_agent(model, tools, middleware=guard_middleware([Before(), guard]), **options)
+        return Agent(frontend=Frontend.MIDDLEWARE, graph=graph, model=model)
+
+    saver, made = Halting(), list[str]()
+    machine = Machine(agent_of=make, path=tmp_path / "effects.db", saver=saver)
+    late, heir = (machine.process([shop(made)], PAY, *([payer] * 9), config=PATIENT) for _ in range(2))
+    await late.say("Hi", durability="sync")
+    await left(late)
+    saver.left = 5
+    late.begin("Pay x", durability="sync")
+    await asyncio.wait_for(saver.reached.wait(), 5)
+    with pytest.raises(ThreadBusyError):
+        await heir.say("Pay y", durability="sync")
+    await heir.say("Pay y", durability="sync")
+    told, _ = steps_of(await heir.agent.graph.aget_state(PLACE))
+    assert sum(line.startswith("human") and line.endswith("Pay y") for line in told) == 1
+    saver.go_on.set()
+    assert late.run is not None
+    with contextlib.suppress(ThreadBusyError):
+        await late.run
+    machine.close()
+
+
+async def test_a_message_that_is_refused_goes_also_where_it_is_stored_late(agent_of: AgentOf, tmp_path: Path) -> None:
+    """Durability ``async``: it is not stored yet when the thread turns out to be another process's."""
+    go_on, there = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def pay(item: str) -> str:
+        """Pay."""
+        there.set()
+        await go_on.wait()
+        return f"paid {item}"
+
+    machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=Slow())
+    at_work, refused = (machine.process([pay], PAY, *([payer] * 9)) for _ in range(2))
+    at_work.begin("Pay x", durability="sync")
+    await there.wait()
+    with pytest.raises(ThreadBusyError):
+        await refused.say("Are you there?", durability="async")
+    assert "there?" not in str(steps_of(await refused.agent.graph.aget_state(PLACE)))
+    go_on.set()
+    assert at_work.run is not None
+    await at_work.run
+    machine.close()
+
+
+@pytest.mark.usefixtures("frozen")
+@pytest.mark.parametrize("stored", range(5, 12))
+async def test_the_work_of_an_agent_inside_is_not_done_again(tmp_path: Path, stored: int) -> None:
+    """No copy is made while it is at work: in a copy's step it would be a new agent, with calls of its own."""
+
+    def make(model: Any, tools: Any, **options: Any) -> Agent:
+        return build(Frontend.GRAPH, model, tools, **options)
+
+    saver, made = Halting(), list[str]()
+    machine = Machine(agent_of=make, path=tmp_path / "effects.db", saver=saver)
+
+    def process() -> Process:
+        inner = machine.process([shop(made)], PAY, *([shopper] * 9), config=PATIENT, checkpointer=None)
+
+        @tool
+        async def desk(q: str) -> str:
+            """Ask the desk."""
+            state = await inner.agent.graph.ainvoke(inner.agent.input("Pay x and z, then y.", None))
+            return str(state["messages"][-1].content)
+
+        def boss(messages: Any, tools: Any) -> Any:
+            known = "All is paid" in str([message.content for message in messages])
+            return "done" if known else calls(("desk", {"q": "go"}))
+
+        return machine.process([desk], [pure("desk")], *([boss] * 6), config=PATIENT)
+
+    late, heir = process(), process()
+    saver.left, saver.writing = stored, True
+    late.begin("Go.", durability="sync")
+    await asyncio.wait_for(saver.reached.wait(), 5)
+    await patient(lambda: heir.go_on(durability="sync"))
+    saver.go_on.set()
+    assert late.run is not None
+    with contextlib.suppress(ThreadBusyError):
+        await asyncio.wait_for(late.run, 5)
+    assert sorted(made) == ["x", "y", "z"]
+    machine.close()

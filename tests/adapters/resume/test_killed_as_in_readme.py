@@ -1,0 +1,81 @@
+"""Agents exactly as the README shows them, killed for good while they wait, and resumed by another process."""
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EVERY_CLASS = ("look", "mark", "book", "move", "send", "pay")
+ROOT = Path(__file__).parents[3]
+
+
+def start(case: dict[str, Any]) -> "subprocess.Popen[bytes]":
+    """A process that lives one life of a case."""
+    return subprocess.Popen([sys.executable, "-m", "tests.adapters.lives", json.dumps(case)], cwd=ROOT)
+
+
+def lines(folder: Path) -> list[list[str]]:
+    """What the processes have told outside."""
+    path = folder / "effects.txt"
+    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def kill_while_it_waits(case: dict[str, Any], folder: Path) -> None:
+    """The first life ends by SIGKILL when all that can begin has begun and the model has said that it waits."""
+    child = start(case)
+    begins = set(case["calls"]) - {"list_bookings"}
+    give_up = time.monotonic() + 40
+    while not ({line[1] for line in lines(folder) if line[0] == "begun"} >= begins and ["spoke", "0"] in lines(folder)):
+        if child.poll() is not None or time.monotonic() > give_up:
+            child.kill()
+            child.wait()
+            raise AssertionError(f"the first life did not come to its wait: {lines(folder)}")
+        time.sleep(0.05)
+    time.sleep(0.3)  # the jump back from the model's word to the wait
+    child.kill()
+    child.wait()
+
+
+def resumed(front: str, entry: str, folder: Path, **more: Any) -> dict[str, Any]:
+    """What the second life tells of a case whose first life was killed."""
+    later = more.pop("later", {})
+    case = {"folder": str(folder), "front": front, "entry": entry, "life": 0, "calls": EVERY_CLASS, **more}
+    kill_while_it_waits(case, folder)
+    assert start({**case, **later, "life": 1}).wait(90) == 0
+    told: dict[str, Any] = json.loads((folder / "told1.json").read_text())
+    return told
+
+
+def effects(folder: Path) -> Counter[str]:
+    """How often each tool had its effect; of a keyed one, how often under each key."""
+    return Counter(" ".join(line[1:3]) for line in lines(folder) if line[0] == "effect")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ["sync", "async"])
+@pytest.mark.parametrize("front", ["create_agent", "build_agent"])
+def test_what_may_be_repeated_is(front: str, entry: str, tmp_path: Path) -> None:
+    """Pure, idempotent and keyed calls are made again, the keyed one under its key; none of them is in doubt."""
+    told = resumed(front, entry, tmp_path, calls=("look", "mark", "book"))
+    assert told["report"]["in_doubt"] == []
+    assert all(f"{name} {name} is done" in "".join(told["texts"]) for name in ("look", "mark", "book"))
+    happened = effects(tmp_path)
+    assert [times for name, times in happened.items() if name.startswith("book")] == [2], "another key was used"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ["sync", "async"])
+@pytest.mark.parametrize("front", ["create_agent", "build_agent"])
+def test_only_what_nobody_can_know_is_in_doubt(front: str, entry: str, tmp_path: Path) -> None:
+    """Probes are asked: one effect had happened, one had not and is made; only the call without a probe is in doubt."""
+    told = resumed(front, entry, tmp_path, calls=("move", "send", "pay"))
+    assert told["report"]["in_doubt"] == ["pay#1"]
+    text = "".join(told["texts"])
+    assert "move had happened" in text
+    assert "send send is done" in text
+    assert effects(tmp_path) == {"check -": 1, "move -": 1, "send -": 1, "pay -": 1}

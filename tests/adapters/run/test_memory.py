@@ -1,0 +1,70 @@
+"""What is no longer needed is let go: agents with their threads, and sessions of runs that ended."""
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from asyncguard.runtime.session.session import Session
+from asyncguard.testing import ScriptedChatModel, ToolMode, calls, run_virtual, scripted_tool
+from tests.adapters.harness import AgentOf, Frontend, build
+
+
+def look_once(messages: Any, _: Any) -> Any:
+    """Looks up once and is done."""
+    return "all done" if messages[-1].type == "tool" else calls(("look", {"q": "x"}))
+
+
+def look(mode: ToolMode = ToolMode.BOTH) -> Any:
+    """A lookup that is not declared, so that its attempts are remembered."""
+    return scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str}, mode=mode)
+
+
+@pytest.fixture(autouse=True)
+def _only_what_is_new() -> Iterator[None]:
+    """What other tests left is looked at by no collection, and takes no time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def _let_go(graph: weakref.ref[Any]) -> bool:
+    """Whether the graph goes; the thread that ran it may be leaving its last frame when the caller has the result."""
+    patience = threading.Event()
+    for _ in range(500):
+        gc.collect()
+        if graph() is None:
+            return True
+        patience.wait(0.01)
+    return False
+
+
+def test_an_agent_that_was_invoked_is_collected_with_its_threads(frontend: Frontend) -> None:
+    """The loop behind the sync entry does not keep the run that started it."""
+    before = {thread.ident for thread in threading.enumerate()}
+    agent = build(frontend, ScriptedChatModel(look_once), [look(ToolMode.SYNC)])
+    assert agent.run_sync("Look up x.").last == "all done"
+    started = [thread for thread in threading.enumerate() if thread.ident not in before]
+    assert started
+    graph = weakref.ref(agent.graph)
+    del agent
+    assert _let_go(graph)
+    for thread in started:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in started)
+
+
+def test_runs_that_ended_leave_no_session(agent_of: AgentOf) -> None:
+    """What is remembered of calls that must not be repeated does not keep the session that waited for them."""
+    agent = agent_of(ScriptedChatModel(look_once), [look()])
+
+    async def main() -> None:
+        await asyncio.gather(*(agent.say("Look up x.") for _ in range(20)))
+
+    run_virtual(main())
+    gc.collect()
+    assert [item for item in gc.get_objects() if isinstance(item, Session)] == []

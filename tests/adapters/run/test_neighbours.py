@@ -1,0 +1,127 @@
+"""The guard among other middleware of ``create_agent``."""
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ToolCallLimitMiddleware, ToolRetryMiddleware
+from langchain.agents.structured_output import ToolStrategy
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from pydantic import BaseModel
+
+from asyncguard import AsyncGuardMiddleware, GuardConfig, Timing, guard_middleware
+from asyncguard.testing import ScriptedChatModel, calls, check_history_all, run_virtual, scripted_tool
+from tests.adapters.harness import pure, script
+
+TASKS = [{"id": "a", "goal": "Book x."}, {"id": "b", "goal": "Look up y."}]
+CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
+THREAD: Any = {"configurable": {"thread_id": "t"}}
+
+
+def book(*outcomes: Any) -> Any:
+    """A booking."""
+    return scripted_tool("book", list(outcomes) or (lambda a: f"booked {a['q']}"), args={"q": str})
+
+
+def look(latency: float = 0.0) -> Any:
+    """A lookup."""
+    return scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str}, latency=latency)
+
+
+def agent_with(model: ScriptedChatModel, tools: Any, *others: Any, **options: Any) -> Any:
+    """``create_agent`` with the guard in its place among others."""
+    guard = AsyncGuardMiddleware(config=CONFIG, specs=[pure(t.name) for t in tools if t.name == "look"])
+    return create_agent(model, tools, middleware=guard_middleware([*others, guard]), **options)
+
+
+def text(state: Any) -> str:
+    """All that was said."""
+    return "\n".join(str(message.content) for message in state["messages"])
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_human_approval_of_langchain_decides_about_admitted_calls(decision: str) -> None:
+    """An approved call runs; a refused one is answered by that middleware, and the run goes on."""
+    tool = book()
+    model = ScriptedChatModel(script(calls(("book", {"q": "x"}))))
+    agent = agent_with(model, [tool], HumanInTheLoopMiddleware({"book": True}), checkpointer=InMemorySaver())
+
+    async def main() -> Any:
+        stopped = await agent.ainvoke({"messages": [("user", "Book x.")]}, THREAD)
+        assert stopped["__interrupt__"]
+        return await agent.ainvoke(Command(resume={"decisions": [{"type": decision}]}), THREAD)
+
+    state = run_virtual(main()).result
+    assert len(tool.calls) == (1 if decision == "approve" else 0)
+    assert state["messages"][-1].content == "all done"
+    assert state["report"]["reason"] == "complete"
+    for request in model.requests:
+        check_history_all(request.messages)
+
+
+def test_nobody_is_asked_about_a_rejected_call() -> None:
+    """What the guard refuses needs no approval."""
+    tool = book()
+    model = ScriptedChatModel(script(calls(("book", {"wrong": "x"}))))
+    agent = agent_with(model, [tool], HumanInTheLoopMiddleware({"book": True}), checkpointer=InMemorySaver())
+    state = run_virtual(agent.ainvoke({"messages": [("user", "Book x.")]}, THREAD)).result
+    assert "__interrupt__" not in state
+    assert "was not run" in text(state)
+
+
+def test_retry_of_langchain_works_inside_one_admitted_call() -> None:
+    """Its attempts are one call for the guard, of a tool that may be repeated."""
+    tool = scripted_tool("look", [ValueError("flaky"), "found x"], args={"q": str})
+    retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
+    model = ScriptedChatModel(script(calls(("look", {"q": "x"}))))
+    state = run_virtual(agent_with(model, [tool], retry).ainvoke({"messages": [("user", "Look up x.")]})).result
+    assert "found x" in text(state)
+    assert state["report"]["tasks"][0]["calls"] == {"done": 1}
+
+
+def test_a_call_that_another_middleware_blocks_does_not_hold_up_the_run() -> None:
+    """A limit answers the call itself; nothing waits for it."""
+    tool = look(1.0)
+    limit = ToolCallLimitMiddleware(run_limit=1)
+    made = calls(("look", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
+    model = ScriptedChatModel(script(made))
+    agent = agent_with(model, [tool], limit)
+    ran = run_virtual(agent.ainvoke({"messages": [], "tasks": TASKS}))
+    assert len(tool.calls) == 1
+    assert "limit" in text(ran.result)
+    assert ran.elapsed < 2.0
+    for request in model.requests:
+        check_history_all(request.messages)
+
+
+class Answer(BaseModel):
+    """The structured answer."""
+
+    text: str
+
+
+def test_a_premature_structured_answer_is_taken_back() -> None:
+    """While a call is open the answer is no answer; the last one counts."""
+    early = calls(("Answer", {"text": "too early"}))
+    final = calls(("Answer", {"text": "found x and y"}))
+    first = calls(("look", {"q": "x", "task_id": "a"}), ("quick", {"q": "y", "task_id": "b"}))
+    model = ScriptedChatModel(script(first, early, ever=final))
+    quick = scripted_tool("quick", lambda a: "quick", args={"q": str})
+    agent = agent_with(model, [look(5.0), quick], response_format=ToolStrategy(Answer))
+    ran = run_virtual(agent.ainvoke({"messages": [], "tasks": TASKS}))
+    assert ran.result["structured_response"] == Answer(text="found x and y")
+    assert "found x" in text(ran.result)
+    assert ran.elapsed == pytest.approx(5.0)
+    for request in model.requests:
+        check_history_all(request.messages)
+
+
+def test_a_structured_answer_of_one_task_is_that_of_create_agent() -> None:
+    """The plain case is not changed."""
+    model = ScriptedChatModel([calls(("look", {"q": "x"})), calls(("Answer", {"text": "found x"}))])
+    agent = agent_with(model, [look()], response_format=ToolStrategy(Answer))
+    state = run_virtual(agent.ainvoke({"messages": [("user", "Look up x.")]})).result
+    assert state["structured_response"] == Answer(text="found x")
+    assert state["report"]["reason"] == "complete"
+    assert len(model.requests) == 2

@@ -1,0 +1,79 @@
+"""One process of a thread's life, with LangGraph's strict msgpack on: run by path, prints what came out as JSON."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.serde.event_hooks import register_serde_event_listener
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.types import Command
+
+from asyncguard.testing import calls
+from tests.adapters.harness import Frontend, Outcome
+from tests.adapters.threads.desk import Desk
+from tests.adapters.threads.stores import Kind, Store
+
+TASKS = [{"id": "a", "goal": "Look up x."}, {"id": "b", "goal": "Pay y."}]
+FIRST = calls(("look", {"q": "x", "task_id": "a"}), ("pay", {"q": "y", "task_id": "b"}))
+
+
+def asking(frontend: Frontend, store: Store, _: Path) -> tuple[Desk, Outcome]:
+    """A lookup and a payment that a person has to approve; ends while the person is asked."""
+    desk = Desk(frontend, store, FIRST, prefix="asking", approval=True)
+    return desk, desk.say(tasks=TASKS)
+
+
+def answering(frontend: Frontend, store: Store, _: Path) -> tuple[Desk, Outcome]:
+    """The person approves."""
+    desk = Desk(frontend, store, prefix="answering", approval=True)
+    return desk, desk.go(Command(resume=True))
+
+
+def dying(frontend: Frontend, store: Store, mark: Path) -> tuple[Desk, Outcome]:
+    """The same without a person; the process is killed when the payment has been made and nobody knows."""
+    desk = Desk(frontend, store, FIRST, prefix="dying")
+
+    def paid_and_killed(_: Any) -> str:
+        mark.write_text(f"{mark.read_text() if mark.exists() else ''}paid\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+        return "never said"
+
+    desk.pay._log.outcomes = paid_and_killed
+    return desk, desk.go(desk.agent.input(None, TASKS), durability="sync")
+
+
+def resuming(frontend: Frontend, store: Store, mark: Path) -> tuple[Desk, Outcome]:
+    """The thread is taken up where it was left."""
+    desk = Desk(frontend, store, prefix="resuming")
+    desk.pay._log.outcomes = lambda _: mark.write_text(f"{mark.read_text()}paid again\n")
+    return desk, desk.go(None)
+
+
+PHASES = {phase.__name__: phase for phase in (asking, answering, dying, resuming)}
+
+
+def main() -> None:
+    """Run one phase."""
+    phase, kind, frontend, target, mark = sys.argv[1:]
+    seen: list[Any] = []
+    register_serde_event_listener(seen.append)
+    # As a user makes it: whether it is strict comes from the environment.
+    store = Store(Kind(kind), target, JsonPlusSerializer())
+    store.open()
+    desk, outcome = PHASES[phase](Frontend(frontend), store, Path(mark))
+    told = {
+        "text": outcome.text,
+        "interrupts": outcome.interrupts,
+        "report": outcome.state.get("report"),
+        "paid": len(desk.pay.calls),
+        "blocked": seen,
+    }
+    store.close()
+    print(json.dumps(told))  # noqa: T201 - the parent reads it
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The history that is folded from what nodes write, whichever way the writes were stored, split and branched."""
+
+import copy
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from asyncguard.adapters.state import fold_messages
+from tests.adapters.threads.stores import strict
+
+IDS = st.sampled_from("abcdef")
+WRITES = st.one_of(
+    st.lists(st.builds(lambda name, text: HumanMessage(content=text, id=name), IDS, st.text(max_size=2)), max_size=4),
+    st.builds(lambda name: [RemoveMessage(id=name)], IDS),
+    st.just([RemoveMessage(id=REMOVE_ALL_MESSAGES)]),
+    st.builds(lambda text: [HumanMessage(content=text)], st.text(max_size=2)),
+)
+MANY = st.lists(WRITES, max_size=6)
+
+
+def told(history: Sequence[Any]) -> list[tuple[str | None, str]]:
+    """Id and text of each message."""
+    return [(message.id, str(message.content)) for message in history]
+
+
+def plainly(writes: Sequence[Sequence[Any]]) -> list[tuple[str | None, str]]:
+    """The same by looking at every message each time."""
+    history: list[tuple[str | None, str]] = []
+    for message in (message for write in writes for message in write):
+        if message.id == REMOVE_ALL_MESSAGES:
+            history = []
+        elif isinstance(message, RemoveMessage):
+            history = [entry for entry in history if entry[0] != message.id]
+        else:
+            made = message.id or fold_messages([HumanMessage(content="", id="x")] * len(history), [[message]])[-1].id
+            entry = (made, str(message.content))
+            ids = [known for known, _ in history]
+            history = [entry if known[0] == made else known for known in history] + ([] if made in ids else [entry])
+    return history
+
+
+@given(MANY, MANY, MANY)
+def test_branches_of_a_history_do_not_meet(before: Any, one: Any, other: Any) -> None:
+    """Two ways to go on from one state know nothing of each other, and the state stays as it was."""
+    base = fold_messages(None, before)
+    kept = told(base)
+    first = fold_messages(base, one)
+    second = fold_messages(base, other)
+    assert told(first) == plainly([*before, *one])
+    assert told(second) == plainly([*before, *other])
+    assert told(fold_messages(first, other)) == plainly([*before, *one, *other])
+    assert told(base) == kept
+
+
+@given(MANY, MANY)
+def test_a_history_is_the_same_folded_at_once_bit_by_bit_and_from_what_is_stored(before: Any, after: Any) -> None:
+    """As a replay folds it, as a run does, as a copy for a router has it, and as a snapshot gives it back."""
+    serde = strict()
+    history = fold_messages(None, before)
+    stored = serde.loads_typed(serde.dumps_typed(history))
+    whole = plainly([*before, *after])
+    assert told(fold_messages(None, [*before, *after])) == whole
+    for state in (history, copy.copy(history), copy.deepcopy(history), stored, list(history)):
+        for write in after:
+            state = fold_messages(state, [write])
+        assert told(state) == whole
+
+
+def test_a_history_is_a_list_for_everybody_else() -> None:
+    """For equality, for JSON, and for what stores it."""
+    history = fold_messages(None, [[HumanMessage(content="x", id="a")]])
+    assert isinstance(history, list)
+    assert history == [HumanMessage(content="x", id="a")]
+    assert json.dumps([str(message.id) for message in history[:1] + history]) == '["a", "a"]'
+    assert type(strict().loads_typed(strict().dumps_typed(history))) is list

@@ -1,0 +1,46 @@
+"""An agent in a process of its own, whose payment a worker makes: ``python -m tests.distributed.agent FOLDER``."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from asyncguard import DbosExecutor, Ports, build_agent, open_journal
+from asyncguard.testing import ScriptedChatModel, Step, calls
+from tests.distributed import shop
+from tests.distributed.bench import VERSION
+
+
+def decide(messages: Any, tools: Any) -> Step:
+    """Pay once, then end."""
+    if any(isinstance(message, ToolMessage) for message in messages):
+        return "All done."
+    return calls(("pay_slowly", {"amount": 1, "seconds": 3.0}))
+
+
+async def main(folder: Path) -> None:
+    """Begin the thread, or carry it on; print what the messages say."""
+    journal = open_journal(folder / "calls.db.journal")
+    executor = DbosExecutor(folder / "calls.db", journal=journal, application_version=VERSION)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    async with AsyncSqliteSaver.from_conn_string(str(folder / "threads.db")) as saver:
+        agent = build_agent(
+            ScriptedChatModel(decide),
+            shop.TOOLS,
+            checkpointer=saver,
+            journal=journal,
+            ports=Ports(executor=executor),
+        )
+        begun = (await agent.aget_state(config)).next
+        state = await agent.ainvoke(None if begun else {"messages": [("user", "Pay.")]}, config)
+    print(json.dumps([str(message.content) for message in state["messages"]]))  # noqa: T201 - what the test reads
+    executor.close()
+    journal.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))

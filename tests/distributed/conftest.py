@@ -1,0 +1,31 @@
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Journal
+from tests.distributed.bench import Shop
+
+
+@pytest.fixture(autouse=True)
+def effects_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the tools of the shop write their effects down, in this process and in workers."""
+    monkeypatch.setenv("SHOP_EFFECTS", str(tmp_path / "effects"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Shop]:
+    """A queue in a SQLite file."""
+    made = Shop(database=str(tmp_path / "calls.db"), journal=str(tmp_path / "calls.db.journal"), folder=tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+async def journal(place: Shop) -> AsyncIterator[Journal]:
+    """The journal of the agent, which is at work on its thread."""
+    made = open_journal(place.journal)
+    await made.enter("thread", "", (), lambda _: None)
+    yield made
+    made.close()

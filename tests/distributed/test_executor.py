@@ -1,0 +1,243 @@
+"""The executor and its queue, before any worker takes an order."""
+
+import asyncio
+import sqlite3
+import stat
+from contextlib import closing
+
+import pytest
+
+from asyncguard.core.faults import Symptom
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Failure, Result, Success
+from asyncguard.distributed import queue_client
+from asyncguard.distributed.database_url import database_url
+from asyncguard.distributed.queue_tables import APPLICATION, OrderTables
+from asyncguard.errors import CallerError
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Journal
+from tests.distributed.bench import VERSION, Shop, begin, eventually, job_of, result_of
+
+ONCE = EffectClass.AT_MOST_ONCE
+
+
+async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(
+    place: Shop, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are known to others, and log when nobody will take them; closing cancels them, and they have not begun."""
+    executor = place.executor(journal)
+    jobs = [job_of("pay", {"amount": number}, effect=ONCE) for number in range(3)]
+    futures = [begin(executor, job) for job in jobs]
+    assert set(executor.pending()) == {job.key for job in jobs}
+    await eventually(lambda: bool(executor.health().detail))
+    await eventually(lambda: len(place.rows()) == len(jobs))  # the first may be told of before the others are sent
+    assert executor.health().alive
+    assert executor.health().pending == 3
+    assert "there was none at all" in executor.health().detail
+    assert ["there was none at all" in record.message for record in caplog.records] == [True]
+    assert await executor.recover([job.key for job in jobs]) == {job.key: 1 for job in jobs}
+    assert stat.S_IMODE(place.file.stat().st_mode) == 0o600
+    executor.close()
+    for result in await asyncio.gather(*futures):
+        assert isinstance(result, Failure)
+        assert (result.symptom.error, result.symptom.started) == ("cancelled", False)
+    assert {state for _, state in place.rows()} == {"CANCELLED"}
+    assert not executor.health().alive
+
+
+async def test_orders_that_no_worker_takes_any_more_say_so(
+    place: Shop, journal: Journal, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers of their version were there, and none comes: after a while that is a word in health and log, once."""
+    monkeypatch.setattr(queue_client, "_CHECK_EVERY", 0.05)
+    monkeypatch.setattr(queue_client, "_LONG_WAIT", 0.3)
+    executor = place.executor(journal)
+    future = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: bool(place.rows()))
+    with closing(sqlite3.connect(place.database)) as database, database:
+        database.execute(
+            "INSERT INTO application_versions (version_id, version_name, version_timestamp, created_at,"
+            " application_name) VALUES ('1', ?, 1, 1, ?)",
+            (VERSION, APPLICATION),
+        )
+    await eventually(lambda: "see whether one runs" in executor.health().detail)
+    await asyncio.sleep(0.2)
+    said = [record.message for record in caplog.records]
+    assert len([text for text in said if "1 call waits" in text and "see whether one runs" in text]) == 1
+    assert executor.health().alive
+    executor.close()
+    await future
+
+
+async def test_gate_and_delay_are_kept_before_anything_is_sent(place: Shop, journal: Journal) -> None:
+    """A closed gate ends a job unsent; one that is cancelled in its delay is not sent either."""
+    executor = place.executor(journal)
+    closed = Failure(symptom=Symptom(error="circuit_open", message="no", started=False))
+    assert await result_of(executor, job_of("pay", {}, effect=ONCE, gate=lambda: closed)) == closed
+    delayed = job_of("pay", {}, effect=ONCE, delay=60.0)
+    future = begin(executor, delayed)
+    await asyncio.sleep(0)
+    assert executor.cancel(delayed.key)
+    result = await future
+    assert isinstance(result, Failure)
+    assert not result.symptom.started
+    assert not executor.cancel(delayed.key)
+    assert not place.file.exists()
+    executor.close()
+
+
+async def test_what_cannot_be_sent_is_refused_and_what_is_local_runs_here(place: Shop, journal: Journal) -> None:
+    """Arguments that are no JSON, and the token of an external call; a local tool asks the journal as ever."""
+
+    async def here() -> Result:
+        return Success(content="here")
+
+    executor = place.executor(journal, local=["ask"])
+    odd = await result_of(executor, job_of("pay", {"amount": object()}))
+    assert isinstance(odd, Failure)
+    assert "local=" in odd.symptom.message
+    assert not odd.symptom.started
+    job = job_of("ask", {}, effect=ONCE, run=here)
+    assert await result_of(executor, job) == Success(content="here")
+    assert journal.entries(key=job.key)[0].attempts[0].result == Success(content="here")
+    assert not place.file.exists()
+    executor.close()
+
+
+async def test_nothing_is_sent_for_a_thread_that_another_process_took_over(place: Shop, journal: Journal) -> None:
+    """No worker could know: it begins calls of threads that it does not hold. A pure call may go on."""
+    journal.leave("thread")
+    await journal.flush()
+    other = open_journal(place.journal)
+    executor = place.executor(journal)
+    try:
+        await other.enter("thread", "", (), lambda _: None)
+        assert await other.holds("thread")
+        assert not await journal.holds("thread")
+        assert not await journal.holds("never entered")
+        result = await result_of(executor, job_of("pay", {}, effect=ONCE))
+        assert isinstance(result, Failure)
+        assert (result.symptom.error, result.symptom.started) == ("journal_refused", False)
+        assert not place.file.exists()
+        future = begin(executor, job_of("look", {}))
+        await eventually(lambda: bool(place.rows()))
+        executor.close()
+        await future
+    finally:
+        other.close()
+
+
+async def test_an_order_that_somebody_removed_is_lost_and_not_waited_for(
+    place: Shop, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have begun, so it is in doubt."""
+    monkeypatch.setattr(queue_client, "_CHECK_EVERY", 0.1)
+    executor = place.executor(journal)
+    future = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: bool(place.rows()))
+    database = sqlite3.connect(place.database)
+    database.execute("DELETE FROM workflow_status")
+    database.commit()
+    database.close()
+    async with asyncio.timeout(10):
+        result = await future
+    assert isinstance(result, Failure)
+    assert (result.symptom.error, result.symptom.started) == ("order_lost", True)
+    executor.close()
+
+
+async def test_a_queue_that_was_removed_is_made_anew(
+    place: Shop, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its orders are gone and told so; the next are sent, and the health says what was wrong meanwhile."""
+    monkeypatch.setattr(queue_client, "_CHECK_EVERY", 0.1)
+    executor = place.executor(journal)
+    lost = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: bool(place.rows()))
+    after = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: len(place.rows()) > 1)  # orders are sent in turn: by now the first one counts as sent
+    database = sqlite3.connect(place.database)
+    for table in ("workflow_status", "dbos_migrations"):
+        database.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    database.close()
+    await eventually(lambda: not executor.health().alive)
+    place.file.rename(place.file.with_suffix(".old"))
+    for beside in place.folder.glob("calls.db-*"):
+        beside.unlink()
+    sent = begin(executor, job_of("pay", {}, effect=ONCE))
+    await eventually(lambda: bool(place.rows()) and executor.health().alive)
+    async with asyncio.timeout(20):
+        result = await lost
+    assert isinstance(result, Failure)
+    assert result.symptom.error == "order_lost"
+    executor.close()
+    await asyncio.gather(sent, after)
+
+
+async def test_an_order_that_the_database_refuses_does_not_hold_up_others(place: Shop, journal: Journal) -> None:
+    """A name that a workflow of somebody else has, in the same transaction as another order."""
+    tables = OrderTables(database_url(place.database))
+    tables.prepare()
+    tables.close()
+    database = sqlite3.connect(place.database)
+    database.execute(
+        "INSERT INTO workflow_status (workflow_uuid, status, name) VALUES ('taken.1', 'PENDING', 'theirs')"
+    )
+    database.commit()
+    database.close()
+    executor = place.executor(journal)
+    refused = begin(executor, job_of("pay", {}, effect=ONCE, key="taken"))
+    sent = begin(executor, job_of("pay", {}, effect=ONCE, key="free"))
+    result = await refused
+    assert isinstance(result, Failure)
+    assert (result.symptom.error, result.symptom.started) == ("order_refused", False)
+    await eventually(lambda: ("free.1", "ENQUEUED") in place.rows())
+    assert not sent.done()
+    executor.close()
+    await sent
+    assert ("taken.1", "PENDING") in place.rows(), "what belongs to others is left alone"
+
+
+def test_orders_go_back_only_from_the_dead_and_only_ours(place: Shop) -> None:
+    """Rows of other applications and of live workers stay; the count of claims does, too."""
+    tables = OrderTables(database_url(place.database))
+    tables.prepare()
+    tables.post([("a.1", "a"), ("b.1", "b"), ("c.1", "c")], queue="q", version="v")
+    database = sqlite3.connect(place.database)
+    database.execute(
+        "UPDATE workflow_status SET status = 'PENDING', recovery_attempts = 4, "
+        "executor_id = CASE workflow_uuid WHEN 'a.1' THEN 'dead' ELSE 'alive' END"
+    )
+    database.execute(
+        "INSERT INTO workflow_status (workflow_uuid, status, name, executor_id, queue_name) "
+        "VALUES ('x', 'PENDING', 'theirs', 'dead', 'q')"
+    )
+    database.commit()
+    assert tables.owners() == {"dead", "alive"}
+    assert tables.adopt(["b.1"], old="alive", new="dead") == 1
+    assert tables.adopt(["b.1"], old="dead", new="alive") == 1
+    assert tables.give_back({"dead"}) == 1
+    assert tables.give_back({"dead"}) == 0
+    kept = database.execute(
+        "SELECT workflow_uuid, status, recovery_attempts FROM workflow_status ORDER BY 1"
+    ).fetchall()
+    assert kept == [("a.1", "ENQUEUED", 4), ("b.1", "PENDING", 4), ("c.1", "PENDING", 4), ("x", "PENDING", 0)]
+    assert tables.latest(["a", "b", "."]) == {"a": 1, "b": 1}
+    tables.cancel("b.1", begun=False)
+    assert tables.cancelled(["a.1", "b.1"]) == set(), "one that was taken is not cancelled as unbegun"
+    tables.cancel("b.1", begun=True)
+    assert tables.cancelled(["a.1", "b.1"]) == {"b.1"}
+    assert [(ended.id, ended.claims) for ended in tables.ended(["a.1", "b.1"])] == [("b.1", 4)]
+    assert tables.prune(3600) == 0
+    assert tables.prune(-3600) == 1
+    assert tables.present(["a.1", "b.1", "x"]) == {"a.1", "x"}
+    database.close()
+    tables.close()
+
+
+def test_settings_that_cannot_work_are_refused(place: Shop, journal: Journal) -> None:
+    """When the executor is made."""
+    with pytest.raises(CallerError, match="version"):
+        place.executor(journal, application_version=" ")
+    with pytest.raises(CallerError, match="poll=0"):
+        place.executor(journal, poll=0)

@@ -1,0 +1,134 @@
+"""Workers on PostgreSQL: several at once, killed, frozen, and without their server for a while."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Failure, Success
+from asyncguard.distributed.executor import DbosExecutor
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Journal
+from tests.distributed.bench import Process, Shop, begin, check_takeover, eventually, job_of, result_of
+from tests.support.postgres import Server
+
+pytestmark = pytest.mark.slow
+ONCE = EffectClass.AT_MOST_ONCE
+
+
+@contextlib.asynccontextmanager
+async def shop_at(url: str, folder: Path) -> AsyncIterator[tuple[Shop, Journal]]:
+    """A queue and a journal in one database."""
+    shop, journal = Shop(database=url, journal=url, folder=folder), open_journal(url)
+    await journal.enter("thread", "", (), lambda _: None)
+    try:
+        yield shop, journal
+    finally:
+        shop.end()
+        journal.close()
+
+
+async def test_calls_of_killed_workers_are_taken_over(postgres_url: str, tmp_path: Path) -> None:
+    """By the next one, within seconds; a payment that had begun is not made again."""
+    async with shop_at(postgres_url, tmp_path) as (shop, journal):
+        executor = shop.executor(journal)
+        await check_takeover(shop, executor, kills=2)
+        executor.close()
+
+
+async def test_a_frozen_worker_that_was_replaced_begins_nothing(postgres_url: str, tmp_path: Path) -> None:
+    """Its connections are cut as a machine's are that is gone; when it comes back, its call was made by another."""
+    async with shop_at(postgres_url, tmp_path) as (shop, journal):
+        executor = shop.executor(journal)
+        frozen = await shop.worker("--concurrency", "1")
+        first = job_of("pay_slowly", {"amount": 1, "seconds": 1.0}, effect=ONCE)
+        running = begin(executor, first)
+        await eventually(lambda: shop.effects == ["pay 1"])
+        frozen.tell(signal.SIGSTOP)
+        await shop.worker("--concurrency", "1")
+        _cut(postgres_url, frozen)
+        async with asyncio.timeout(15):
+            lost = await running
+        assert isinstance(lost, Failure)
+        assert lost.symptom.error == "process_lost"
+        assert await result_of(executor, job_of("pay", {"amount": 2}, effect=ONCE)) == Success(content="paid 2")
+        frozen.tell(signal.SIGCONT)
+        await frozen.said("call ended", key=first.key)
+        await frozen.said("worker renamed")
+        later = [job_of("pay", {"amount": number}, effect=ONCE) for number in range(3, 13)]
+        results = await asyncio.gather(*(result_of(executor, job) for job in later))
+        assert all(isinstance(result, Success) for result in results)
+        assert sorted(shop.effects) == sorted(f"pay {number}" for number in range(1, 13)), "each was made once"
+        executor.close()
+
+
+def _cut(url: str, worker: Process) -> None:
+    """End the server's sessions of a process: what the network does to a machine that is gone."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        ports = _ports(worker.process.pid)
+        rows = connection.execute("SELECT pid, client_port FROM pg_stat_activity WHERE client_port > 0").fetchall()
+        mine = [pid for pid, port in rows if port in ports]
+        assert mine, "the worker has connections"
+        for pid in mine:
+            connection.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+
+
+def _ports(pid: int) -> set[int]:
+    """Local ports of a process's connections, from what Linux tells of it."""
+    sockets = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            target = str(link.readlink())
+            if target.startswith("socket:["):
+                sockets.add(target[8:-1])
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in sockets:
+                ports.add(int(fields[1].rpartition(":")[2], 16))
+    return ports
+
+
+async def test_calls_end_although_the_server_is_restarted(postgres_server: Server, tmp_path: Path) -> None:
+    """At once, without a word: those that ran, those that waited, and those that come meanwhile."""
+    async with shop_at(postgres_server.url(), tmp_path) as (shop, journal):
+        executor = shop.executor(journal)
+        await shop.worker()
+        await shop.worker()
+        jobs = [job_of("pay_slowly", {"amount": number, "seconds": 2.0}, effect=ONCE) for number in range(20)]
+        futures = [begin(executor, job) for job in jobs]
+        await shop.worker_of(jobs[0], "pay 0")
+        await asyncio.to_thread(postgres_server.stop)
+        jobs += [job_of("pay", {"amount": number}, effect=ONCE) for number in range(20, 25)]
+        futures += [begin(executor, job) for job in jobs[20:]]
+        await asyncio.sleep(1.0)
+        assert not executor.health().alive
+        await asyncio.to_thread(postgres_server.start)
+        async with asyncio.timeout(60):
+            results = await asyncio.gather(*futures)
+        assert executor.health().alive
+        assert [result for result in results if not isinstance(result, Success)] == []
+        assert sorted(shop.effects) == sorted(f"pay {number}" for number in range(25)), "each was made once"
+        executor.close()
+
+
+async def test_an_executor_waits_for_a_server_that_is_away(tmp_path: Path) -> None:
+    """Nothing is lost and nothing hangs: the health says why, and a call that was not sent can be cancelled."""
+    journal = open_journal(tmp_path / "journal")
+    await journal.enter("thread", "", (), lambda _: None)
+    executor = DbosExecutor("postgresql://nobody@127.0.0.1:9/none", journal=journal, application_version="v")
+    future = begin(executor, job_of("pay", {"amount": 1}, effect=ONCE))
+    await eventually(lambda: not executor.health().alive)
+    assert "does not answer" in executor.health().detail
+    assert not future.done()
+    executor.close()
+    result = await future
+    assert isinstance(result, Failure)
+    assert not result.symptom.started
+    journal.close()

@@ -1,0 +1,70 @@
+"""A process with a journal that does what it reads from standard input, and prints what came of it, as JSON lines."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Success
+from asyncguard.errors import AsyncguardError
+from asyncguard.journal.open import open_journal
+from tests.journal.desk import intent
+
+
+def say(answer: object) -> None:
+    """Print an answer."""
+    sys.stdout.write(f"{json.dumps(answer)}\n")
+    sys.stdout.flush()
+
+
+async def main(target: str) -> None:
+    """Open the journal and obey."""
+    journal = open_journal(target)
+    say(journal.epoch)
+    for line in sys.stdin:
+        try:
+            match json.loads(line):
+                case ["enter", session]:
+                    await journal.enter(session, session, (), lambda mail: None)
+                    say("entered")
+                case ["begin", key, effect]:
+                    say(repr(await journal.begin(intent(key, effect=EffectClass(effect)))))
+                case ["end", key, content]:
+                    await journal.end(key, 1, Success(content=content))
+                    say("ended")
+                case ["freeze", key]:
+                    # In the middle of a transaction: the test stops the process now.
+                    journal._writer.submit(lambda store: (store.execute("SELECT 1"), say("inside"), time.sleep(1.0)))
+                case ["fork"]:
+                    say(fork(journal, key="forked"))
+                case ["epoch"]:
+                    say(journal.epoch)
+        except AsyncguardError as error:
+            say(f"{type(error).__name__}: {error}")
+
+
+def fork(journal: object, key: str) -> object:
+    """What a forked child hears from its parent's journal, and its number; it stays alive for a while."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writing)
+        with os.fdopen(reading) as answer:
+            return [child, answer.readline()]
+    try:
+        asyncio.new_event_loop().run_until_complete(journal.begin(intent(key)))  # type: ignore[attr-defined]
+        said = "begun"
+    except AsyncguardError as error:
+        said = str(error)
+    os.write(writing, f"{said}\n".encode())
+    os.close(writing)
+    for stream in (0, 1):
+        os.close(stream)
+    time.sleep(30)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

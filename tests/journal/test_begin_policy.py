@@ -1,0 +1,197 @@
+"""The rules as a table: what is known of an attempt, and what is answered and written."""
+
+from dataclasses import replace
+
+import pytest
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.faults import Symptom
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Failure, Result, Started, Success
+from asyncguard.errors import JournalError
+from asyncguard.journal.begin_policy import Facts, Recorded, Write, in_doubt, judge
+from asyncguard.journal.intent import Intent
+from asyncguard.journal.port import (
+    Attempt,
+    AttemptState,
+    Fresh,
+    Known,
+    Lost,
+    Mail,
+    MailKind,
+    Refused,
+    Running,
+    Verdict,
+)
+
+ONCE, KEYED, PROBED = EffectClass.AT_MOST_ONCE, EffectClass.KEYED, EffectClass.PROBED
+DONE = Success(content="done")
+NEW, TAKE_OVER, NOTHING = Write.NEW, Write.TAKE_OVER, Write.NOTHING
+ASK = Intent(
+    session="s",
+    namespace="",
+    task="t",
+    label="pay#1",
+    key="k",
+    attempt=1,
+    tool="pay",
+    effect=ONCE,
+    arguments={},
+    fingerprint="f",
+)
+KNOWN = Facts(epoch="me", ended=False, holder="me", recorded=None, mail=(), followed=False, rival="")
+
+
+def recorded(
+    state: AttemptState,
+    *,
+    alive: bool = False,
+    effect: EffectClass = ONCE,
+    fingerprint: str = "f",
+    epoch: str = "other",
+    result: Result | None = None,
+) -> Recorded:
+    """An attempt that is in the journal."""
+    attempt = Attempt(
+        number=1,
+        tool="pay",
+        fingerprint=fingerprint,
+        state=state,
+        epoch=epoch,
+        begun_at=1.0,
+        ended_at=None,
+        deadline=None,
+        result=result,
+    )
+    return Recorded(attempt=attempt, effect=effect, alive=alive)
+
+
+def mail(kind: MailKind, *, attempt: int = 1, content: object = None) -> Mail:
+    """Something that was told of the call."""
+    return Mail(kind=kind, key="k", attempt=attempt, content=content)
+
+
+def not_happened(*, again: bool) -> Known:
+    """The answer for what did not happen."""
+    text = "Somebody looked, and found that it did not happen."
+    return Known(result=Failure(symptom=Symptom(error="not_happened", message=text, started=False, transient=again)))
+
+
+INTENT = recorded(AttemptState.INTENT)
+ENDED = recorded(AttemptState.ENDED, result=DONE)
+HAPPENED, DENIED, RETRY = mail(MailKind.HAPPENED, content="x"), mail(MailKind.NOT_HAPPENED), mail(MailKind.RETRY)
+
+
+OTHER = Lost(epoch="other", other=True)
+
+
+def answered() -> Known:
+    """The verdict on an attempt that asked, and has another one behind it."""
+    symptom = Symptom(error="interrupt", message="A person was asked, and answered.", started=False)
+    return Known(result=Failure(symptom=symptom))
+
+
+@pytest.mark.parametrize(
+    ("intent", "facts", "verdict", "write"),
+    [
+        (ASK, KNOWN, Fresh(), NEW),
+        (replace(ASK, remote=True), replace(KNOWN, holder=""), Fresh(), NEW),
+        (replace(ASK, remote=True), replace(KNOWN, holder="other"), Fresh(), NEW),
+        (replace(ASK, effect=EffectClass.IDEMPOTENT), replace(KNOWN, rival="pay#0"), Fresh(), NEW),
+        (ASK, replace(KNOWN, recorded=replace(INTENT, alive=True)), Running(epoch="other"), NOTHING),
+        (ASK, replace(KNOWN, recorded=INTENT), Lost(epoch="other"), NOTHING),
+        (replace(ASK, effect=KEYED), replace(KNOWN, recorded=INTENT), Lost(epoch="other"), NOTHING),
+        (ASK, replace(KNOWN, recorded=replace(INTENT, effect=KEYED)), Lost(epoch="other"), NOTHING),
+        (
+            replace(ASK, effect=PROBED),
+            replace(KNOWN, recorded=replace(INTENT, effect=PROBED)),
+            Lost(epoch="other"),
+            NOTHING,
+        ),
+        (replace(ASK, effect=KEYED), replace(KNOWN, recorded=replace(INTENT, effect=KEYED)), Fresh(), TAKE_OVER),
+        (
+            replace(ASK, effect=KEYED),
+            replace(KNOWN, recorded=replace(INTENT, effect=KEYED, alive=True)),
+            Running(epoch="other"),
+            NOTHING,
+        ),
+        (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED)), Fresh(), TAKE_OVER),
+        (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED), followed=True), answered(), NOTHING),
+        (ASK, replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g")), OTHER, NOTHING),
+        (ASK, replace(KNOWN, recorded=recorded(AttemptState.STARTED)), Known(result=Started()), NOTHING),
+        (ASK, replace(KNOWN, recorded=ENDED), Known(result=DONE), NOTHING),
+        (ASK, replace(KNOWN, recorded=ENDED, rival="pay#0"), Known(result=DONE), NOTHING),
+        (ASK, replace(KNOWN, recorded=INTENT, mail=(HAPPENED,)), Known(result=Success(content="x")), NOTHING),
+        (ASK, replace(KNOWN, recorded=INTENT, mail=(DENIED,)), not_happened(again=False), NOTHING),
+        (ASK, replace(KNOWN, recorded=INTENT, mail=(RETRY,)), not_happened(again=True), NOTHING),
+        (ASK, replace(KNOWN, recorded=ENDED, mail=(DENIED, HAPPENED)), Known(result=Success(content="x")), NOTHING),
+        (ASK, replace(KNOWN, recorded=INTENT, mail=(replace(RETRY, attempt=2),)), Lost(epoch="other"), NOTHING),
+        (ASK, replace(KNOWN, recorded=INTENT, mail=(mail(MailKind.DELIVERY),)), Lost(epoch="other"), NOTHING),
+    ],
+)
+def test_an_intent_is_answered_by_what_is_known(intent: Intent, facts: Facts, verdict: Verdict, write: Write) -> None:
+    """Every answer but a refusal, with what is written."""
+    assert judge(intent, facts) == (verdict, write)
+
+
+@pytest.mark.parametrize(
+    ("intent", "facts", "said"),
+    [
+        (ASK, replace(KNOWN, ended=True), "taken for dead"),
+        (replace(ASK, remote=True), replace(KNOWN, ended=True), "taken for dead"),
+        (ASK, replace(KNOWN, ended=True, recorded=ENDED), "taken for dead"),
+        (ASK, replace(KNOWN, holder="other"), "another process"),
+        (ASK, replace(KNOWN, holder=""), "another process"),
+        (ASK, replace(KNOWN, holder="other", recorded=ENDED), "another process"),
+        (ASK, replace(KNOWN, recorded=recorded(AttemptState.ENDED, fingerprint="g", result=DONE)), "other arguments"),
+        (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED, fingerprint="g")), "other arguments"),
+        (
+            ASK,
+            replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g", effect=PROBED)),
+            "other arguments",
+        ),
+        (
+            ASK,
+            replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g"), mail=(HAPPENED,)),
+            "other arguments",
+        ),
+        (ASK, replace(KNOWN, rival="pay#0"), "pay#0"),
+        (replace(ASK, effect=PROBED), replace(KNOWN, rival="pay#0"), "pay#0"),
+    ],
+)
+def test_a_refusal_says_why_and_writes_nothing(intent: Intent, facts: Facts, said: str) -> None:
+    """Every refusal."""
+    verdict, write = judge(intent, facts)
+    assert isinstance(verdict, Refused)
+    assert said in verdict.reason
+    assert verdict.fenced is (said in ("taken for dead", "another process"))
+    assert write is NOTHING
+
+
+def test_an_ended_attempt_without_a_result_is_an_error() -> None:
+    """A row that no journal writes decides nothing."""
+    with pytest.raises(JournalError, match="without a result"):
+        judge(ASK, replace(KNOWN, recorded=recorded(AttemptState.ENDED)))
+
+
+@pytest.mark.parametrize(
+    ("state", "resolution", "latest", "expected"),
+    [
+        (CallState.IN_DOUBT, "", None, True),
+        (CallState.IN_DOUBT, "", ENDED, True),
+        (CallState.IN_DOUBT, "happened", ENDED, False),
+        (CallState.PENDING, "", None, False),
+        (CallState.PENDING, "", INTENT, True),
+        (CallState.PENDING, "retry", INTENT, False),
+        (CallState.PENDING, "", replace(INTENT, alive=True), False),
+        (CallState.PENDING, "", replace(INTENT, effect=KEYED), False),
+        (CallState.PENDING, "", replace(INTENT, effect=PROBED), True),
+        (CallState.PENDING, "", ENDED, False),
+        (CallState.PENDING, "", recorded(AttemptState.STARTED), False),
+        (CallState.DONE, "", INTENT, False),
+        (CallState.FAILED, "", INTENT, False),
+    ],
+)
+def test_what_is_in_doubt(state: CallState, resolution: str, latest: Recorded | None, expected: bool) -> None:
+    """Its thread said so, or it was lost with its process and must not be repeated; a resolution ends it."""
+    assert in_doubt(state, resolution, latest) is expected

@@ -1,0 +1,328 @@
+"""The journals that ship keep the contract, and the contract catches journals that do not."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.results import Result, Success
+from asyncguard.errors import CallerError, JournalError
+from asyncguard.journal.intent import Intent
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Entry, Fresh, Known, Lost, Mail, MailKind, Refused, Running, Tenure, Verdict
+from asyncguard.journal.sql.journal import SqlJournal
+from asyncguard.journal.sql.processes import ProcessKind
+from asyncguard.journal.sql.sqlite import SqliteStore
+from asyncguard.testing import check_journal
+from asyncguard.testing.conformance.journal.fixture import DONE
+
+
+async def test_the_journal_in_a_file_keeps_the_contract(file: Path) -> None:
+    """All rules on SQLite."""
+    await check_journal(lambda: open_journal(file))
+
+
+@pytest.mark.slow
+async def test_the_journal_in_a_server_keeps_the_contract(postgres_url: str) -> None:
+    """All rules on PostgreSQL; twice, as a database is used again."""
+    for _ in range(2):
+        await check_journal(lambda: open_journal(postgres_url))
+
+
+class Broken(SqlJournal):
+    """A journal with one defect."""
+
+
+class Eager(Broken):
+    async def begin(self, intent: Intent) -> Verdict:
+        await super().begin(intent)
+        return Fresh()
+
+
+class Unwritten(Broken):
+    async def begin(self, intent: Intent) -> Verdict:
+        return Fresh()
+
+
+class Trusting(Broken):
+    """Does not compare fingerprints."""
+
+    async def begin(self, intent: Intent) -> Verdict:
+        verdict = await super().begin(intent)
+        if isinstance(verdict, Refused) and "other arguments" in verdict.reason:
+            return Running(epoch=self.epoch)
+        return verdict
+
+
+class Generous(Broken):
+    """Does not look for equal calls in doubt."""
+
+    async def begin(self, intent: Intent) -> Verdict:
+        verdict = await super().begin(intent)
+        return Fresh() if isinstance(verdict, Refused) and "equal call" in verdict.reason else verdict
+
+
+class Unfenced(Broken):
+    """Lets anybody begin."""
+
+    async def begin(self, intent: Intent) -> Verdict:
+        verdict = await super().begin(intent)
+        return Fresh() if isinstance(verdict, Refused) and "another process" in verdict.reason else verdict
+
+
+class Repeating(Broken):
+    """Makes again what was lost."""
+
+    async def begin(self, intent: Intent) -> Verdict:
+        verdict = await super().begin(intent)
+        return Fresh() if isinstance(verdict, Lost) else verdict
+
+
+class Timid(Broken):
+    """Takes everything of a dead process for lost, by not answering with Fresh twice."""
+
+    async def begin(self, intent: Intent) -> Verdict:
+        verdict = await super().begin(intent)
+        known = await asyncio.to_thread(self.entries, key=intent.key)
+        again = isinstance(verdict, Fresh) and intent.effect.repeatable and len(known[0].attempts) == 1
+        first = again and known[0].created_at == known[0].updated_at
+        return Lost(epoch="nobody") if again and not first else verdict
+
+
+class Forgetful(Broken):
+    async def end(self, key: str, attempt: int, result: Result) -> None:
+        """Forgets."""
+
+
+class Negligent(Broken):
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        """Forgets."""
+
+
+class Hasty(Broken):
+    """Writes when it is asked something, and does not wait for it."""
+
+    told: tuple[tuple[str, int, Result], ...] = ()
+
+    def end_soon(self, key: str, attempt: int, result: Result) -> None:
+        self.told += ((key, attempt, result),)
+
+    async def flush(self) -> None:
+        """Waits for nothing."""
+
+    async def begin(self, intent: Intent) -> Verdict:
+        for told in self.told:
+            super().end_soon(*told)
+        return await super().begin(intent)
+
+
+class Cropping(Broken):
+    async def end(self, key: str, attempt: int, result: Result) -> None:
+        if isinstance(result, Success) and result.update is not None:
+            result = Success(content=result.content)
+        await super().end(key, attempt, result)
+
+
+class Overwriting(Broken):
+    """The last outcome wins."""
+
+    last: dict[str, Result]
+
+    async def end(self, key: str, attempt: int, result: Result) -> None:
+        self.last = {**getattr(self, "last", {}), key: result}
+        await super().end(key, attempt, result)
+
+    async def begin(self, intent: Intent) -> Verdict:
+        verdict = await super().begin(intent)
+        late = getattr(self, "last", {}).get(intent.key)
+        return Known(result=late) if isinstance(verdict, Known) and late in (DONE, Success(content="2")) else verdict
+
+
+class Uncounted(Broken):
+    """All processes have one number."""
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        tenure = await super().enter(session, thread, keys, receive, known=known)
+        return replace(tenure, number=1, former=1)
+
+
+class Suspicious(Broken):
+    """Takes everybody who had a thread for one who may go on."""
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        tenure = await super().enter(session, thread, keys, receive, known=known)
+        return replace(tenure, seized=tenure.number > tenure.former)
+
+
+class Speechless(Broken):
+    """Does not tell of a last step."""
+
+    def leave(self, session: str, *, ending: str = "") -> None:
+        super().leave(session)
+
+
+class Unaware(Broken):
+    """Does not go beyond what the state tells."""
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        return await super().enter(session, thread, keys, receive)
+
+
+class Deaf(Broken):
+    """Loses mail that comes later."""
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        entering = True
+        try:
+            first = lambda mail: receive(mail) if entering else None  # noqa: E731
+            return await super().enter(session, thread, keys, first, known=known)
+        finally:
+            entering = False
+
+
+class Amnesic(Broken):
+    """Loses mail that was there before."""
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        entering = True
+        try:
+            later = lambda mail: None if entering else receive(mail)  # noqa: E731
+            return await super().enter(session, thread, keys, later, known=known)
+        finally:
+            entering = False
+
+
+class Stammering(Broken):
+    """Hands each piece of mail over twice."""
+
+    async def enter(
+        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+    ) -> Tenure:
+        def twice(mail: Mail) -> None:
+            receive(mail)
+            receive(mail)
+
+        return await super().enter(session, thread, keys, twice, known=known)
+
+
+class Careless(Broken):
+    """Takes any token."""
+
+    def deliver(self, token: str, content: Any) -> None:
+        with contextlib.suppress(CallerError):
+            super().deliver(token, content)
+
+
+class Willing(Broken):
+    """Resolves anything."""
+
+    def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
+        try:
+            return super().resolve(key, kind, content, by=by)
+        except CallerError:
+            return self.entries()[0]
+
+
+class Silent(Broken):
+    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
+        """Forgets."""
+
+
+class Contented(Broken):
+    """Takes what was resolved for settled."""
+
+    async def unsettled(self, session: str) -> Collection[str]:
+        found = await super().unsettled(session)
+        pending = {entry.key for entry in await asyncio.to_thread(self.entries, states=[CallState.PENDING])}
+        return [key for key in found if key in pending]
+
+
+class Immortal(Broken):
+    def gone(self, epochs: Collection[str]) -> Collection[str]:
+        return ()
+
+
+class Radical(Broken):
+    def prune(self, older_than: float) -> int:
+        """Also removes what has not ended."""
+        removed = super().prune(older_than)
+        if not older_than:
+            self._writer.submit(lambda store: store.execute("DELETE FROM calls")).result()
+        return removed
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (Eager, "asked for again"),
+        (Unwritten, "asked for again"),
+        (Trusting, "another fingerprint"),
+        (Generous, "equal is in doubt"),
+        (Unfenced, "has not entered|taken over"),
+        (Uncounted, "counts on from"),
+        (Suspicious, "is not taken from anybody"),
+        (Unaware, "goes beyond"),
+        (Speechless, "a last step"),
+        (Repeating, "after the process died"),
+        (Timid, "after the process died"),
+        (Forgetful, "was written, and begin"),
+        (Negligent, "after end_soon"),
+        (Hasty, "flush\\(\\) returned"),
+        (Cropping, "was written, and begin"),
+        (Overwriting, "was written first"),
+        pytest.param(Deaf, "mail is never lost", marks=pytest.mark.slow),
+        pytest.param(Amnesic, "never lost|while nobody was there|who enters gets all mail", marks=pytest.mark.slow),
+        pytest.param(Stammering, "each comes once", marks=pytest.mark.slow),
+        pytest.param(Careless, "has to raise CallerError", marks=pytest.mark.slow),
+        pytest.param(Willing, "CallerError", marks=pytest.mark.slow),
+        (Silent, "in doubt"),
+        (Contented, r"unsettled\(\) told"),
+        (Immortal, "are gone"),
+        pytest.param(Radical, "has to leave", marks=pytest.mark.slow),
+    ],
+)
+async def test_a_broken_journal_is_caught(
+    file: Path, broken: type[Broken], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each breach is named."""
+    monkeypatch.setattr("asyncguard.testing.conformance.journal.fixture.PATIENCE", 0.6)
+    with pytest.raises(AssertionError, match=said):
+        await check_journal(lambda: broken(SqliteStore(file, ProcessKind.AGENT)))
+
+
+class Shared(Broken):
+    """All processes are one."""
+
+    epoch = "one"
+
+
+class Closable(Broken):
+    """Answers after it was closed."""
+
+    async def begin(self, intent: Intent) -> Verdict:
+        try:
+            return await super().begin(intent)
+        except JournalError:
+            return Fresh()
+
+
+@pytest.mark.parametrize(("broken", "said"), [(Shared, "epoch"), (Closable, "a closed journal answered")])
+async def test_a_journal_that_misjudges_processes_is_caught(file: Path, broken: type[Broken], said: str) -> None:
+    """Processes are told apart, and a closed journal begins nothing."""
+    with pytest.raises(AssertionError, match=said):
+        await check_journal(lambda: broken(SqliteStore(file, ProcessKind.AGENT)))

@@ -1,0 +1,271 @@
+"""Everything at once, in any order: several processes on one file, which begin, end, die, tell and take over.
+
+The model knows what really happened: who was told to begin, and which outcome came first. The journal must agree.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.faults import Symptom
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Failure, Result, Started, Success
+from asyncguard.errors import CallerError, ThreadBusyError, UnknownTokenError
+from asyncguard.journal.port import Fresh, Known, Lost, Mail, MailKind, Refused, Running, Verdict
+from asyncguard.journal.sql.journal import SqlJournal
+from tests.journal.conftest import memory
+from tests.journal.desk import intent, journal_at
+
+SEATS = st.integers(0, 2)
+KEYS = st.sampled_from(["a", "b", "c", "d"])
+EFFECTS = {
+    "a": EffectClass.AT_MOST_ONCE,
+    "b": EffectClass.AT_MOST_ONCE,
+    "c": EffectClass.PROBED,
+    "d": EffectClass.KEYED,
+}
+ARGUMENTS = {"a": {"n": 1}, "b": {"n": 1}, "c": {"n": 2}, "d": {"n": 3}}  # a and b are equal calls
+RESULTS = st.sampled_from(
+    [
+        Success(content="done"),
+        Success(content="other"),
+        Failure(symptom=Symptom(error="timeout", message="No answer.")),
+        Failure(symptom=Symptom(error="ToolFault", message="No.", started=False)),
+        Started(),
+    ]
+)
+
+
+class World(RuleBasedStateMachine):
+    """Three processes, which are replaced when they die, one thread, four calls with two attempts each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(dir=memory()))
+        self.loop = asyncio.new_event_loop()
+        self.seats: list[SqlJournal] = []
+        self.dead: set[str] = set()
+        self.begun: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+        """Epochs that were told to begin an attempt."""
+        self.outcomes: dict[tuple[str, int], Result] = {}
+        """What came first."""
+        self.late: set[tuple[str, int]] = set()
+        """Attempts of calls that succeeded after a failure was written."""
+        self.told: list[tuple[MailKind, str, Any]] = []
+        """Deliveries and resolutions that returned."""
+        self.tokens: set[str] = set()
+        self.used: set[str] = set()
+        """Tokens that delivered; a real one is never issued again."""
+        self.owner: str | None = None
+        """Epoch that entered the thread last."""
+        self.holder: str | None = None
+        """The same, until it leaves or dies."""
+        self.mail: list[Mail] = []
+        """What the process that entered last has got."""
+
+    @initialize()
+    def open(self) -> None:
+        """Three processes."""
+        self.seats = [self._journal() for _ in range(3)]
+
+    def _journal(self) -> SqlJournal:
+        return journal_at(self.folder / "journal.db")
+
+    def _run(self, work: Any) -> Any:
+        return self.loop.run_until_complete(work)
+
+    @rule(seat=SEATS)
+    def enter(self, seat: int) -> None:
+        """A thread goes to one process: the one that has it, or the next if that is dead or left."""
+        journal = self.seats[seat]
+        mail: list[Mail] = []
+        try:
+            self._run(journal.enter("s", "t", (), mail.append))
+        except ThreadBusyError:
+            assert self.holder not in (None, journal.epoch)
+            return
+        assert self.holder in (None, journal.epoch)
+        self.owner = self.holder = journal.epoch
+        self.mail = mail
+
+    @rule(seat=SEATS)
+    def leave(self, seat: int) -> None:
+        """Given free, the thread is anybody's; who does not have it gives nothing free."""
+        journal = self.seats[seat]
+        journal.leave("s")
+        if self.holder == journal.epoch:
+            self.holder = None
+        journal.entries(key="-")  # written by then
+
+    @rule(seat=SEATS, key=KEYS, attempt=st.integers(1, 2), remote=st.booleans(), forged=st.booleans())
+    def begin(self, seat: int, key: str, attempt: int, remote: bool, forged: bool) -> None:
+        """Fresh once, Known if it ended, Running while its process lives, Lost or again after its death."""
+        journal = self.seats[seat]
+        begun, outcome = self.begun[key, attempt], self.outcomes.get((key, attempt))
+        forged = forged and bool(begun)  # the first intent says what the call is
+        changes = {"fingerprint": "forged"} if forged else {}
+        asked = intent(
+            key,
+            attempt=attempt,
+            remote=remote,
+            effect=EFFECTS[key],
+            arguments=ARGUMENTS[key],
+            token=f"{key}{attempt}",
+            **changes,
+        )
+        verdict: Verdict = self._run(journal.begin(asked))
+        match verdict:
+            case Fresh():
+                assert not forged
+                assert remote or self.owner == journal.epoch
+                self._may_begin(journal, key, attempt)
+                begun.append(journal.epoch)
+                self.tokens |= {f"{key}{attempt}"} - self.used
+            case Known(result=result):
+                assert not forged
+                resolved = [kind for kind, told, _ in self.told if told == key and kind is not MailKind.DELIVERY]
+                late = isinstance(result, Success) and (key, attempt) in self.late
+                assert result == outcome or resolved or late, f"{result} is known, {outcome} came first"
+            case Running(epoch=epoch):
+                assert begun[-1] == epoch
+                assert epoch not in self.dead
+                assert outcome is None
+            case Lost(epoch=epoch):
+                assert begun[-1] == epoch
+                assert epoch in self.dead
+                assert outcome is None
+                assert not EFFECTS[key].repeatable
+            case Refused():
+                fenced = not remote and self.owner != journal.epoch
+                rival = not begun and key in ("a", "b")
+                assert forged or fenced or rival, verdict
+
+    def _may_begin(self, journal: SqlJournal, key: str, attempt: int) -> None:
+        begun, outcome = self.begun[key, attempt], self.outcomes.get((key, attempt))
+        if begun:
+            assert EFFECTS[key].repeatable, f"attempt {attempt} of {key} was begun twice: {begun}, {journal.epoch}"
+            assert outcome is None
+            assert begun[-1] in self.dead
+
+    @rule(seat=SEATS, key=KEYS, attempt=st.integers(1, 2), result=RESULTS)
+    def end(self, seat: int, key: str, attempt: int, result: Result) -> None:
+        """The first outcome stays; work that was started may end once more."""
+        if not self.begun[key, attempt]:
+            with pytest.raises(CallerError):
+                self._run(self.seats[seat].end(key, attempt, result))
+            return
+        self._run(self.seats[seat].end(key, attempt, result))
+        first = self.outcomes.setdefault((key, attempt), result)
+        if isinstance(first, Started):
+            self.outcomes[key, attempt] = result
+        elif isinstance(first, Failure) and isinstance(result, Success):
+            self.late |= {(key, 1), (key, 2)}  # it is told of the call
+
+    @rule(seat=SEATS, key=KEYS, state=st.sampled_from([CallState.DONE, CallState.IN_DOUBT, CallState.FAILED]))
+    def settle(self, seat: int, key: str, state: CallState) -> None:
+        """What the thread makes of it."""
+        self.seats[seat].settle(key, state)
+        self.seats[seat].entries(key="-")  # written by then
+
+    @rule(seat=SEATS, token=st.sampled_from(["a1", "a2", "b1", "c1", "d1", "d2", "x"]))
+    def deliver(self, seat: int, token: str) -> None:
+        """Each token once, whoever brings it."""
+        try:
+            self.seats[seat].deliver(token, token)
+        except UnknownTokenError:
+            assert token not in self.tokens
+            return
+        assert token in self.tokens
+        self.tokens.remove(token)
+        self.used.add(token)
+        self.told.append((MailKind.DELIVERY, token[0], token))
+
+    @rule(seat=SEATS, key=KEYS, kind=st.sampled_from([MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY]))
+    def resolve(self, seat: int, key: str, kind: MailKind) -> None:
+        """Only what is in doubt."""
+        journal = self.seats[seat]
+        before = {entry.key: entry.state for entry in journal.entries()}
+        told = [entry.mail for entry in journal.entries(key=key)]
+        try:
+            entry = journal.resolve(key, kind, "x" if kind is MailKind.HAPPENED else None)
+        except CallerError:
+            return
+        assert before[key] is CallState.IN_DOUBT
+        assert entry.mail[:-1] == told[0]
+        self.told.append((kind, key, entry.mail[-1].content))
+
+    @precondition(lambda self: self.seats)
+    @rule(seat=SEATS, goodbye=st.booleans())
+    def die(self, seat: int, goodbye: bool) -> None:
+        """A process ends, with or without a word, and another one starts."""
+        journal = self.seats[seat]
+        self.dead.add(journal.epoch)
+        if self.holder == journal.epoch:
+            self.holder = None
+        if not goodbye:
+            journal._writer.stop(lambda _: None)  # its lock is free, and nothing was written
+        journal.close()
+        self.seats[seat] = self._journal()
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        """All that was told stands in the journal, in order, and whoever holds the thread has got it."""
+        if not self.seats:
+            return
+        entries = self.seats[0].entries()
+        written = {entry.key: [(mail.kind, mail.content) for mail in entry.mail] for entry in entries}
+        for key in EFFECTS:
+            told = [(kind, content) for kind, about, content in self.told if about == key]
+            own = [item for item in written.get(key, []) if item in told]
+            assert own == told, f"{told} was told of {key}, and {own} is written"
+        if self.holder is not None:
+            journal = next(each for each in self.seats if each.epoch == self.holder)
+            journal._upkeep.mail_was_sent()
+            for _ in range(2):  # the round after the first has looked
+                journal.entries(key="-")
+            assert len(self.mail) == sum(map(len, written.values())), "mail was lost or came twice"
+
+    def teardown(self) -> None:
+        """End everything."""
+        for journal in self.seats:
+            journal.close()
+        self.loop.close()
+        shutil.rmtree(self.folder)
+
+
+def machine(examples: int, steps: int) -> None:
+    """Run the world."""
+    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    run_state_machine_as_test(
+        World,
+        settings=settings(
+            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=checks
+        ),
+    )
+
+
+def test_a_world_of_processes_agrees_with_its_journal() -> None:
+    """A short look, in every run of the tests."""
+    machine(6, 20)
+
+
+@pytest.mark.full
+def test_many_worlds_of_processes_agree_with_their_journals() -> None:
+    """A long one."""
+    machine(150, 50)

@@ -1,0 +1,108 @@
+"""What is done between requests: signs of life for held threads, and mail for whoever takes it, whatever that does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asyncguard.errors import JournalError
+from asyncguard.journal.port import Mail, MailKind
+from asyncguard.journal.sql.leases import RENEWAL, take
+from asyncguard.journal.sql.maintenance import LOOK, Upkeep, with_transaction
+from asyncguard.journal.sql.processes import ProcessKind
+from asyncguard.journal.sql.sqlite import SqliteStore
+
+
+class Times:
+    """Two clocks that stand still until they are told."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def times() -> Times:
+    """The time."""
+    return Times()
+
+
+@pytest.fixture
+def store(file: Path, times: Times) -> Iterator[SqliteStore]:
+    """An open store, used on this thread."""
+    opened = SqliteStore(file, ProcessKind.AGENT, wall_clock=times)
+    opened.open()
+    yield opened
+    opened.close()
+
+
+def enter(upkeep: Upkeep, store: SqliteStore, session: str) -> None:
+    """Enter a thread as the journal does."""
+    with_transaction(store, lambda: take(store, session, ""))
+    upkeep.entered(session, lambda _: None, [], 0)
+
+
+def signs(store: SqliteStore) -> dict[str, float]:
+    """Last sign of life per thread."""
+    return dict(store.execute("SELECT session, seen_at FROM threads"))
+
+
+def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(store: SqliteStore, times: Times) -> None:
+    """A run that waits for long is not taken for gone; one that died inside is."""
+    upkeep = Upkeep(None, clock=times)
+    for session in ("held", "entered", "let go"):
+        enter(upkeep, store, session)
+    for session in ("held", "let go", "never entered"):
+        upkeep.hold(session)
+    upkeep.unhold("let go")
+    times.now += RENEWAL - 0.1
+    upkeep.work(store)
+    assert set(signs(store).values()) == {1000.0}
+    times.now += 0.1
+    upkeep.work(store)
+    assert signs(store) == {"held": 1000.0 + RENEWAL, "entered": 1000.0, "let go": 1000.0}
+    upkeep.left("held")
+    times.now += RENEWAL
+    upkeep.work(store)
+    assert signs(store)["held"] == 1000.0 + RENEWAL
+
+
+def test_rounds_are_made_while_there_is_something_to_look_after(store: SqliteStore) -> None:
+    """An idle journal in a file wakes nobody up."""
+    upkeep = Upkeep(None)
+    assert upkeep.pause() is None
+    enter(upkeep, store, "s")
+    assert upkeep.pause() == LOOK
+    upkeep.left("s")
+    assert upkeep.pause() is None
+    assert Upkeep(1.0).pause() == 1.0
+
+
+def test_a_receiver_that_raises_keeps_no_mail_from_others(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged, without what the mail says."""
+    got: list[Mail] = []
+
+    def receive(mail: Mail) -> None:
+        got.append(mail)
+        raise ZeroDivisionError
+
+    mail = [Mail(kind=MailKind.DELIVERY, key=key, attempt=1, content="hunter2") for key in ("a", "b")]
+    Upkeep(None).entered("s", receive, mail, 2)
+    assert got == mail
+    assert len(caplog.records) == 2
+    assert "hunter2" not in caplog.text
+
+
+def test_a_transaction_that_fails_is_undone(store: SqliteStore) -> None:
+    """The next one can begin."""
+
+    def half() -> None:
+        take(store, "s", "")
+        raise JournalError
+
+    with pytest.raises(JournalError):
+        with_transaction(store, half)
+    assert signs(store) == {}
+    with_transaction(store, lambda: take(store, "s", ""))
+    assert set(signs(store)) == {"s"}

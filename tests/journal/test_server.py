@@ -1,0 +1,292 @@
+"""The journal in PostgreSQL: a server that goes away, connections that break, and processes that are lost or frozen."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from asyncguard.core.calls import CallState
+from asyncguard.core.footprints import EffectClass
+from asyncguard.core.results import Success
+from asyncguard.errors import CallerError, JournalError
+from asyncguard.journal.open import open_journal
+from asyncguard.journal.port import Fresh, Known, Lost, Refused, Running, Verdict
+from asyncguard.journal.sql import postgres, schema
+from asyncguard.journal.sql.journal import SqlJournal
+from asyncguard.journal.sql.postgres import PostgresStore
+from asyncguard.journal.sql.processes import ProcessKind
+from asyncguard.journal.sql.store import ConnectionLostError, Row, Store
+from asyncguard.testing.conformance.journal.fixture import wait_for
+from tests.journal.desk import Actor, entered, intent
+from tests.support.postgres import Server
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def opened(url: str, count: int = 1) -> Iterator[list[SqlJournal]]:
+    """Some journals on one database."""
+    journals = [open_journal(url) for _ in range(count)]
+    yield journals
+    for journal in journals:
+        journal.close()
+
+
+def cut(url: str) -> None:
+    """End all sessions of the database but our own, as an administrator does."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.mark.parametrize("crash", [Server.stop, Server.kill])
+async def test_a_server_that_comes_back_is_found_again(postgres_server: Server, crash: object) -> None:
+    """While it is away nothing begins; then the process goes on under a new epoch with its threads and attempts."""
+    with opened(postgres_server.url()) as (journal,):
+        epoch = journal.epoch
+        await entered(journal)
+        await journal.begin(intent("before"))
+        crash(postgres_server)  # type: ignore[operator]
+        with pytest.raises(JournalError, match="cannot be reached"):
+            await journal.begin(intent("meanwhile"))
+        with pytest.raises(JournalError):
+            await journal.end("before", 1, Success(content="done"))
+        postgres_server.start()
+        assert await journal.begin(intent("before")) == Running(epoch=journal.epoch)
+        assert journal.epoch != epoch
+        assert isinstance(await journal.begin(intent("meanwhile")), Fresh)
+        await journal.end("before", 1, Success(content="done"))
+        assert await journal.begin(intent("before")) == Known(result=Success(content="done"))
+
+
+async def test_what_was_written_outlives_a_crash_of_the_server(postgres_server: Server) -> None:
+    """An intent that was answered with Fresh is there after ``kill -9``, whatever the database's own setting."""
+    with psycopg.connect(postgres_server.url(), autocommit=True) as connection:
+        connection.execute("ALTER DATABASE postgres SET synchronous_commit = off")
+    with opened(postgres_server.url()) as (journal,):
+        for number in range(20):
+            await journal.begin(intent(f"k{number}", remote=True))
+            if number == 19:
+                postgres_server.kill()
+        postgres_server.start()
+        assert len(journal.entries()) == 20
+
+
+async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_more(postgres_url: str) -> None:
+    """Another process saw its lock free: the thread and the attempts are not carried on, but outcomes still count."""
+    with opened(postgres_url, 2) as (journal, other):
+        await entered(journal)
+        await journal.begin(intent("k"))
+        epoch = journal.epoch
+        # The other one loses its connection, too, and comes back first: the writer of the journal is kept from looking.
+        hold = journal._writer.submit(lambda _: time.sleep(2.5))
+        cut(postgres_url)
+        assert epoch in other.gone([epoch])
+        with pytest.raises(ConnectionLostError):
+            hold.result(5.0)
+        assert isinstance(await journal.begin(intent("k2")), Refused)
+        assert await journal.begin(intent("k", remote=True)) == Lost(epoch=epoch)
+        await journal.end("k", 1, Success(content="done"))
+        assert await other.begin(intent("k", remote=True)) == Known(result=Success(content="done"))
+        await entered(journal)
+        assert isinstance(await journal.begin(intent("k2")), Fresh)
+
+
+async def test_an_idle_process_comes_back_unasked(postgres_url: str) -> None:
+    """One that runs a long call must not be taken for dead because nobody asked it anything."""
+    with opened(postgres_url, 2) as (journal, other):
+        before = journal.epoch
+        cut(postgres_url)
+
+        def wait() -> None:
+            give_up = time.monotonic() + 10.0
+            while journal.epoch == before and time.monotonic() < give_up:
+                time.sleep(0.02)
+
+        await asyncio.to_thread(wait)
+        assert journal.epoch != before
+        assert other.gone([journal.epoch]) == frozenset()
+
+
+async def test_a_killed_worker_is_dead_at_once(postgres_url: str) -> None:
+    """Its session ends with it; what it had begun is judged by effect class."""
+    with Actor(postgres_url) as actor, opened(postgres_url) as (journal,):
+        actor.ask("enter", "s")
+        for effect in ("keyed", "at_most_once"):
+            actor.ask("begin", effect, effect)
+        assert await journal.begin(intent("keyed", remote=True)) == Running(epoch=actor.epoch)
+        actor.kill()
+        start = time.monotonic()
+        while journal.gone([actor.epoch]) != {actor.epoch}:
+            assert time.monotonic() - start < 2.0
+        keyed = intent("keyed", effect=EffectClass.KEYED, remote=True)
+        assert isinstance(await journal.begin(keyed), Fresh)
+        assert await journal.begin(intent("at_most_once", remote=True)) == Lost(epoch=actor.epoch)
+
+
+async def test_a_process_that_freezes_in_a_transaction_holds_nobody_up_for_long(postgres_url: str) -> None:
+    """The server ends its session after five seconds; when it wakes, what it wanted to write is not written."""
+    with Actor(postgres_url) as actor, opened(postgres_url) as (journal,):
+        assert actor.ask("freeze", "k") == "inside"
+        actor.stop()
+        start = time.monotonic()
+        assert isinstance(await journal.begin(intent("k", remote=True)), Fresh)
+        assert time.monotonic() - start < 8.0
+        assert journal.gone([actor.epoch]) == {actor.epoch}
+        actor.go_on()
+        assert "Refused" in actor.ask("begin", "k2", "at_most_once")
+
+
+async def test_a_session_that_ends_in_a_transaction_loses_nothing(postgres_url: str) -> None:
+    """As after seconds in which a busy machine did not let the process go on: the server ends what stands idle."""
+    with opened(postgres_url) as (journal,):
+        await entered(journal)
+        lost: list[bool] = []
+
+        def stopped(store: Store) -> list[Row]:
+            if not lost:
+                lost.append(True)
+                cut(postgres_url)
+            return store.execute("SELECT 1")
+
+        assert journal._writer.submit(stopped).result(20.0)
+        assert isinstance(await journal.begin(intent("k")), Fresh)
+
+
+class Broken(PostgresStore):
+    """A connection that breaks right after a commit: nobody here knows that it lasted."""
+
+    armed = False
+
+    def commit(self) -> None:
+        super().commit()
+        if self.armed:
+            self.armed = False
+            assert self._connection is not None
+            self._connection.close()
+            raise ConnectionLostError("the answer to the commit got lost")
+
+
+async def test_an_intent_whose_commit_got_lost_is_taken_back(postgres_url: str) -> None:
+    """The caller was told that nothing began, so the row that may be there must not stand in the way."""
+    store = Broken(postgres_url, ProcessKind.AGENT)
+    journal = SqlJournal(store)
+    await entered(journal)
+    running = intent("running")
+    await journal.begin(running)
+    store.armed = True
+    with pytest.raises(JournalError):
+        await journal.begin(intent("new"))
+    give_up = time.monotonic() + 3.0
+    answer: Verdict | None = None
+    while not isinstance(answer, Fresh) and time.monotonic() < give_up:
+        answer = await journal.begin(intent("new"))
+    assert isinstance(answer, Fresh)
+    store.armed = True
+    with pytest.raises(JournalError):
+        await journal.begin(running)
+    await asyncio.sleep(0.6)
+    assert await journal.begin(running) == Running(epoch=journal.epoch), "one that does run was taken back"
+    journal.close()
+
+
+async def test_mail_is_announced_and_found_without_announcement(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notification brings it within a look; one that got lost costs a few seconds, and no mail."""
+    for lost in (False, True):
+        if lost:
+            monkeypatch.setattr(PostgresStore, "told", lambda _: None)
+            monkeypatch.setattr(postgres, "_NET", 1.5)
+        with opened(postgres_url, 2) as (journal, other):
+            session = f"s{lost}"
+            mail = await entered(journal, session)
+            await journal.begin(intent(session, session=session, token=session))
+            await asyncio.to_thread(other.deliver, session, "x")
+            start = time.monotonic()
+            await wait_for(mail, 1)
+            assert [item.content for item in mail] == ["x"]
+            assert time.monotonic() - start < (4.0 if lost else 1.0)
+
+
+async def test_it_keeps_to_its_schema(postgres_url: str) -> None:
+    """Nothing is made outside of it, and a checkpoint beside it does not matter."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE calls (x int)")
+        with opened(postgres_url) as (journal,):
+            await journal.begin(intent(remote=True))
+            journal.settle("k", CallState.DONE)
+        sql = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+        found = connection.execute(sql).fetchall()
+        assert [name for name in found if name[0] != "asyncguard"] == [("public", "calls")]
+        assert len(found) == 8
+        assert connection.execute("SELECT count(*) FROM calls").fetchone() == (0,)
+
+
+def test_a_newer_version_and_another_schema_are_left_alone(postgres_url: str) -> None:
+    """It says what to do, and changes nothing."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        with pytest.raises(JournalError, match="holds no journal"):
+            open_journal(postgres_url, create=False)
+        connection.execute("CREATE SCHEMA asyncguard")
+        connection.execute("CREATE TABLE asyncguard.other (x int)")
+        with pytest.raises(JournalError, match="something else"):
+            open_journal(postgres_url)
+        connection.execute("DROP TABLE asyncguard.other")
+        open_journal(postgres_url).close()
+        connection.execute("UPDATE asyncguard.meta SET value = %s WHERE name = 'version'", (str(schema.VERSION + 1),))
+        with pytest.raises(JournalError, match="newer asyncguard"):
+            open_journal(postgres_url)
+
+
+def test_an_address_that_leads_nowhere_is_told_without_its_password() -> None:
+    """Neither what cannot be reached nor what cannot be read repeats a secret."""
+    for url in ("postgresql://u:hunter2@127.0.0.1:1/d", "postgresql://u:hunter2@[::1/d", "postgres://u:hunter2@h:x/d"):
+        with pytest.raises((JournalError, CallerError)) as caught:
+            open_journal(url)
+        assert "hunter2" not in str(caught.value)
+
+
+FORKING = """
+import asyncio, os, signal, sys, time
+from asyncguard.journal.open import open_journal
+journal = open_journal(sys.argv[1])
+asyncio.run(journal.enter("thread", "", (), print))
+child = os.fork()
+if not child:
+    time.sleep(60)
+    os._exit(0)
+print(journal.epoch, child, flush=True)
+sys.stdin.read()
+assert journal.entries() == []
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_forked_child_does_not_keep_a_dead_process_alive(postgres_url: str) -> None:
+    """It has the socket of its parent, and with it the lock; the parent goes on without noticing, and dies."""
+    command = [sys.executable, "-c", FORKING, postgres_url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        epoch, child = parent.stdout.readline().split()
+        try:
+            with opened(postgres_url) as (journal,):
+                assert list(journal.gone([epoch])) == []
+                parent.stdin.close()
+                assert parent.wait(10) == -signal.SIGKILL
+                give_up = time.monotonic() + 5
+                while list(journal.gone([epoch])) != [epoch]:
+                    assert time.monotonic() < give_up
+                    time.sleep(0.05)
+        finally:
+            os.kill(int(child), signal.SIGKILL)

@@ -1,0 +1,418 @@
+"""The writer thread: one commit for many, and nobody suffers for another."""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from asyncguard.errors import CallerError, JournalError
+from asyncguard.journal.sql.store import ConnectionLostError, Row, Store
+from asyncguard.journal.sql.writer import Rounds, Writer
+
+
+class FakeStore:
+    """Remembers what lasted; a value that starts with ``bad`` cannot be committed."""
+
+    id, epoch, pulse = "id", "epoch", None
+
+    def __init__(self) -> None:
+        self.commits: list[list[str]] = []
+        self.closed = False
+        self.error: JournalError | None = None
+        self._open: list[str] | None = None
+
+    def open(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def close(self) -> None:
+        self.closed = True
+
+    def begin(self) -> None:
+        assert self._open is None
+        self._open = []
+
+    def commit(self) -> None:
+        assert self._open is not None
+        if any(value.startswith("bad") for value in self._open):
+            raise self.error or JournalError("the disk is full")
+        self.commits.append(self._open)
+        self._open = None
+
+    def rollback(self) -> None:
+        self._open = None
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        assert self._open is not None
+        self._open.append(sql)
+        return []
+
+
+def put(value: str) -> Callable[[Store], str]:
+    """A request that writes a value and answers with it."""
+
+    def work(store: Store) -> str:
+        store.execute(value)
+        return value
+
+    return work
+
+
+def failing(error: Exception) -> Callable[[Store], str]:
+    """A request that writes something, and fails then."""
+
+    def work(store: Store) -> str:
+        store.execute("half")
+        raise error
+
+    return work
+
+
+@contextmanager
+def running(store: FakeStore, work: Callable[[Store], None] = lambda _: None) -> Iterator[Writer]:
+    """A writer that has started."""
+    writer = Writer(store, Rounds(pause=lambda: 0.01, work=work))  # type: ignore[arg-type]
+    writer.start()
+    yield writer
+    writer.stop(lambda _: None)
+    assert store.closed
+    assert not writer._thread.is_alive()
+
+
+@contextmanager
+def one_batch(writer: Writer) -> Iterator[None]:
+    """What is submitted inside comes to the writer at once."""
+    begun, gate = threading.Event(), threading.Event()
+
+    def block(_: Store) -> None:
+        begun.set()
+        gate.wait(5.0)
+
+    busy = writer.submit(block)
+    begun.wait(5.0)
+    yield
+    gate.set()
+    busy.result(5.0)
+
+
+def test_what_waits_is_committed_together() -> None:
+    """One commit for all of it, in order, and each gets its answer."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            futures = [writer.submit(put(str(number))) for number in range(100)]
+        assert [future.result(5.0) for future in futures] == [str(number) for number in range(100)]
+    assert store.commits[1] == [str(number) for number in range(100)]
+
+
+def test_a_request_that_fails_is_undone_alone() -> None:
+    """The others of its batch last; an error of ours comes as it is, any other as a journal's with its cause."""
+    store = FakeStore()
+    odd = ZeroDivisionError("odd")
+    with running(store) as writer:
+        with one_batch(writer):
+            futures = [
+                writer.submit(work) for work in (put("a"), failing(CallerError("no")), put("b"), failing(odd), put("c"))
+            ]
+        errors = [future.exception(5.0) for future in futures]
+        alone = writer.submit(failing(odd)).exception(5.0)
+    assert store.commits[1:4] == [["a"], ["b"], ["c"]]
+    assert [type(error) for error in errors] == [type(None), CallerError, type(None), JournalError, type(None)]
+    assert errors[3] is not None
+    assert errors[3].__cause__ is odd
+    assert isinstance(alone, JournalError)
+    assert all("half" not in commit for commit in store.commits)
+
+
+def test_a_commit_that_fails_is_tried_request_by_request() -> None:
+    """What fills the disk fails; what was in one transaction with it lasts."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            futures = [writer.submit(put(value)) for value in ("a", "bad", "b")]
+        errors = [future.exception(5.0) for future in futures]
+    assert [error is None for error in errors] == [True, False, True]
+    assert store.commits[1:3] == [["a"], ["b"]]
+
+
+def test_a_connection_that_breaks_fails_all_at_once() -> None:
+    """Each of them trying on its own would keep everybody waiting for a server that is gone."""
+    store = FakeStore()
+    store_error = ConnectionLostError("gone")
+    with running(store) as writer:
+        store.error = store_error
+        with one_batch(writer):
+            futures = [writer.submit(put(value)) for value in ("a", "bad", "b")]
+        assert [future.exception(5.0) for future in futures] == [store_error] * 3
+
+
+class Leaving(FakeStore):
+    """A server that ends the session in the middle of a transaction, so and so often."""
+
+    def __init__(self, losses: int) -> None:
+        super().__init__()
+        self.losses = losses
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        if self.losses:
+            self.losses -= 1
+            raise ConnectionLostError("gone")
+        return super().execute(sql, values)
+
+
+@pytest.mark.parametrize(("losses", "lasts"), [(1, True), (2, False)])
+def test_a_transaction_that_lost_its_server_before_its_commit_is_run_once_more(losses: int, lasts: bool) -> None:
+    """It has changed nothing; a server that is really away is told."""
+    store = Leaving(losses)
+    with running(store) as writer:
+        with one_batch(writer):
+            futures = [writer.submit(put(value)) for value in ("a", "b")]
+        errors = [future.exception(5.0) for future in futures]
+    assert [error is None for error in errors] == [lasts, lasts]
+    assert (["a", "b"] in store.commits) is lasts
+
+
+def test_what_follows_a_commit_comes_before_the_answer() -> None:
+    """And what it raises goes to whoever asked, and to nobody else."""
+    seen: list[str] = []
+
+    def broken(_: str) -> None:
+        raise ValueError("broken")
+
+    with running(FakeStore()) as writer:
+        with one_batch(writer):
+            first = writer.submit(put("a"), seen.append)
+            second = writer.submit(put("b"), broken)
+            third = writer.submit(put("c"), seen.append)
+        assert first.result(5.0) == "a"
+        assert seen[0] == "a"
+        assert isinstance(second.exception(5.0), JournalError)
+        assert third.result(5.0) == "c"
+
+
+def test_a_request_that_was_cancelled_in_time_is_not_run() -> None:
+    """It is as if it had never been made."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            cancelled = writer.submit(put("a"))
+            kept = writer.submit(put("b"))
+            assert cancelled.cancel()
+        kept.result(5.0)
+    assert store.commits[1] == ["b"]
+
+
+async def test_what_nobody_waits_for_keeps_its_place() -> None:
+    """What goes with the next transaction is run before what was asked for after it, and behind what was before."""
+    store = FakeStore()
+    with running(store) as writer:
+        with one_batch(writer):
+            for name in "aBcDe":
+                (writer.post_later if name.isupper() else writer.post)(name, put(name))
+            last = writer.submit(put("last"))
+        last.result(5.0)
+        writer.post_later("lonely", put("lonely"))
+        until(lambda: len(store.commits) == 3)  # no transaction follows, but a round does
+    assert store.commits[1:3] == [[*"aBcDe", "last"], ["lonely"]]
+
+
+async def test_a_flush_waits_for_what_was_posted() -> None:
+    """For all of it, however many batches that takes, and for nothing that goes along some time."""
+    store = FakeStore()
+    with running(store) as writer:
+        await writer.flush()
+        for number in range(1000):
+            writer.post("a number", put(str(number)))
+        writer.post_later("later", put("later"))
+        await writer.flush()
+        assert {str(number) for number in range(1000)} <= {value for commit in store.commits for value in commit}
+        commits = len(store.commits)
+        await writer.flush()
+        assert len(store.commits) == commits
+
+
+def test_who_hears_an_answer_need_not_wait_for_what_was_posted_before_it() -> None:
+    """What the writer thread says, it knows by then: a flush in that very moment asks for no transaction."""
+    waited: list[bool] = []
+
+    def flush(_: object) -> None:  # runs on the writer thread, within the answer
+        try:
+            writer.flush().send(None)
+        except StopIteration:
+            waited.append(False)
+        except RuntimeError:  # it would have asked, which needs a loop
+            waited.append(True)
+
+    with running(FakeStore()) as writer:
+        with one_batch(writer):
+            writer.post("a", put("a"))
+            last = writer.submit(put("b"))
+            last.add_done_callback(flush)
+        last.result(5.0)
+    assert waited == [False]
+
+
+def test_what_nobody_waits_for_says_in_the_log_that_it_failed(caplog: pytest.LogCaptureFixture) -> None:
+    """Also after the end; what came with it lasts."""
+    store = FakeStore()
+    failed: list[str] = []
+    with running(store) as writer:
+        with one_batch(writer):
+            writer.post("a", put("a"))
+            writer.post_later("b", put("bad"))
+            writer.post("c", failing(CallerError("no")), failed=lambda error: failed.append(str(error)))
+            last = writer.submit(put("d"))
+        last.result(5.0)
+    writer.post("late", put("late"), failed=lambda error: failed.append(str(error)))
+    assert store.commits[1:3] == [["a"], ["d"]]
+    said = ["b was not written: the disk is full", "c was not written: no"]
+    assert [record.message for record in caplog.records] == [*said, "late was not written: " + failed[1]]
+    assert failed == ["no", "The journal was closed; open it anew."]
+
+
+class Busy(queue.SimpleQueue[Any]):
+    """Somebody asks for more in the moment in which the writer takes something."""
+
+    more: Callable[[], None] | None = None
+
+    def get(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().get(*args, **options)
+        finally:
+            more, self.more = self.more, None
+            if more is not None:
+                more()
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_nothing_overtakes_what_came_while_the_writer_took_something(idle: bool) -> None:
+    """What goes with the next transaction goes behind what was queued before it, also then."""
+    store = FakeStore()
+    writer = Writer(store, Rounds(pause=lambda: 0.05, work=lambda _: None))  # type: ignore[arg-type]
+    busy = writer._queue = Busy()
+    writer.start()
+
+    def ask() -> None:
+        writer.post("b", put("b"))
+        writer.post_later("C", put("C"))
+
+    if not idle:
+        with one_batch(writer):
+            busy.more = ask
+            writer.submit(put("a"))
+    else:
+        busy.more = ask
+    until(lambda: sum(map(len, store.commits)) == (2 if idle else 3))
+    writer.stop(lambda _: None)
+    assert [value for commit in store.commits for value in commit] == [*(() if idle else ("a",)), "b", "C"]
+
+
+async def test_an_answer_that_nobody_hears_harms_nobody() -> None:
+    """Of a coroutine that was cancelled meanwhile, or whose loop is gone; one that was cancelled before is not run."""
+    store = FakeStore()
+    begun, gate = threading.Event(), threading.Event()
+
+    def slow(_: Store) -> str:
+        begun.set()
+        gate.wait(5.0)
+        return "slow"
+
+    with running(store) as writer:
+        running_then = writer.ask(slow)
+        await asyncio.to_thread(begun.wait, 5.0)
+        queued_then = writer.ask(put("never"))
+        running_then.cancel()
+        queued_then.cancel()
+        gate.set()
+        assert await writer.ask(put("a")) == "a"
+        gate.clear()
+
+        async def asks_and_goes() -> None:
+            writer.ask(slow)
+            writer.ask(failing(CallerError("no")))
+
+        await asyncio.to_thread(lambda: asyncio.run(asks_and_goes()))
+        gate.set()
+        assert await writer.ask(put("b")) == "b"
+    assert [commit for commit in store.commits if commit] == [["a"], ["b"]]
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for the writer thread; five seconds are for ever."""
+    give_up = time.monotonic() + 5.0
+    while not true():
+        assert time.monotonic() < give_up
+        time.sleep(0.001)
+
+
+def test_a_round_that_fails_is_said_and_not_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    """A journal that is away for a while is not given up, and a log is not filled with that."""
+
+    def fail(_: Store) -> None:
+        raise JournalError("away")
+
+    with running(FakeStore(), fail) as writer:
+        time.sleep(0.05)
+        assert writer.submit(put("a")).result(5.0) == "a"
+    assert [record.message for record in caplog.records] == ["the journal is not looked after: away"]
+
+
+def test_an_error_that_nobody_foresaw_is_answered_and_not_the_end() -> None:
+    """Of the database's driver, say: whoever asked hears of it."""
+
+    class Odd(FakeStore):
+        def commit(self) -> None:
+            raise ZeroDivisionError("odd")
+
+    with running(Odd()) as writer:
+        assert isinstance(writer.submit(put("a")).exception(5.0), JournalError)
+        assert isinstance(writer.submit(put("b")).exception(5.0), JournalError)
+
+
+def test_nothing_waits_for_a_thread_that_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect of ours ends the thread; whoever asks is told, and nobody hangs."""
+
+    def fail(_: Store) -> None:
+        raise ZeroDivisionError
+
+    store = FakeStore()
+    raised: list[type[BaseException]] = []
+    monkeypatch.setattr(threading, "excepthook", lambda said: raised.append(said.exc_type))
+    writer = Writer(store, Rounds(pause=lambda: fail(store), work=lambda _: None))  # type: ignore[arg-type]
+    writer.start()
+    writer._thread.join(5.0)
+    with pytest.raises(JournalError, match="closed"):
+        writer.submit(put("b"))
+    assert store.closed
+    assert raised == [ZeroDivisionError]
+
+
+def test_a_round_that_fails_answers_requests_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    """A damaged row breaks the look after leases and mail, which is logged, and not the thread."""
+
+    def fail(_: Store) -> None:
+        raise ZeroDivisionError
+
+    writer = Writer(FakeStore(), Rounds(pause=lambda: None, work=fail))  # type: ignore[arg-type]
+    writer.start()
+    writer.submit(put("a")).result(5.0)
+    writer.submit(put("b")).result(5.0)
+    writer.stop(lambda _: None)
+    assert [record.message.count("is not looked after") for record in caplog.records] == [1]
+
+
+def test_a_store_that_does_not_open_is_whoever_opens_its_to_hear() -> None:
+    """Nothing is left running."""
+    store = FakeStore()
+    store.error = JournalError("no such file")
+    writer = Writer(store, Rounds(pause=lambda: None, work=lambda _: None))  # type: ignore[arg-type]
+    with pytest.raises(JournalError, match="no such file"):
+        writer.start()
+    writer._thread.join(5.0)
+    with pytest.raises(JournalError, match="closed"):
+        writer.submit(put("a"))

@@ -1,0 +1,73 @@
+"""What was begun in this process is not begun again."""
+
+from asyncguard.core.faults import Symptom
+from asyncguard.core.results import Escape, Failure, Result, Success
+from asyncguard.runtime.attempt_registry import Begun
+from asyncguard.runtime.executors.port import Completion
+
+
+def _end(result: Result) -> Completion:
+    return Completion(key="k", attempt=2, result=result)
+
+
+def test_an_unknown_call_is_not_taken_over() -> None:
+    """Nothing was begun, so the call may begin."""
+    assert Begun().take_over("k", lambda _: None) is None
+    assert not Begun().knows("k")
+
+
+def test_an_ended_attempt_answers_at_once() -> None:
+    """Whoever takes over is told how it ended, under the number of the attempt."""
+    begun, first, second = Begun(), list[Completion](), list[Completion]()
+    done = begun.start("k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append)
+    done(_end(Success(content="paid")))
+    assert begun.take_over("k", second.append) == (2, "pay")
+    assert first == second == [_end(Success(content="paid"))]
+
+
+def test_a_running_attempt_tells_only_who_waits_by_then() -> None:
+    """The branch that is left is not told."""
+    begun, first, second = Begun(), list[Completion](), list[Completion]()
+    done = begun.start("k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append)
+    begun.take_over("k", second.append)
+    done(_end(Failure(symptom=Symptom(error="E", message="m"))))
+    assert (len(first), len(second)) == (0, 1)
+
+
+def test_a_question_is_asked_anew() -> None:
+    """An attempt that ended with an interrupt had no effect and answers for nothing."""
+    begun = Begun()
+    begun.start("k", number=2, tool="ask", fingerprint="f", arguments={}, receive=lambda _: None)(
+        _end(Escape(error=RuntimeError()))
+    )
+    assert begun.take_over("k", lambda _: None) is None
+
+
+def test_running_attempts_are_kept_however_many_end() -> None:
+    """Memory is bounded for what has ended; what runs is never forgotten."""
+    begun = Begun()
+    begun.start("running", number=1, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None)
+    for number in range(600):
+        begun.start(str(number), number=1, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None)(
+            Completion(key=str(number), attempt=1, result=Success(content="ok"))
+        )
+    assert begun.knows("running")
+    assert begun.knows("599")
+    assert not begun.knows("0")
+
+
+def test_only_a_later_attempt_answers_for_known_ones() -> None:
+    """A call whose first attempt is known is made again, unless its second was begun here already."""
+    begun = Begun()
+    begun.start("k", number=2, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None)
+    assert begun.take_over("k", lambda _: None, after=1) == (2, "pay")
+    assert begun.take_over("k", lambda _: None, after=2) is None
+
+
+def test_a_call_that_was_edited_is_another_one() -> None:
+    """The same key with another fingerprint is not what was begun."""
+    begun = Begun()
+    begun.start("k", number=1, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None)
+    assert begun.differs("k", "g")
+    assert not begun.differs("k", "f")
+    assert not begun.differs("other", "g")
