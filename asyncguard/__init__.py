@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from asyncguard.journal.port import Journal, MailKind
     from asyncguard.observability.log import console_logger, log_events
     from asyncguard.observability.observer import Details, Observer
-    from asyncguard.observability.tracefile import TraceFile
+    from asyncguard.observability.trace import TraceFile
     from asyncguard.recovery.diagnosis import Observation
     from asyncguard.runtime.engine import Ports
     from asyncguard.runtime.inbox import Inbox

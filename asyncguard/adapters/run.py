@@ -37,11 +37,11 @@ from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
 from asyncguard.core.ledger import Ledger
+from asyncguard.core.lifecycle import Task
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Why
 from asyncguard.core.scheduling import Step
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.tasks import Task
 from asyncguard.errors import CallerError
 from asyncguard.runtime import dispatcher, proposals
 from asyncguard.runtime.engine import Engine

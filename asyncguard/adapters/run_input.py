@@ -8,9 +8,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from asyncguard.adapters.messages.render import is_ours, note_for_model
 from asyncguard.adapters.messages.sanitize import is_plain_text, plain_text
+from asyncguard.core.lifecycle import Task
 from asyncguard.core.scheduling import deliverable
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.tasks import Task
 from asyncguard.errors import CallerError
 
 _MAX_TASKS = 256

@@ -18,7 +18,7 @@ from asyncguard.core.events import (
 )
 from asyncguard.core.faults import CircuitState, HazardKind
 from asyncguard.core.footprints import Footprint
-from asyncguard.core.tasks import TaskState
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.errors import CallerError
 
 _BY_KIND = {event.kind: event for event in EVENT_TYPES}

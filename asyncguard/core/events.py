@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from asyncguard.core.calls import Call
 from asyncguard.core.faults import CircuitState, HazardKind
-from asyncguard.core.tasks import TaskState
+from asyncguard.core.lifecycle import TaskState
 
 
 class Outcome(StrEnum):

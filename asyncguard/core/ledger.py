@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, Call, CallState
-from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.ledger_queries import LedgerViews
-from asyncguard.core.lifecycle import Move, advance, advance_task
+from asyncguard.core.lifecycle import Move, Task, TaskState, advance, advance_task
 from asyncguard.core.records import CallRecord, Finding, TaskRecord
-from asyncguard.core.tasks import Task, TaskState
 from asyncguard.errors import UnknownCallError
 
 _OUTCOME_MOVES = {

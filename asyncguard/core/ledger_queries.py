@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, CallState
-from asyncguard.core.multimap import KeySets
+from asyncguard.core.indexes import KeySets, ResourceIndex
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord, TaskRecord
-from asyncguard.core.resources import ResourceIndex
-from asyncguard.core.tasks import TaskState
 from asyncguard.errors import UnknownCallError
 
 _NEVER_BEGUN = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})

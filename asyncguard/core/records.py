@@ -6,7 +6,7 @@ from typing import Any
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, Call, CallState
 from asyncguard.core.events import Aim, CallEvent, RecoveryAction
-from asyncguard.core.tasks import Task, TaskState
+from asyncguard.core.lifecycle import Task, TaskState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from asyncguard.config import Delivery
 from asyncguard.core.calls import CallState
-from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import Mode

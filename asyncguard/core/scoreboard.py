@@ -7,12 +7,12 @@ from typing import Any
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import CallState
+from asyncguard.core.dependencies import references
 from asyncguard.core.evidence import EvidenceBook
 from asyncguard.core.ledger import Ledger
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord, TaskRecord
-from asyncguard.core.references import references
 from asyncguard.core.stored_specs import cautious, gone
-from asyncguard.core.tasks import TaskState
 from asyncguard.core.tool_spec import ToolSpec
 
 Validator = Callable[[Mapping[str, Any]], tuple[str, ...]]

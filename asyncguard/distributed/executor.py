@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result
 from asyncguard.distributed.database_url import database_url
 from asyncguard.distributed.protocol import Order, answer_from_json, order_of, order_to_json
@@ -19,8 +18,7 @@ from asyncguard.distributed.queue_client import Courier, Told
 from asyncguard.distributed.queue_tables import CANCELLED, SUCCESS, Ended, OrderTables
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
-from asyncguard.runtime.backoff import Backoff
-from asyncguard.runtime.clock import LoopClock
+from asyncguard.runtime.clock import Backoff, LoopClock
 from asyncguard.runtime.executors.local import LocalExecutor
 from asyncguard.runtime.executors.port import Completion, Health, Job
 

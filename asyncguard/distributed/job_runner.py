@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result, Success
 from asyncguard.distributed.protocol import (
     Order,
@@ -19,8 +18,7 @@ from asyncguard.distributed.protocol import (
 )
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
-from asyncguard.runtime.backoff import Backoff
-from asyncguard.runtime.clock import Clock
+from asyncguard.runtime.clock import Backoff, Clock
 from asyncguard.runtime.executors.journal_gate import begin_in
 from asyncguard.runtime.executors.port import Job
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.core.calls import fingerprint
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Result
 from asyncguard.errors import CallerError
+from asyncguard.journal.codec import result_from_json, result_to_json
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.results import result_from_json, result_to_json
 from asyncguard.runtime.executors.port import Job
 
 _FORMAT = 1

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import sqlalchemy.exc
 from dbos import error as dbos_error
 
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import Failure
 from asyncguard.distributed.queue_tables import Ended, OrderTables, Waiting
 

@@ -11,7 +11,6 @@ from asyncguard.guards import (
     dependency,
     duplicate,
     grounding,
-    readable,
     scope,
     trust,
 )
@@ -42,7 +41,7 @@ def enabled(config: GuardConfig) -> tuple[Guard, ...]:
     Two checks are always there. The first refuses what cannot be run, because there is nothing to hand to an executor;
     the last asks for the approval that a tool's declaration demands, which is the developer's word and no experiment.
     """
-    return (readable.judge, *(() if config.shadow else _switched_on(config)), approval.judge)
+    return (arguments.judge_runnable, *(() if config.shadow else _switched_on(config)), approval.judge)
 
 
 def watching(config: GuardConfig) -> tuple[Guard, ...]:

@@ -1,18 +1,22 @@
 """Arguments: the tool exists, its schema holds, and every operand names a call that can still deliver.
 
 The schema is the declared one, or the live one where the tool's contract was read: a tool that has changed is called as
-it is now.
+it is now. The first check, that there is something to run at all, is asked of every call whatever is switched off.
 """
 
+import difflib
+
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
-from asyncguard.core.calls import Call
+from asyncguard.core.calls import Call, CallState
+from asyncguard.core.dependencies import Reference, references
+from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards.clarification import missing_names
 from asyncguard.guards.live_contract import fits_live
-from asyncguard.guards.readable import unreadable
-from asyncguard.guards.referring import bad_reference
+from asyncguard.guards.messages import labels
 from asyncguard.schema.arguments import ROOT, missing_sentence
+from asyncguard.schema.excerpts import MAX_VALUE, clipped, listed, short
 
 _MAX_PROBLEMS = 5
 
@@ -46,3 +50,74 @@ def _problems(call: Call, spec: ToolSpec, board: Scoreboard) -> list[str]:
         left = {missing_sentence(ROOT, name) for name in missing_names(spec, call)}
         return [problem for problem in problems if problem not in left]
     return list(problems)
+
+
+def bad_reference(call: Call, spec: ToolSpec, board: Scoreboard) -> Reject | None:
+    """The rejection of the first operand that cannot work, or ``None``."""
+    for reference in references(call.arguments):
+        source = board.ledger.labelled(call.task, reference.label)
+        if not _usable(spec, board):
+            return _not_taken(reference, source, call, board)
+        if reason := _reason(reference, source, call, board):
+            return Reject(guard="arguments", reason=reason)
+    return None
+
+
+def _usable(spec: ToolSpec, board: Scoreboard) -> bool:
+    # An operand that is not ready holds its call back; without the dependency guard nothing would.
+    config = board.config
+    return config.offers_references and config.dependency and spec.allows_references
+
+
+def _not_taken(reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard) -> Reject:
+    waiting = source is not None and source.open and source.key != call.key and board.config.ledger
+    return Reject(
+        guard="arguments",
+        reason=f"{clipped(call.tool)} does not take results by reference. "
+        f"Wait for the result of {clipped(reference.label)} and give the value itself.",
+        on=(source.key,) if source is not None and waiting else (),
+    )
+
+
+def _reason(reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard) -> str:
+    label = clipped(reference.label)
+    if source is None or source.call.sequence >= call.sequence:
+        earlier = (item for item in board.ledger.open_of(call.task) if item.call.sequence < call.sequence)
+        return f"{label} is no earlier call of this task. Open calls that can be named: {labels(earlier) or 'none'}."
+    if not source.open and not source.succeeded:
+        what = "its outcome is unknown" if source.state is CallState.IN_DOUBT else f"it was {source.state.value}"
+        return f"{label} has no result to use: {what}. Read its answer and give a value that you have."
+    if reference.pointer and not reference.pointer.startswith("/"):
+        return f"Pointer {short(reference.pointer)} has to be empty or start with '/', as in /items/0/id."
+    return ""
+
+
+_MAX_NAMES = 20
+_MAX_PROBLEM = 400
+
+
+def judge_runnable(proposal: Proposal, board: Scoreboard) -> Verdict:
+    """Reject what cannot be run."""
+    reason = unreadable(proposal, board)
+    return Reject(guard="readable", reason=reason) if reason else ADMIT
+
+
+def unreadable(proposal: Proposal, board: Scoreboard) -> str:
+    """Why the call cannot be run, for the model; empty if it can."""
+    if proposal.spec is None:
+        return f"{_unknown_tool(proposal, board)} {clipped(proposal.problem, _MAX_PROBLEM)}".rstrip()
+    if proposal.problem:
+        label = clipped(proposal.call.label)
+        return f"{label} could not be read: {clipped(proposal.problem, _MAX_PROBLEM)} Correct it and call again."
+    return ""
+
+
+def _unknown_tool(proposal: Proposal, board: Scoreboard) -> str:
+    name, task = proposal.call.tool, proposal.call.task
+    usable = [tool for tool, spec in board.specs.items() if spec.tasks is None or task in spec.tasks]
+    if not usable:
+        return f"There is no tool {clipped(name)!r}, nor any other for this task. Answer without tools."
+    # Names as long as an essay are no typing errors, and comparing them would cost.
+    close = difflib.get_close_matches(name[:MAX_VALUE], usable, n=3)
+    ordered = dict.fromkeys((*close, *sorted(usable)))
+    return f"There is no tool {clipped(name)!r}. Use one of: {listed(ordered, _MAX_NAMES)}."

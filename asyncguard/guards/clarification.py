@@ -12,14 +12,13 @@ import re
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
 from asyncguard.core.calls import Call
-from asyncguard.core.dependencies import earlier_open
+from asyncguard.core.dependencies import Path, earlier_open
 from asyncguard.core.records import CallRecord
-from asyncguard.core.references import Path
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.core.tool_spec import ToolSpec
+from asyncguard.guards.grounding import as_proposed
 from asyncguard.guards.live_contract import fits_live
 from asyncguard.guards.messages import keys, labels
-from asyncguard.guards.proposed import as_proposed
 from asyncguard.schema.excerpts import clipped, listed
 from asyncguard.schema.literals import is_fixed, own_leaves
 

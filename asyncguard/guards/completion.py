@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from asyncguard.core.calls import CallState
 from asyncguard.core.events import CompletionVerdict
+from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.records import CallRecord, TaskRecord
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.tasks import SOLE_TASK
 from asyncguard.schema.excerpts import clipped, listed
 
 _ABANDONED = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})

@@ -16,7 +16,6 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.guards.messages import keys, labels
-from asyncguard.guards.proposed import as_proposed
 from asyncguard.schema.excerpts import clipped, short
 from asyncguard.schema.literals import is_fixed, own_leaves
 
@@ -53,3 +52,9 @@ def _open_siblings(call: Call, board: Scoreboard) -> list[CallRecord]:
         and record.call.tool != call.tool
         and record.call.sequence < call.sequence
     ]
+
+
+def as_proposed(proposal: Proposal, board: Scoreboard) -> Call:
+    """The call in the ledger: guards that ask where the model took a value from must not judge substituted results."""
+    record = board.ledger.find(proposal.call.key)
+    return proposal.call if record is None else record.call

@@ -1,8 +1,8 @@
 """Scope: the call is for a task that exists and is open, with a tool that belongs to it."""
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.tasks import TaskState
 from asyncguard.schema.excerpts import listed, short
 
 _MAX_TASKS = 20

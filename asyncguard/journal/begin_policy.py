@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from asyncguard.core.calls import CallState
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Started, Success
 from asyncguard.errors import JournalError

@@ -16,11 +16,11 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
 from asyncguard.errors import DeclarationError
+from asyncguard.recovery.consensus import Settlement
 from asyncguard.recovery.diagnosis import Observation, UserRule, diagnose, may_have_started, refused
 from asyncguard.recovery.repair.arguments import Rebound, rebind, same_contract
 from asyncguard.recovery.repair.results import Normalised, normalise
 from asyncguard.recovery.result_check import Answer, inspect, read_answer
-from asyncguard.recovery.settlement import Settlement
 from asyncguard.recovery.sources import DOUBTFUL, Panel, may_be_asked, only
 from asyncguard.recovery.symptoms import declined
 from asyncguard.recovery.translation import translate, units_told

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.events import Outcome
 from asyncguard.core.faults import Anomaly
+from asyncguard.recovery.consensus import Settlement
 from asyncguard.recovery.failure_case import Case
-from asyncguard.recovery.settlement import Settlement
 
 _WORTH_TELLING = 0.5
 """A diagnosis of a strange answer that is less sure than this only repeats what is told of the answer."""

@@ -15,9 +15,8 @@ from tenacity import RetryCallState, Retrying, stop_after_attempt, wait_exponent
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import canonical_json
-from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
-from asyncguard.core.faults import HazardKind, Symptom
+from asyncguard.core.faults import ErrorCode, HazardKind, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.tool_spec import Fallback, ToolSpec

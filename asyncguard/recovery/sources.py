@@ -14,9 +14,8 @@ from asyncguard.core.faults import Anomaly, AnomalyKind, Contract
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Mode, Source, ToolSpec
-from asyncguard.recovery.consensus import Candidate
+from asyncguard.recovery.consensus import Candidate, Said, Settlement, settle
 from asyncguard.recovery.result_check import Answer, inspect, read_answer
-from asyncguard.recovery.settlement import Said, Settlement, settle
 from asyncguard.recovery.translation import Reading, translate
 
 DOUBTFUL = frozenset({AnomalyKind.BOUNDS, AnomalyKind.INVARIANT, AnomalyKind.DISAGREEMENT, AnomalyKind.UNIT})

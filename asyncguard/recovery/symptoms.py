@@ -7,8 +7,7 @@ call that does not fit the tool's signature from an error within the tool, where
 import re
 from collections.abc import Mapping
 
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may succeed."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.results import Escape, Failure, Result
 from asyncguard.runtime.executors.port import Completion
 

@@ -3,8 +3,7 @@
 The cause of a failure, as :mod:`asyncguard.recovery.circuit_breaker` has it, is the fingerprint of the call.
 """
 
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import CircuitState, HazardKind, Symptom
+from asyncguard.core.faults import CircuitState, ErrorCode, HazardKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure
 from asyncguard.recovery.circuit_breaker import Circuit, admits, after_failure, after_success, remaining

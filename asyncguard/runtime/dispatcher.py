@@ -6,8 +6,7 @@ from functools import partial
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Result
 from asyncguard.core.resume_policy import Fate, Why

@@ -12,7 +12,7 @@ from typing import Any
 
 from asyncguard.core.results import Success
 from asyncguard.errors import CallerError, UnknownTokenError
-from asyncguard.journal.content import as_content
+from asyncguard.journal.codec import as_content
 from asyncguard.journal.port import Journal
 
 

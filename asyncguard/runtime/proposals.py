@@ -7,12 +7,12 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit, objections
 from asyncguard.core.calls import Call, CallState, as_received, call_key, canonical_json, content_size, fingerprint
+from asyncguard.core.dependencies import OperandError, Path, references, substitute
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord
-from asyncguard.core.references import OperandError, Path, references, substitute
 from asyncguard.core.resume_policy import Fate, Why
 from asyncguard.core.scheduling import passed_over
 from asyncguard.core.scoreboard import OPERANDS
-from asyncguard.core.tasks import TaskState
 from asyncguard.guards import Completion, judge_completion
 from asyncguard.runtime.resume import Circumstances, resolve, resolve_all
 from asyncguard.runtime.session.session import Session

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from asyncguard.core import events as ev
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Escape, Failure, Started, Success
 from asyncguard.core.resume_policy import Fate, Why

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure

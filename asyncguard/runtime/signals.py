@@ -10,7 +10,7 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, fingerprint
-from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Success
 from asyncguard.journal.begin_policy import CONFIRMED

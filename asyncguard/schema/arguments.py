@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from jsonschema.validators import extend
 
-from asyncguard.core.references import as_reference, references
+from asyncguard.core.dependencies import as_reference, references
 from asyncguard.core.scoreboard import Validator
 from asyncguard.errors import DeclarationError
 from asyncguard.schema.compiled import keyword_texts, without_identity

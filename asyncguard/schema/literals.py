@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asyncguard.core.calls import canonical_json
-from asyncguard.core.references import Path, as_reference
+from asyncguard.core.dependencies import Path, as_reference
 from asyncguard.schema.pointers import in_schema
 
 _BRANCHES = ("anyOf", "oneOf", "allOf")

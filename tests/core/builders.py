@@ -8,8 +8,8 @@ from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Guard, Proposal, Reject, Verdict, admit
 from asyncguard.core.calls import Call, call_key, fingerprint
 from asyncguard.core.footprints import EffectClass, Footprint
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.tasks import TaskState
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import compile_schema
 

@@ -12,7 +12,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import call_key, canonical_json, fingerprint
 from asyncguard.core.event_codec import from_json, to_json
 from asyncguard.core.faults import CircuitState, HazardKind
-from asyncguard.core.tasks import TaskState
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.errors import CallerError
 from tests.core.builders import footprint, make_call
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncguard.core.footprints import EffectClass, any_overlap, fill, overlap
-from asyncguard.core.resources import ResourceIndex
+from asyncguard.core.indexes import ResourceIndex
 from tests.core.builders import footprint
 
 names = st.builds(lambda text, star: text + star, st.text("ab:", max_size=4), st.sampled_from(["", "*"]))

@@ -12,8 +12,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, CallState, fingerprint
 from asyncguard.core.event_codec import from_json, to_json
 from asyncguard.core.ledger import Ledger
-from asyncguard.core.lifecycle import CALL_TRANSITIONS, Move
-from asyncguard.core.tasks import TaskState
+from asyncguard.core.lifecycle import CALL_TRANSITIONS, Move, TaskState
 from asyncguard.errors import IllegalTransitionError, UnknownCallError
 from tests.core.builders import UNKNOWN, Scene, footprint
 from tests.core.ledger_model import check_counts, check_lookups, check_task_views, contents, is_open, keys

@@ -5,8 +5,15 @@ from collections.abc import Iterable
 import pytest
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, CallState
-from asyncguard.core.lifecycle import CALL_TRANSITIONS, TASK_TRANSITIONS, Move, advance, advance_task, mermaid
-from asyncguard.core.tasks import TaskState
+from asyncguard.core.lifecycle import (
+    CALL_TRANSITIONS,
+    TASK_TRANSITIONS,
+    Move,
+    TaskState,
+    advance,
+    advance_task,
+    mermaid,
+)
 from asyncguard.errors import IllegalTransitionError
 
 TERMINAL = {

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard.core.multimap import KeySets
+from asyncguard.core.indexes import KeySets
 
 NAMES = st.sampled_from(["a", "b"])
 KEYS = st.sampled_from(["1", "2", "3"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard.core.references import as_reference, references, substitute
+from asyncguard.core.dependencies import as_reference, references, substitute
 
 scalars = st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=5)
 documents = st.recursive(

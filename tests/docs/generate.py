@@ -17,10 +17,10 @@ from asyncguard import Limits, Timing, build_agent
 from asyncguard.core import events, resume_policy
 from asyncguard.core.lifecycle import mermaid
 from asyncguard.observability.fields import CALL, ENVELOPE, FIELDS, Unit
-from asyncguard.observability.fieldtable import describe_fields
 from asyncguard.recovery.diagnosis import RULES
 from asyncguard.recovery.policy import FAILED, STRANGE, Row
 from asyncguard.testing import ScriptedChatModel
+from tests.docs.field_table import describe_fields
 from tests.docs.markdown import ROOT, generated_names, regenerated
 from tests.docs.story import timeline
 

@@ -5,7 +5,7 @@ import pytest
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.events import CompletionVerdict as Word
-from asyncguard.core.tasks import SOLE_TASK, TaskState
+from asyncguard.core.lifecycle import SOLE_TASK, TaskState
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import Completion, judge_completion
 from tests.core.builders import Scene

@@ -13,7 +13,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.footprints import overlap
 from asyncguard.core.records import CallRecord
 from asyncguard.core.tool_spec import ToolSpec
-from asyncguard.guards import GUARDS, approval, enabled, readable
+from asyncguard.guards import GUARDS, approval, arguments, enabled
 from tests.core.builders import Scene
 
 
@@ -30,7 +30,7 @@ def test_the_guards_stand_in_the_order_of_their_switches() -> None:
 
 def test_what_is_always_asked() -> None:
     """The check of what can be run comes first, the declared approval last."""
-    assert enabled(GuardConfig.none()) == (readable.judge, approval.judge)
+    assert enabled(GuardConfig.none()) == (arguments.judge_runnable, approval.judge)
     assert names(GuardConfig()) == ["readable", *(name for name, _ in GUARDS), "approval"]
 
 

@@ -5,7 +5,7 @@ import pytest
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.admission import ADMIT
-from asyncguard.core.tasks import TaskState
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.guards import duplicate, enabled, scope
 from tests.core.builders import Scene, rejection

@@ -21,7 +21,7 @@ from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Fresh, Known, Running
 from asyncguard.journal.sql import schema
 from asyncguard.journal.sql.attempts import RIVALS
-from asyncguard.journal.sql.retention import KEPT
+from asyncguard.journal.sql.maintenance import KEPT
 from tests.journal.desk import ROOT, entered, intent, journal_at
 
 

@@ -9,10 +9,9 @@ from asyncguard.core.calls import Call, call_key, fingerprint
 from asyncguard.core.faults import CircuitState, HazardKind
 from asyncguard.core.footprints import Footprint
 from asyncguard.core.ledger import Ledger
-from asyncguard.core.tasks import TaskState
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.observability.observer import Details, Observer, ObserverSet
-from asyncguard.observability.trace import Trace, read_trace
-from asyncguard.observability.tracefile import TraceFile
+from asyncguard.observability.trace import Trace, TraceFile, read_trace
 
 WALL = 1_700_000_000.0
 

@@ -17,8 +17,8 @@ from asyncguard.observability.fields import (
     plain,
     printable,
 )
-from asyncguard.observability.fieldtable import describe_fields
 from asyncguard.observability.observer import Details
+from tests.docs.field_table import describe_fields
 from tests.observability.story import Story, every_kind
 
 # Where an attribute of an event goes by another name in its record.

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from asyncguard.config import RECOVERY_NAMES, GuardConfig, Limits, Timing
 from asyncguard.core.calls import Call
-from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
-from asyncguard.core.faults import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
+from asyncguard.core.faults import Anomaly, AnomalyKind, Contract, Diagnosis, ErrorCode, HazardKind, Symptom
 from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
-from asyncguard.recovery.consensus import Candidate
+from asyncguard.recovery.consensus import Candidate, Settlement
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.failure_case import Case, Probed, Seen
 from asyncguard.recovery.policy import (
@@ -30,7 +29,6 @@ from asyncguard.recovery.policy import (
 )
 from asyncguard.recovery.repair.arguments import Rebound
 from asyncguard.recovery.repair.results import Normalised
-from asyncguard.recovery.settlement import Settlement
 
 A = RecoveryAction
 CONFIG = GuardConfig(timing=Timing(retry_initial=1.0, retry_jitter=0.0))

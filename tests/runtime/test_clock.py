@@ -2,7 +2,7 @@
 
 import asyncio
 
-from asyncguard.runtime.backoff import Backoff
+from asyncguard.runtime.clock import Backoff
 from asyncguard.testing import run_virtual
 
 

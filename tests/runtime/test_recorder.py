@@ -10,7 +10,7 @@ import pytest
 from asyncguard.config import GuardConfig
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState, content_size
-from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.errors import IllegalTransitionError
 from asyncguard.recovery.decisions import Attempt, End, Recovery

@@ -10,8 +10,8 @@ from langchain_core.messages.tool import invalid_tool_call
 from pydantic import ValidationError
 
 from asyncguard.adapters.messages.sanitize import is_plain_text, plain_content, plain_text, problem_with
+from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.core.tasks import SOLE_TASK
 from asyncguard.runtime.proposals import Wish
 
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")

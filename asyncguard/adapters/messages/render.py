@@ -23,13 +23,12 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
-from asyncguard.adapters.messages.output_limit import limited
-from asyncguard.adapters.messages.sanitize import plain_content, plain_text
+from asyncguard.adapters.messages.sanitize import limited, plain_content, plain_text
 from asyncguard.adapters.messages.tags import MARK, without
 from asyncguard.adapters.state import read_messages
 from asyncguard.config import NewsStyle
 from asyncguard.core.calls import CallState
-from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scheduling import deliverable, held_back
 from asyncguard.core.scoreboard import Scoreboard

@@ -10,8 +10,8 @@ from langchain_core.tools import BaseTool
 from asyncguard.adapters.messages.render import note_for_model
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.scoreboard import Scoreboard, task_view
-from asyncguard.core.tasks import TaskState
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,8 +32,7 @@ from asyncguard.adapters.tools.fast_path import PreparedTools, needs_injection
 from asyncguard.adapters.tools.invoke import call_of, called_alone, run_attempt, watch_of
 from asyncguard.core import events as ev
 from asyncguard.core.calls import CallState
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Result

@@ -22,9 +22,9 @@ from asyncguard.adapters.threads.active_runs import SAVER, storing_error
 from asyncguard.adapters.threads.checkpoints import stored
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
-from asyncguard.runtime.backoff import Backoff
+from asyncguard.runtime.clock import Backoff
 from asyncguard.runtime.engine import Engine
-from asyncguard.runtime.session.stored_checkpoints import StoredCheckpoints
+from asyncguard.runtime.session.outbox import StoredCheckpoints
 
 JournalTarget = Journal | str | Path | bool
 """A journal, where to open one, ``True`` for beside the checkpoints, ``False`` for none."""

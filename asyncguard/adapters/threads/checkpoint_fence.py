@@ -30,7 +30,7 @@ from asyncguard.adapters.threads.checkpoints import (
 )
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import ThreadBusyError
-from asyncguard.runtime.backoff import Backoff
+from asyncguard.runtime.clock import Backoff
 from asyncguard.runtime.dispatcher import inside_a_call
 from asyncguard.runtime.session.lease import Lease
 

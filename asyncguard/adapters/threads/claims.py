@@ -15,7 +15,7 @@ from asyncguard.adapters.threads.checkpoints import id_of, inputs_of, listed, of
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import CallerError, ThreadBusyError
 from asyncguard.journal.port import Journal
-from asyncguard.runtime.backoff import Backoff
+from asyncguard.runtime.clock import Backoff
 
 _RECENT = 8
 """Checkpoints in which what two runs have put at the same time is found."""

@@ -29,8 +29,7 @@ from asyncguard.adapters.tools.declare import declared
 from asyncguard.adapters.tools.fast_path import CODE_CALLERS, FROM_LANGCHAIN
 from asyncguard.adapters.tools.sync_async import has_sync_side
 from asyncguard.adapters.tools.system_exit import CONTAINED_CODE
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import Escape, Failure, Result
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.runtime.portal import from_thread

@@ -19,9 +19,8 @@ from langgraph.prebuilt.tool_node import ToolCallRequest, ToolInvocationError
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from asyncguard.adapters.messages.output_limit import limited
 from asyncguard.adapters.messages.render import text_of
-from asyncguard.adapters.messages.sanitize import plain_text, problem_with
+from asyncguard.adapters.messages.sanitize import limited, plain_text, problem_with
 from asyncguard.adapters.tools.body_entries import RefusedEntryError, Watch, WatchedRequest
 from asyncguard.adapters.tools.exceptions import read
 from asyncguard.adapters.tools.fast_path import needs_injection, prepared
@@ -29,8 +28,7 @@ from asyncguard.adapters.tools.sync_async import has_sync_side, runs_sync
 from asyncguard.adapters.tools.system_exit import ToolExitError, contained
 from asyncguard.config import GuardConfig, Limits
 from asyncguard.core.calls import canonical_json
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import Escape, Failure, Result, Started, Success
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.errors import ToolFault

@@ -8,7 +8,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
-from asyncguard.core.references import REFERENCE_SCHEMA
+from asyncguard.core.dependencies import REFERENCE_SCHEMA
 from asyncguard.core.tool_spec import ToolSpec
 
 TASK_ARGUMENT = "task_id"

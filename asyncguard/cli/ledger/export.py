@@ -1,15 +1,20 @@
 """``asyncguard ledger export``: calls as JSON lines or CSV."""
 
 import argparse
+import contextlib
 import csv
 import json
-from collections.abc import Iterable, Sequence
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 from asyncguard.cli.ledger.calls import FIELDS, PAYLOADS, listed, rows
-from asyncguard.cli.ledger.files import output
-from asyncguard.cli.ledger.opening import opened
+from asyncguard.cli.ledger.commands import opened
 from asyncguard.core.calls import CallState
+from asyncguard.errors import AsyncguardError, CallerError
 from asyncguard.observability.fields import printable
 
 _FORMULA = ("=", "+", "-", "@")
@@ -55,3 +60,45 @@ def _cell(value: Any) -> str:
     # Printable, for the output may go to a terminal; JSON is, by itself.
     text = printable(value) if isinstance(value, str) else json.dumps(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def read_text(name: str, what: str) -> str:
+    """The text of a file.
+
+    Args:
+        name: The file.
+        what: What it should hold, for the message.
+
+    Raises:
+        CallerError: It cannot be read. The message quotes nothing of it: it may be a secret.
+    """
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CallerError(f"The {what} cannot be read from {name}: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise CallerError(f"The {what} cannot be read from {name}: it is no text in UTF-8.") from None
+
+
+@contextlib.contextmanager
+def output(name: str | None) -> Iterator[TextIO]:
+    """Standard output without a name; or a file that is there as a whole or not at all, for its owner only.
+
+    Raises:
+        AsyncguardError: It cannot be written.
+    """
+    if name is None:
+        yield sys.stdout
+        return
+    try:
+        # Beside its place, so that it can be moved there; made with mode 0600.
+        handle, made = tempfile.mkstemp(prefix=".export-", dir=Path(name).parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                yield file
+            Path(made).replace(name)
+        except BaseException:
+            Path(made).unlink()
+            raise
+    except OSError as error:
+        raise AsyncguardError(f"{name} cannot be written ({error.strerror}); name another file.") from error

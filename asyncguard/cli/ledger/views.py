@@ -1,19 +1,59 @@
 """What ``asyncguard ledger`` draws: the table of calls, and everything about one of them."""
 
+import io
 import json
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from asyncguard.cli.ledger.calls import Listed, moment, outcome_of
-from asyncguard.cli.ledger.text import age, clean
 from asyncguard.core.calls import CallState
 from asyncguard.core.results import Failure, Success
 from asyncguard.journal.port import Attempt, AttemptState, Mail, MailKind
+from asyncguard.observability.fields import printable
+
+_UNITS = {"d": 86_400, "h": 3600, "m": 60}
+_WIDTH = 120
+"""Columns where nobody says how many there are: in a pipe."""
+_NARROW = 100
+
+
+def clean(value: object) -> Text:
+    """A value as text without markup, line ends and control characters."""
+    return Text(printable(str(value)))
+
+
+def age(seconds: float) -> str:
+    """How long ago, in the largest unit that is full: ``12s``, ``5m``, ``3h``, ``9d``."""
+    left = int(max(0.0, seconds))
+    return next((f"{left // span}{unit}" for unit, span in _UNITS.items() if left >= span), f"{left}s")
+
+
+def is_narrow() -> bool:
+    """Whether a table has to save space."""
+    return _console().width < _NARROW
+
+
+def show(*parts: RenderableType) -> None:
+    """Print to standard output, as wide as the terminal is; colours only on a terminal that wants them."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that lacks a character shows a question mark for it, instead of an error for all of it.
+        sys.stdout.reconfigure(errors="replace")
+    console = _console()
+    for part in parts:
+        console.print(part)
+
+
+def _console() -> Console:
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=None if known else _WIDTH)
+
 
 _KEY = 8
 """Digits of a key that are shown; any beginning that fits one call names it."""

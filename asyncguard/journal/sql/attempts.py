@@ -8,10 +8,9 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Escape, Failure, Result, Started, Success
 from asyncguard.errors import CallerError
 from asyncguard.journal.begin_policy import TOLD, Facts, Recorded, Write, in_doubt, judge
-from asyncguard.journal.content import plain, to_json
+from asyncguard.journal.codec import plain, result_to_json, to_json
 from asyncguard.journal.intent import Intent
 from asyncguard.journal.port import Attempt, AttemptState, MailKind, Verdict
-from asyncguard.journal.results import result_to_json
 from asyncguard.journal.sql.leases import standing
 from asyncguard.journal.sql.processes import is_alive
 from asyncguard.journal.sql.rows import ATTEMPT, attempt_of, value

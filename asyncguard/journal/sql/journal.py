@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any
 
 from asyncguard.core.calls import CallState
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result
 from asyncguard.errors import AsyncguardError, JournalError
-from asyncguard.journal.content import as_content, to_json
+from asyncguard.journal.codec import as_content, to_json
 from asyncguard.journal.intent import Intent
 from asyncguard.journal.port import Entry, Fresh, Mail, MailKind, Tenure, Verdict
-from asyncguard.journal.sql import attempts, leases, processes, queries, retention, signals
+from asyncguard.journal.sql import attempts, leases, maintenance, processes, queries, signals
 from asyncguard.journal.sql.maintenance import Upkeep
 from asyncguard.journal.sql.store import ConnectionLostError, Store
 from asyncguard.journal.sql.writer import Rounds, Writer
@@ -43,7 +42,7 @@ class SqlJournal:
         self._upkeep = Upkeep(store.pulse)
         self._writer = Writer(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
         self._writer.start()
-        self._writer.post("what was to be removed", retention.prune_daily)
+        self._writer.post("what was to be removed", maintenance.prune_daily)
         # Of the writer alone: a finalizer that knew the journal would keep it.
         self._close = weakref.finalize(self, self._writer.stop, _say_goodbye)
 
@@ -189,7 +188,7 @@ class SqlJournal:
 
     def prune(self, older_than: float) -> int:
         """See :meth:`~asyncguard.journal.port.Journal.prune`."""
-        return self._writer.submit(lambda store: retention.prune(store, older_than)).result()
+        return self._writer.submit(lambda store: maintenance.prune(store, older_than)).result()
 
     def gone(self, epochs: Collection[str]) -> Collection[str]:
         """See :meth:`~asyncguard.journal.port.Journal.gone`."""

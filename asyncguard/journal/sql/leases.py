@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from asyncguard.errors import JournalError, ThreadBusyError
-from asyncguard.journal.content import plain
+from asyncguard.journal.codec import plain
 from asyncguard.journal.sql.processes import has_ended, is_alive, where
 from asyncguard.journal.sql.store import Store
 

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Collection
 from enum import StrEnum
 
-from asyncguard.journal.content import plain
+from asyncguard.journal.codec import plain
 from asyncguard.journal.sql.store import Store
 
 

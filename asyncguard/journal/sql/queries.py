@@ -10,7 +10,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.footprints import EffectClass
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.begin_policy import Recorded, in_doubt
-from asyncguard.journal.content import plain
+from asyncguard.journal.codec import plain
 from asyncguard.journal.port import AttemptState, Entry, MailKind
 from asyncguard.journal.sql.attempts import recorded_of
 from asyncguard.journal.sql.rows import ATTEMPT, MAIL, attempt_of, mail_of, member, seconds, text, value

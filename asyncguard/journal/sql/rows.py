@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Result
 from asyncguard.errors import CallerError, JournalError
+from asyncguard.journal.codec import result_from_json
 from asyncguard.journal.port import Attempt, AttemptState, Mail, MailKind
-from asyncguard.journal.results import result_from_json
 from asyncguard.journal.sql.store import Row
 
 _Enum = TypeVar("_Enum", bound=StrEnum)

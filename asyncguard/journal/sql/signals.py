@@ -4,7 +4,7 @@ import hashlib
 import logging
 
 from asyncguard.errors import JournalError, UnknownTokenError
-from asyncguard.journal.content import plain
+from asyncguard.journal.codec import plain
 from asyncguard.journal.port import Mail, MailKind
 from asyncguard.journal.sql.rows import MAIL, mail_of
 from asyncguard.journal.sql.store import Store

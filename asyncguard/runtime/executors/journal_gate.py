@@ -2,13 +2,11 @@
 
 import logging
 
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import Failure, Result
 from asyncguard.errors import JournalError
 from asyncguard.journal.port import Fresh, Journal, Known, Lost, Refused, Running
-from asyncguard.runtime.backoff import Backoff
-from asyncguard.runtime.clock import Clock
+from asyncguard.runtime.clock import Backoff, Clock
 from asyncguard.runtime.executors.port import Job
 
 _log = logging.getLogger("asyncguard.journal")

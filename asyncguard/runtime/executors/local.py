@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import Clock

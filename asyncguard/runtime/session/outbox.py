@@ -60,3 +60,29 @@ def _mark_of(stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     Number and kind are not enough. Two branches of a thread may be of one shape, and differ in their calls.
     """
     return {**stored[-1], "content": None} if stored else {}
+
+
+class StoredCheckpoints:
+    """The last checkpoint of each namespace that is known to be on disk."""
+
+    def __init__(self) -> None:
+        """Know of no checkpoint."""
+        self._last: dict[str, str] = {}
+
+    def covers(self, namespace: str, checkpoint: str) -> bool:
+        """Return whether a checkpoint is the last one known to be on disk.
+
+        Args:
+            namespace: Of the checkpoint.
+            checkpoint: Its id.
+        """
+        return self._last.get(namespace) == checkpoint
+
+    def note(self, namespace: str, checkpoint: str) -> None:
+        """Note that a checkpoint is on disk.
+
+        Args:
+            namespace: Of the checkpoint.
+            checkpoint: Its id.
+        """
+        self._last[namespace] = checkpoint

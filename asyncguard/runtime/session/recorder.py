@@ -12,7 +12,7 @@ from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, content_size
 from asyncguard.core.faults import CircuitState, Diagnosis
 from asyncguard.core.ledger import Ledger
-from asyncguard.core.tasks import TaskState
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.recovery.decisions import Attempt, Recovery
 from asyncguard.runtime.engine import Engine
 

@@ -16,9 +16,9 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core import stored_specs
 from asyncguard.core.calls import CallState
-from asyncguard.core.error_codes import ErrorCode
 from asyncguard.core.event_codec import from_json
 from asyncguard.core.evidence import EvidenceBook
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
@@ -31,9 +31,8 @@ from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.session.lease import Lease
 from asyncguard.runtime.session.live_calls import LiveCalls
-from asyncguard.runtime.session.outbox import Outbox
+from asyncguard.runtime.session.outbox import Outbox, StoredCheckpoints
 from asyncguard.runtime.session.recorder import Recorder
-from asyncguard.runtime.session.stored_checkpoints import StoredCheckpoints
 
 
 def journal_of(epoch: str) -> str:

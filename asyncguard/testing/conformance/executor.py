@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.results import Failure, Result, Success
 from asyncguard.runtime.executors.port import Completion, Executor, Job
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.calls import Call, call_key, fingerprint
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import CircuitState, HazardKind
+from asyncguard.core.faults import CircuitState, ErrorCode, HazardKind
 from asyncguard.core.footprints import Footprint
 from asyncguard.core.ledger import Ledger
-from asyncguard.core.tasks import TaskState
+from asyncguard.core.lifecycle import TaskState
 from asyncguard.observability.observer import Details, Observer
 
 _TASK = "a"

@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from asyncguard import GuardConfig, Inbox, Limits, Ports, ToolSpec
-from asyncguard.adapters.messages.output_limit import limited
+from asyncguard.adapters.messages.sanitize import limited
 from asyncguard.core.calls import content_size
 from asyncguard.core.tool_spec import Mode
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from asyncguard.core.calls import CallState
-from asyncguard.core.error_codes import ErrorCode
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Escape, Result, Started, Success
 from asyncguard.errors import JournalError

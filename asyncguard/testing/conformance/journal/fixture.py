@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from asyncguard.core.calls import CallState, fingerprint
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Result, Success
 from asyncguard.journal.intent import Intent

@@ -1,13 +1,48 @@
-"""An index from resource names to the open calls that read or write them.
+"""Indexes over open calls: sets of call keys by name, and the calls that read or write a resource.
 
-Exact names are looked up in a dictionary, so that a conflict among thousands of pending calls costs what it costs among
-ten; only names that end in a wildcard are compared one by one.
+Exact resource names are looked up in a dictionary, so that finding a conflict costs the same with thousands of
+pending calls as with ten; only names that end in a wildcard are compared one by one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Hashable, Iterator
+from typing import Generic, TypeVar
 
 from asyncguard.core.footprints import Footprint, overlap
-from asyncguard.core.multimap import KeySets
+
+K = TypeVar("K", bound=Hashable)
+
+
+class KeySets(dict[K, str | dict[str, None]], Generic[K]):
+    """Which calls belong to a name; keys come out in the order they went in, and an empty set is not there.
+
+    A set of one, which most are, is the key itself: with thousands of open calls, dictionaries of one entry would take
+    more memory than the records.
+    """
+
+    def put(self, name: K, key: str) -> None:
+        """Add a call to a name."""
+        held = self.get(name)
+        if held is None:
+            self[name] = key
+        elif isinstance(held, dict):
+            held[key] = None
+        elif held != key:
+            self[name] = {held: None, key: None}
+
+    def drop(self, name: K, key: str) -> None:
+        """Take a call from a name, if it is there."""
+        held = self.get(name)
+        if held == key:
+            del self[name]
+        elif isinstance(held, dict):
+            held.pop(key, None)
+            if not held:
+                del self[name]
+
+    def of(self, name: K) -> Collection[str]:
+        """The calls of a name."""
+        held = self.get(name, ())
+        return (held,) if isinstance(held, str) else held
 
 
 class ResourceIndex:

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from asyncguard.core.error_codes import ErrorCode
-from asyncguard.core.faults import Symptom
+from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import CANCELLED_BEFORE_START, Failure
-from asyncguard.journal.results import result_to_json
+from asyncguard.journal.codec import result_to_json
 
 ROOT = Path(__file__).parents[2] / "asyncguard"
-HOME = ROOT / "core" / "error_codes.py"
+HOME = ROOT / "core" / "faults.py"
 _MAKERS = frozenset({"Symptom", "_symptom", "_failure"})
 _CODE = re.compile(r"[a-z]+(_[a-z]+)*")
 
