@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from asyncguard.journal.port import Journal, MailKind
     from asyncguard.observability.log import console_logger, log_events
     from asyncguard.observability.observer import Details, Observer
-    from asyncguard.observability.trace import TraceFile
+    from asyncguard.observability.trace_file import TraceFile
     from asyncguard.recovery.diagnosis import Observation
     from asyncguard.runtime.engine import Ports
     from asyncguard.runtime.inbox import Inbox
@@ -67,7 +67,7 @@ _HOMES = {
     "adapters.state": ("GuardedState",),
     "observability.observer": ("Details", "Observer"),
     "observability.log": ("console_logger", "log_events"),
-    "observability.tracefile": ("TraceFile",),
+    "observability.trace_file": ("TraceFile",),
     "recovery.diagnosis": ("Observation",),
 }
 _EXTRAS = {"distributed.executor": "dbos"}

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from asyncguard.cli.ledger.commands import PLACES, opened
 from asyncguard.cli.ledger.export import read_text
+from asyncguard.cli.ledger.journal import PLACES, opened
 from asyncguard.errors import CallerError
 
 _VARIABLE = "ASYNCGUARD_TOKEN"

@@ -18,8 +18,9 @@ from tests.core.builders import Scene
 
 
 def names(config: GuardConfig) -> list[str]:
-    """Modules of the guards that are on, in order."""
-    return [guard.__module__.rpartition(".")[2] for guard in enabled(config)]
+    """Names of the guards that are on, in order; the check that is always asked is named by its function."""
+    modules = {guard: guard.__module__.rpartition(".")[2] for guard in enabled(config)}
+    return ["runnable" if guard is arguments.judge_runnable else name for guard, name in modules.items()]
 
 
 def test_the_guards_stand_in_the_order_of_their_switches() -> None:
@@ -31,7 +32,7 @@ def test_the_guards_stand_in_the_order_of_their_switches() -> None:
 def test_what_is_always_asked() -> None:
     """The check of what can be run comes first, the declared approval last."""
     assert enabled(GuardConfig.none()) == (arguments.judge_runnable, approval.judge)
-    assert names(GuardConfig()) == ["readable", *(name for name, _ in GUARDS), "approval"]
+    assert names(GuardConfig()) == ["runnable", *(name for name, _ in GUARDS), "approval"]
 
 
 @pytest.mark.parametrize("name", [name for name, _ in GUARDS])
@@ -39,7 +40,7 @@ def test_each_switch_moves_its_guard_only(name: str) -> None:
     """Off among all, and on alone."""
     everything = names(GuardConfig())
     assert names(GuardConfig().with_switches({name: False})) == [other for other in everything if other != name]
-    assert names(GuardConfig.none(ledger=True, **{name: True})) == ["readable", name, "approval"]
+    assert names(GuardConfig.none(ledger=True, **{name: True})) == ["runnable", name, "approval"]
 
 
 def test_the_timing_guards_need_the_ledger() -> None:

@@ -11,7 +11,8 @@ from asyncguard.core.footprints import Footprint
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.observability.observer import Details, Observer, ObserverSet
-from asyncguard.observability.trace import Trace, TraceFile, read_trace
+from asyncguard.observability.trace import Trace, read_trace
+from asyncguard.observability.trace_file import TraceFile
 
 WALL = 1_700_000_000.0
 

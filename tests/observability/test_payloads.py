@@ -9,7 +9,8 @@ from asyncguard.observability.fields import fields
 from asyncguard.observability.log import console_logger, log_events
 from asyncguard.observability.observer import ObserverSet
 from asyncguard.observability.timeline.draw import render_timeline
-from asyncguard.observability.trace import TraceFile, read_trace
+from asyncguard.observability.trace import read_trace
+from asyncguard.observability.trace_file import TraceFile
 from tests.observability.story import Story
 
 SECRETS = [f"canary-{number:02d}-{number * 7919 % 9973:04d}" for number in range(50)]

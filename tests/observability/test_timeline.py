@@ -12,7 +12,8 @@ from asyncguard.observability.observer import ObserverSet
 from asyncguard.observability.timeline import history
 from asyncguard.observability.timeline.draw import render_timeline
 from asyncguard.observability.timeline.history import histories
-from asyncguard.observability.trace import Trace, TraceFile, read_trace
+from asyncguard.observability.trace import Trace, read_trace
+from asyncguard.observability.trace_file import TraceFile
 from tests.observability.story import Story, trip, trip_trace
 
 GOLDEN = """\

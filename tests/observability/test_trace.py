@@ -10,7 +10,8 @@ from asyncguard.errors import CallerError
 from asyncguard.observability.fields import fields
 from asyncguard.observability.observer import ObserverSet
 from asyncguard.observability.timeline.draw import render_timeline
-from asyncguard.observability.trace import TraceError, TraceFile, read_trace
+from asyncguard.observability.trace import TraceError, read_trace
+from asyncguard.observability.trace_file import TraceFile
 from tests.observability.story import Story, every_kind, trip, trip_file
 
 HEAD = '{"asyncguard_trace":1,"version":"0.1.0","started":5.0,"config":null}\n'

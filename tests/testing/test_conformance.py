@@ -12,7 +12,7 @@ from asyncguard.core.faults import Symptom
 from asyncguard.core.results import Failure
 from asyncguard.observability.log import console_logger, log_events
 from asyncguard.observability.observer import Details
-from asyncguard.observability.trace import TraceFile
+from asyncguard.observability.trace_file import TraceFile
 from asyncguard.runtime.clock import LoopClock
 from asyncguard.runtime.executors.local import LocalExecutor
 from asyncguard.runtime.executors.port import Completion, Health, Job

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from asyncguard.cli.ledger.calls import FIELDS, PAYLOADS, listed, rows
-from asyncguard.cli.ledger.commands import opened
+from asyncguard.cli.ledger.journal import opened
 from asyncguard.core.calls import CallState
 from asyncguard.errors import AsyncguardError, CallerError
 from asyncguard.observability.fields import printable

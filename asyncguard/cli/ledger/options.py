@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from asyncguard.cli.ledger.calls import FIELDS, PAYLOADS
-from asyncguard.cli.ledger.commands import PLACES
+from asyncguard.cli.ledger.journal import PLACES
 from asyncguard.core.calls import CallState
 
 if TYPE_CHECKING:

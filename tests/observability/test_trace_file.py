@@ -11,7 +11,7 @@ from asyncguard.core import events as ev
 from asyncguard.errors import CallerError
 from asyncguard.observability.fields import fields
 from asyncguard.observability.observer import Details, ObserverSet
-from asyncguard.observability.trace import TraceFile
+from asyncguard.observability.trace_file import TraceFile
 from tests.observability.story import WALL, Story, every_kind, trip
 
 
@@ -162,7 +162,7 @@ def test_a_full_disk_removes_the_observer_only(tmp_path: Path, monkeypatch: pyte
     file = TraceFile(tmp_path / "run.jsonl")
     story = Story(file)
     story.begin()
-    monkeypatch.setattr("asyncguard.observability.trace.os.write", lambda _fd, data: len(data) - 1)
+    monkeypatch.setattr("asyncguard.observability.trace_file.os.write", lambda _fd, data: len(data) - 1)
     details: Details = story.tell(ev.TaskOpened, task="trip", goal="go")
     assert details.task == "trip"
     assert len(story.observers) == 0
