@@ -6,7 +6,13 @@ pytest collects a file like this; running it as a script runs the test, too.
 import time
 
 from asyncguard import build_agent
-from asyncguard.testing import ScriptedChatModel, calls, check_history_all, run_virtual, scripted_tool
+from asyncguard.testing import (
+    ScriptedChatModel,
+    calls,
+    check_history_all,
+    run_virtual,
+    scripted_tool,
+)
 
 
 def test_two_reports_take_as_long_as_one() -> None:

@@ -15,7 +15,12 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.approvals import cancel_beside, decisions
 from asyncguard.adapters.messages.deliver import Teller
-from asyncguard.adapters.messages.history import add_user_evidence, collect_evidence, repaired, unknown_call
+from asyncguard.adapters.messages.history import (
+    add_user_evidence,
+    collect_evidence,
+    repaired,
+    unknown_call,
+)
 from asyncguard.adapters.messages.history_cache import Conversation, Conversations
 from asyncguard.adapters.messages.parse import wishes_of
 from asyncguard.adapters.messages.render import note_for_model, text_of
@@ -30,7 +35,11 @@ from asyncguard.adapters.run_input import (
     user_spoke,
 )
 from asyncguard.adapters.state import Thread
-from asyncguard.adapters.threads.checkpoint_barrier import JournalKeeper, JournalTarget, ensure_stored
+from asyncguard.adapters.threads.checkpoint_barrier import (
+    JournalKeeper,
+    JournalTarget,
+    ensure_stored,
+)
 from asyncguard.adapters.threads.checkpoint_fence import keeping, numbered, stands_on, take_thread
 from asyncguard.adapters.threads.claims import claim_thread
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from asyncguard.observability.fields import ENVELOPE, printable
-from asyncguard.observability.log import readable
+from asyncguard.observability.readable import readable
 from asyncguard.observability.timeline.draw import MIN_WIDTH, render_timeline
 from asyncguard.observability.timeline.history import histories
 from asyncguard.observability.trace import Row, Trace, read_trace

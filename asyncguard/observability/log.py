@@ -1,8 +1,11 @@
-"""Events as structured log records, by structlog: without what only a machine compares, and without empty fields."""
+"""Events as structured log records, by structlog.
+
+structlog is used, never configured: an application's own configuration decides where the records go and how they look.
+:func:`console_logger` is for programs that have none.
+"""
 
 import os
 import sys
-from collections.abc import Mapping
 from typing import Any, TextIO
 
 import structlog
@@ -11,26 +14,7 @@ from structlog.typing import EventDict, Processor
 from asyncguard.core import events as ev
 from asyncguard.observability.fields import fields
 from asyncguard.observability.observer import Details, Observer
-
-# Keys of calls (the record holds the same calls by name), and ids that only a machine compares.
-_FOR_MACHINES = frozenset(
-    {"key", "on", "delivered", "placeholders", "open", "epoch", "call_id", "message_id", "fingerprint", "sequence"}
-)
-_SECONDS = ("at", "seconds", "delay")
-
-
-def readable(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The record without keys, nulls, empty values and flags that are not set; seconds to the millisecond."""
-    shown = {
-        name: value
-        for name, value in row.items()
-        if name not in _FOR_MACHINES and value is not None and value is not False and value not in ("", [])
-    }
-    for name in _SECONDS:
-        if isinstance(shown.get(name), float):
-            shown[name] = round(shown[name], 3)
-    return shown
-
+from asyncguard.observability.readable import readable
 
 _WARNINGS = (ev.CallObjected, ev.CallRejected, ev.CallDiagnosed, ev.CallRecovered, ev.CallSquashed, ev.CircuitMoved)
 

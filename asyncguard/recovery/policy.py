@@ -23,7 +23,12 @@ from asyncguard.core.tool_spec import Fallback, ToolSpec
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.failure_case import Case, Probed
-from asyncguard.recovery.messages import diagnosis_and_options, mark_of_changes, mark_of_doubt, mark_of_settlement
+from asyncguard.recovery.messages import (
+    diagnosis_and_options,
+    mark_of_changes,
+    mark_of_doubt,
+    mark_of_settlement,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,7 +17,15 @@ from asyncguard.recovery.repair.field_match import leaves, match_leaves
 from asyncguard.recovery.repair.mapping import carry
 from asyncguard.recovery.repair.results import Normalised, normalise
 from asyncguard.recovery.result_check import LIMITS, Answer, declared_value, inspect
-from asyncguard.schema.compiled import Same, expanded, kinds, main_form, properties, shape_of, unit_text
+from asyncguard.schema.compiled import (
+    Same,
+    expanded,
+    kinds,
+    main_form,
+    properties,
+    shape_of,
+    unit_text,
+)
 
 Schema = Mapping[str, Any]
 

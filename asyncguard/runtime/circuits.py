@@ -6,7 +6,13 @@ The cause of a failure, as :mod:`asyncguard.recovery.circuit_breaker` has it, is
 from asyncguard.core.faults import CircuitState, ErrorCode, HazardKind, Symptom
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure
-from asyncguard.recovery.circuit_breaker import Circuit, admits, after_failure, after_success, remaining
+from asyncguard.recovery.circuit_breaker import (
+    Circuit,
+    admits,
+    after_failure,
+    after_success,
+    remaining,
+)
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.recovery.failure_case import Case
 from asyncguard.runtime.session.session import Session

@@ -16,7 +16,14 @@ from asyncguard.recovery.decisions import End
 from asyncguard.recovery.failure_case import Seen
 from asyncguard.recovery.messages import diagnosis_and_options, mark_of_doubt
 from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.failure_cases import anomalies_of, case_of, end_call, raw_of, take_answer, take_failure
+from asyncguard.runtime.failure_cases import (
+    anomalies_of,
+    case_of,
+    end_call,
+    raw_of,
+    take_answer,
+    take_failure,
+)
 from asyncguard.runtime.session.session import Session
 
 _log = logging.getLogger("asyncguard")

@@ -6,7 +6,15 @@ from typing import Any
 
 from asyncguard.core import events as ev
 from asyncguard.core.admission import Admit, Defer, Proposal, Reject, admit, objections
-from asyncguard.core.calls import Call, CallState, as_received, call_key, canonical_json, content_size, fingerprint
+from asyncguard.core.calls import (
+    Call,
+    CallState,
+    as_received,
+    call_key,
+    canonical_json,
+    content_size,
+    fingerprint,
+)
 from asyncguard.core.dependencies import OperandError, Path, references, substitute
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord

@@ -20,7 +20,14 @@ from asyncguard.recovery.decisions import Attempt, End, Recovery
 from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.runtime.circuits import let_through, move_circuit
 from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.failure_cases import consider, end_call, learn, seen_of, take_answer, take_failure
+from asyncguard.runtime.failure_cases import (
+    consider,
+    end_call,
+    learn,
+    seen_of,
+    take_answer,
+    take_failure,
+)
 from asyncguard.runtime.resume import Circumstances, resolve
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import replays

@@ -32,7 +32,13 @@ from asyncguard.recovery.decisions import End
 from asyncguard.recovery.failure_case import siblings_left
 from asyncguard.recovery.policy import lost_outcome
 from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.failure_cases import attempt_ended, consider, end_call, harmless, take_failure
+from asyncguard.runtime.failure_cases import (
+    attempt_ended,
+    consider,
+    end_call,
+    harmless,
+    take_failure,
+)
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import journaled, was_begun
 

@@ -3,7 +3,12 @@
 Made for asyncguard's own tests and for those of agents built on it. It needs langchain-core and nothing else.
 """
 
-from asyncguard.testing.conformance import check_clock, check_executor, check_journal, check_observer
+from asyncguard.testing.conformance import (
+    check_clock,
+    check_executor,
+    check_journal,
+    check_observer,
+)
 from asyncguard.testing.history import (
     HistoryError,
     Provider,
@@ -12,7 +17,14 @@ from asyncguard.testing.history import (
     check_history_all,
     history_violations,
 )
-from asyncguard.testing.script import Calls, ScriptExhaustedError, Step, StepFunction, ToolSchema, calls
+from asyncguard.testing.script import (
+    Calls,
+    ScriptExhaustedError,
+    Step,
+    StepFunction,
+    ToolSchema,
+    calls,
+)
 from asyncguard.testing.scripted_model import ModelRequest, Script, ScriptedChatModel
 from asyncguard.testing.scripted_tools import (
     CallEnd,
@@ -25,7 +37,12 @@ from asyncguard.testing.scripted_tools import (
 )
 from asyncguard.testing.sequencer import Sequencer, SequencerError
 from asyncguard.testing.timing import ScriptTiming, VirtualClock
-from asyncguard.testing.virtual_time import VirtualDeadlockError, VirtualRun, VirtualTimeLoop, run_virtual
+from asyncguard.testing.virtual_time import (
+    VirtualDeadlockError,
+    VirtualRun,
+    VirtualTimeLoop,
+    run_virtual,
+)
 
 __all__ = [
     "CallEnd",

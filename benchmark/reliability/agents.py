@@ -5,7 +5,14 @@ from typing import Any, cast
 
 from langchain.agents import create_agent
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Ports, Timing, build_agent, guard_middleware
+from asyncguard import (
+    AsyncGuardMiddleware,
+    GuardConfig,
+    Ports,
+    Timing,
+    build_agent,
+    guard_middleware,
+)
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.executors.port import Executor
 from asyncguard.testing import ScriptedChatModel

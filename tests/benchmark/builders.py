@@ -6,7 +6,15 @@ from typing import Any
 from asyncguard_benchmark.environment import Environment
 from asyncguard_benchmark.episode import Episode, Run, finished
 from asyncguard_benchmark.loading import by_id, shipped_compositions, shipped_sub_tasks
-from asyncguard_benchmark.scenario import Composition, GoldCall, Kind, Regime, SubTask, Suite, Surface
+from asyncguard_benchmark.scenario import (
+    Composition,
+    GoldCall,
+    Kind,
+    Regime,
+    SubTask,
+    Suite,
+    Surface,
+)
 
 SUB_TASKS = by_id(shipped_sub_tasks())
 LITE = shipped_compositions(Suite.LITE)

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark.adapters.sandbox import ForeignError, Load, Sandbox, SandboxError, SandboxLimits
+from asyncguard_benchmark.adapters.sandbox import (
+    ForeignError,
+    Load,
+    Sandbox,
+    SandboxError,
+    SandboxLimits,
+)
 
 MODULE = """
 import os, sys, socket, subprocess, tempfile, time, ctypes, threading

@@ -12,7 +12,13 @@ import pytest
 from asyncguard_benchmark.adapters.toolbench_drift import DRIFT_MODES, NEEDS_MEANING, bend
 from asyncguard_benchmark.adapters.toolbench_hazards import Control
 from asyncguard_benchmark.adapters.toolbench_rule import Injector, canonical_json, fires
-from asyncguard_benchmark.adapters.toolbench_x import Download, Instance, Layout, NoDownloadError, read_download
+from asyncguard_benchmark.adapters.toolbench_x import (
+    Download,
+    Instance,
+    Layout,
+    NoDownloadError,
+    read_download,
+)
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.hazards.faults import Failpoint, Hazard
 from asyncguard_benchmark.scenario import Workflow

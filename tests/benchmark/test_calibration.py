@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asyncguard_benchmark import Regime, Surface, run_episode, score, shipped_compositions, summarise
+from asyncguard_benchmark import (
+    Regime,
+    Surface,
+    run_episode,
+    score,
+    shipped_compositions,
+    summarise,
+)
 from asyncguard_benchmark.agents.personas.agent import PersonaAgent
 from asyncguard_benchmark.agents.personas.rates import FITTED, Rates
 from asyncguard_benchmark.agents.personas.shipped import (
@@ -24,7 +31,13 @@ from asyncguard_benchmark.agents.personas.shipped import (
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.calibration.account import account_of
 from asyncguard_benchmark.calibration.delays import forecasts
-from asyncguard_benchmark.calibration.ensembles import LEAST_MEMBERS, MOST_MEMBERS, TOLERANCE, Played, choose
+from asyncguard_benchmark.calibration.ensembles import (
+    LEAST_MEMBERS,
+    MOST_MEMBERS,
+    TOLERANCE,
+    Played,
+    choose,
+)
 from asyncguard_benchmark.calibration.figures import MAIN_COLUMNS, SPLIT_COLUMNS, Troupe, fit
 from asyncguard_benchmark.calibration.fitting import Effort, calibrate
 from asyncguard_benchmark.calibration.pool import Pool, Trial

@@ -8,7 +8,16 @@ from asyncguard_benchmark.composing import build_compositions, build_suites
 from asyncguard_benchmark.corpus import corpus_problems
 from asyncguard_benchmark.loading import shipped_compositions, shipped_sub_tasks
 from asyncguard_benchmark.quality import in_query, problems
-from asyncguard_benchmark.scenario import Category, Composition, Kind, Narration, Source, SourceKind, SubTask, Suite
+from asyncguard_benchmark.scenario import (
+    Category,
+    Composition,
+    Kind,
+    Narration,
+    Source,
+    SourceKind,
+    SubTask,
+    Suite,
+)
 from tests.benchmark.builders import SUB_TASKS, changed, compose
 
 QUERY = Source(kind=SourceKind.QUERY)

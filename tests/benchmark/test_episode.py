@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from asyncguard_benchmark import Regime, Surface, episode_from_json, episode_to_json, run_episode, score
+from asyncguard_benchmark import (
+    Regime,
+    Surface,
+    episode_from_json,
+    episode_to_json,
+    run_episode,
+    score,
+)
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.schedulers import OracleAgent
 from asyncguard_benchmark.episode import as_example

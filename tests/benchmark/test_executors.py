@@ -10,7 +10,13 @@ from hypothesis import given
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.executors.catalogue import TOOLSETS, fresh_executor, toolset_of
-from asyncguard_benchmark.executors.declarations import Effect, Tool, ToolDeclaration, arguments, text
+from asyncguard_benchmark.executors.declarations import (
+    Effect,
+    Tool,
+    ToolDeclaration,
+    arguments,
+    text,
+)
 from asyncguard_benchmark.executors.executor import Executor, copy_json
 from asyncguard_benchmark.scenario import SubTask
 from tests.benchmark.builders import SUB_TASKS

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from asyncguard_benchmark import Composition, Regime, Surface, run_episode, score, shipped_compositions
+from asyncguard_benchmark import (
+    Composition,
+    Regime,
+    Surface,
+    run_episode,
+    score,
+    shipped_compositions,
+)
 from asyncguard_benchmark.agents.copying import candidates
 from asyncguard_benchmark.agents.keyword import KeywordAgent
 from asyncguard_benchmark.agents.malformed import MalformedAgent

@@ -13,7 +13,16 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from asyncguard import GuardConfig
-from asyncguard_benchmark import Composition, Episode, Regime, Run, Surface, score, shipped_compositions, summarise
+from asyncguard_benchmark import (
+    Composition,
+    Episode,
+    Regime,
+    Run,
+    Surface,
+    score,
+    shipped_compositions,
+    summarise,
+)
 from asyncguard_benchmark.agents.eager import EagerAgent
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.reading import Standing, read_message

@@ -7,7 +7,15 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field, ValidationError
 
-from asyncguard_benchmark import Composition, Regime, Run, Surface, run_episode, score, shipped_compositions
+from asyncguard_benchmark import (
+    Composition,
+    Regime,
+    Run,
+    Surface,
+    run_episode,
+    score,
+    shipped_compositions,
+)
 from asyncguard_benchmark.agents.eager import EagerAgent
 from asyncguard_benchmark.agents.guesses import foreseen, recalled
 from asyncguard_benchmark.agents.plan import plan_of

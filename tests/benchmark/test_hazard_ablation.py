@@ -12,7 +12,13 @@ from asyncguard_benchmark.episode import Episode, episode_from_json, episode_to_
 from asyncguard_benchmark.hazards.analysing import studies_of
 from asyncguard_benchmark.hazards.faults import Hazard
 from asyncguard_benchmark.hazards.findings import ArmFigures, HazardStudy
-from asyncguard_benchmark.hazards.instances import Gathering, Instance, Part, all_tasks, shipped_instances
+from asyncguard_benchmark.hazards.instances import (
+    Gathering,
+    Instance,
+    Part,
+    all_tasks,
+    shipped_instances,
+)
 from asyncguard_benchmark.hazards.observing import Observed, observed
 from asyncguard_benchmark.hazards.placing import with_faults
 from asyncguard_benchmark.metrics.hazards import Facet

@@ -22,7 +22,12 @@ from asyncguard_benchmark.agents.hazards.simple import (
     RetryHappyAgent,
 )
 from asyncguard_benchmark.agents.hazards.solving import HazardAgent
-from asyncguard_benchmark.agents.hazards.suspicions import Suspicion, left_untouched, named_in, suspect
+from asyncguard_benchmark.agents.hazards.suspicions import (
+    Suspicion,
+    left_untouched,
+    named_in,
+    suspect,
+)
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.reading import Standing
 from asyncguard_benchmark.agents.schedulers import OracleAgent

@@ -9,7 +9,11 @@ import pytest
 from asyncguard_benchmark.commands import main
 from asyncguard_benchmark.commands.hazard_options import ARM_NAMES, GATHERINGS, HAZARDS, PARTS
 from asyncguard_benchmark.hazards.faults import Hazard
-from asyncguard_benchmark.hazards.findings import HazardFindingsError, read_hazard_findings, write_hazard_findings
+from asyncguard_benchmark.hazards.findings import (
+    HazardFindingsError,
+    read_hazard_findings,
+    write_hazard_findings,
+)
 from asyncguard_benchmark.hazards.instances import Gathering, Part
 from asyncguard_benchmark.journal import read_lines
 from asyncguard_benchmark.names import HAZARD_AGENT_NAMES

@@ -18,7 +18,13 @@ from asyncguard_benchmark.hazards.campaigning import Experiment
 from asyncguard_benchmark.hazards.drawing import modes_of
 from asyncguard_benchmark.hazards.faults import Hazard, Profile
 from asyncguard_benchmark.hazards.gatherings import anywhere
-from asyncguard_benchmark.hazards.instances import Gathering, Part, Wanted, all_tasks, shipped_instances
+from asyncguard_benchmark.hazards.instances import (
+    Gathering,
+    Part,
+    Wanted,
+    all_tasks,
+    shipped_instances,
+)
 from asyncguard_benchmark.hazards.observing import observed
 from asyncguard_benchmark.hazards.placing import Sign, matters, sign_of, witness_of
 from asyncguard_benchmark.hazards.signs import gathering_of, part_of

@@ -11,7 +11,16 @@ from hypothesis import given, settings
 
 from asyncguard_benchmark import Regime, Surface, score, shipped_compositions
 from asyncguard_benchmark.arms import ALL, ARMS, LEAVE_ONE_OUT, NONE, ONE_IN
-from asyncguard_benchmark.campaign import Cell, Condition, Grid, Played, key_of, key_of_episode, play, play_all
+from asyncguard_benchmark.campaign import (
+    Cell,
+    Condition,
+    Grid,
+    Played,
+    key_of,
+    key_of_episode,
+    play,
+    play_all,
+)
 from asyncguard_benchmark.errors import EpisodeFormatError
 from asyncguard_benchmark.journal import Journal, JournalBusyError, read_lines
 from asyncguard_benchmark.roster import AgentSpec, UnknownNameError, player_of

@@ -19,7 +19,13 @@ from asyncguard_benchmark.agents.guesses import worked_out
 from asyncguard_benchmark.agents.personas.agent import PersonaAgent
 from asyncguard_benchmark.agents.personas.draws import Draws, deviation_of_task
 from asyncguard_benchmark.agents.personas.mind import Mind
-from asyncguard_benchmark.agents.personas.rates import FITTED, RATE_NAMES, SPREADS, Rates, RatesError
+from asyncguard_benchmark.agents.personas.rates import (
+    FITTED,
+    RATE_NAMES,
+    SPREADS,
+    Rates,
+    RatesError,
+)
 from asyncguard_benchmark.agents.plan import plan_of
 from asyncguard_benchmark.agents.reading import Standing
 from asyncguard_benchmark.agents.transcript import Attempt

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from asyncguard_benchmark.executors.executor import Toolset
 from asyncguard_benchmark.hazards.domains import treasury, warehouse, weather
 from asyncguard_benchmark.hazards.domains.questions import Question
-from asyncguard_benchmark.hazards.domains.result_rules import adds_up, difference, echoes, not_above, product
+from asyncguard_benchmark.hazards.domains.result_rules import (
+    adds_up,
+    difference,
+    echoes,
+    not_above,
+    product,
+)
 
 
 @pytest.fixture(params=[treasury.TOOLSET, warehouse.TOOLSET, weather.TOOLSET], ids=lambda each: each.category)

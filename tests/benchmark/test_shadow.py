@@ -7,7 +7,14 @@ import pytest
 
 from asyncguard_benchmark.ablation.findings import Detection, Shadow, Truth
 from asyncguard_benchmark.ablation.labels import irrecoverable, wrong
-from asyncguard_benchmark.ablation.shadowing import JudgedCall, JudgedRun, continuations, dropped, judged_run, shadow_of
+from asyncguard_benchmark.ablation.shadowing import (
+    JudgedCall,
+    JudgedRun,
+    continuations,
+    dropped,
+    judged_run,
+    shadow_of,
+)
 from asyncguard_benchmark.arms import NONE, SHADOW
 from asyncguard_benchmark.campaign import Cell, Condition, play
 from asyncguard_benchmark.episode import Episode

@@ -18,7 +18,20 @@ from asyncguard.cli.ledger.options import parser
 from asyncguard.core.calls import CallState
 from asyncguard.core.results import Failure, Success
 from asyncguard.journal.port import Fresh, Known, Lost, Mail, MailKind
-from tests.cli.desk import HOSTILE, LABELS, SECRETS, THREAD, TOKEN, ask, entry, everything, intent, key, listening, tell
+from tests.cli.desk import (
+    HOSTILE,
+    LABELS,
+    SECRETS,
+    THREAD,
+    TOKEN,
+    ask,
+    entry,
+    everything,
+    intent,
+    key,
+    listening,
+    tell,
+)
 
 Capture = pytest.CaptureFixture[str]
 HAPPENED = ("--happened", "--yes")

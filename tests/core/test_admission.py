@@ -3,7 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncguard.core.admission import ADMIT, Admit, Defer, Guard, Proposal, Reject, Verdict, admit, objections
+from asyncguard.core.admission import (
+    ADMIT,
+    Admit,
+    Defer,
+    Guard,
+    Proposal,
+    Reject,
+    Verdict,
+    admit,
+    objections,
+)
 from asyncguard.core.scoreboard import Scoreboard
 from tests.core.builders import Scene
 

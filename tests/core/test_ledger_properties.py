@@ -15,7 +15,14 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.lifecycle import CALL_TRANSITIONS, Move, TaskState
 from asyncguard.errors import IllegalTransitionError, UnknownCallError
 from tests.core.builders import UNKNOWN, Scene, footprint
-from tests.core.ledger_model import check_counts, check_lookups, check_task_views, contents, is_open, keys
+from tests.core.ledger_model import (
+    check_counts,
+    check_lookups,
+    check_task_views,
+    contents,
+    is_open,
+    keys,
+)
 
 TASKS = ("t1", "t2", "t3")
 FOOTPRINTS = (UNKNOWN, footprint("a"), footprint("", "a"), footprint("b", "a*"), footprint(None, ""), footprint("ab"))

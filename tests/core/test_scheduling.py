@@ -6,7 +6,15 @@ import pytest
 
 from asyncguard.config import Delivery, GuardConfig
 from asyncguard.core import events as ev
-from asyncguard.core.scheduling import Step, deliverable, dispatchable, has_news, idle_tasks, next_step, passed_over
+from asyncguard.core.scheduling import (
+    Step,
+    deliverable,
+    dispatchable,
+    has_news,
+    idle_tasks,
+    next_step,
+    passed_over,
+)
 from asyncguard.core.tool_spec import Mode, ToolSpec
 from tests.core.builders import Scene
 

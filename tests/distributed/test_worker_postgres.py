@@ -14,7 +14,15 @@ from asyncguard.core.results import Failure, Success
 from asyncguard.distributed.executor import DbosExecutor
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Journal
-from tests.distributed.bench import Process, Shop, begin, check_takeover, eventually, job_of, result_of
+from tests.distributed.bench import (
+    Process,
+    Shop,
+    begin,
+    check_takeover,
+    eventually,
+    job_of,
+    result_of,
+)
 from tests.support.postgres import Server
 
 pytestmark = pytest.mark.slow

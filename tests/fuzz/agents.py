@@ -11,7 +11,15 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel, ConfigDict
 
-from asyncguard import AsyncGuardMiddleware, GuardConfig, Limits, Ports, ToolSpec, build_agent, guard_middleware
+from asyncguard import (
+    AsyncGuardMiddleware,
+    GuardConfig,
+    Limits,
+    Ports,
+    ToolSpec,
+    build_agent,
+    guard_middleware,
+)
 from asyncguard.core.footprints import EffectClass
 from asyncguard.testing import VirtualTimeLoop, scripted_tool
 from tests.fuzz.malformed import TASKS, MalformedModel, Script, Tape

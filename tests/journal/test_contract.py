@@ -14,7 +14,18 @@ from asyncguard.core.results import Result, Success
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.intent import Intent
 from asyncguard.journal.open import open_journal
-from asyncguard.journal.port import Entry, Fresh, Known, Lost, Mail, MailKind, Refused, Running, Tenure, Verdict
+from asyncguard.journal.port import (
+    Entry,
+    Fresh,
+    Known,
+    Lost,
+    Mail,
+    MailKind,
+    Refused,
+    Running,
+    Tenure,
+    Verdict,
+)
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore

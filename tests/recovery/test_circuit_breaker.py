@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from asyncguard.core.faults import CircuitState
 from asyncguard.errors import CallerError
-from asyncguard.recovery.circuit_breaker import Circuit, admits, after_failure, after_success, remaining
+from asyncguard.recovery.circuit_breaker import (
+    Circuit,
+    admits,
+    after_failure,
+    after_success,
+    remaining,
+)
 
 COOLDOWN = 30.0
 LIMIT = 3

@@ -16,7 +16,14 @@ from asyncguard.adapters.tools.invoke import symptom_of
 from asyncguard.core.faults import Anomaly, AnomalyKind, Contract, Diagnosis, HazardKind, Symptom
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.errors import ToolFault
-from asyncguard.recovery.diagnosis import RULES, Observation, diagnose, is_transient, may_have_started, refused
+from asyncguard.recovery.diagnosis import (
+    RULES,
+    Observation,
+    diagnose,
+    is_transient,
+    may_have_started,
+    refused,
+)
 
 _K, _H = AnomalyKind, HazardKind
 SECRET = "s3cret-value"

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from asyncguard.config import RECOVERY_NAMES, GuardConfig, Limits, Timing
 from asyncguard.core.calls import Call
 from asyncguard.core.events import Aim, Outcome, RecoveryAction
-from asyncguard.core.faults import Anomaly, AnomalyKind, Contract, Diagnosis, ErrorCode, HazardKind, Symptom
+from asyncguard.core.faults import (
+    Anomaly,
+    AnomalyKind,
+    Contract,
+    Diagnosis,
+    ErrorCode,
+    HazardKind,
+    Symptom,
+)
 from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec

@@ -9,7 +9,16 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from asyncguard import AsyncGuardMiddleware, DeclarationError, Fallback, GuardConfig, Inbox, Mode, Ports, ToolSpec
+from asyncguard import (
+    AsyncGuardMiddleware,
+    DeclarationError,
+    Fallback,
+    GuardConfig,
+    Inbox,
+    Mode,
+    Ports,
+    ToolSpec,
+)
 from asyncguard.testing import ScriptedChatModel, Step, calls, run_virtual, scripted_tool
 from tests.adapters.conftest import agent_of, frontend
 from tests.adapters.harness import Agent, AgentOf, Frontend, build, pure, script

@@ -12,7 +12,16 @@ from asyncguard.adapters.messages import provider_rules, render
 from asyncguard.testing import Provider, check_history
 from tests.adapters.harness import Frontend
 from tests.security.forgeries import NONCE
-from tests.security.theatre import BLOCK, LATENCIES, Played, Theatre, by_call, forged, honest, moments
+from tests.security.theatre import (
+    BLOCK,
+    LATENCIES,
+    Played,
+    Theatre,
+    by_call,
+    forged,
+    honest,
+    moments,
+)
 
 _FEW, _ALL = 3, 2_500
 """Runs of each front end and style; each holds some twenty forged texts. All together are ten thousand."""

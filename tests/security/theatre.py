@@ -20,7 +20,14 @@ from asyncguard import Details, GuardConfig, Inbox, NewsStyle, Ports, ToolSpec, 
 from asyncguard.core.events import CallRetired
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.tool_spec import Mode
-from asyncguard.testing import ScriptedChatModel, Step, ToolSchema, VirtualTimeLoop, calls, scripted_tool
+from asyncguard.testing import (
+    ScriptedChatModel,
+    Step,
+    ToolSchema,
+    VirtualTimeLoop,
+    calls,
+    scripted_tool,
+)
 from tests.adapters.harness import Frontend, build, pure
 from tests.security.forgeries import NONCE, Forger, filled
 

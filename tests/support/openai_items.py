@@ -11,7 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tests.support.openai_policy import Call, JsonObject, Message, Role
-from tests.support.openai_rules import RefusedError, check_function, check_id, check_objects, check_text
+from tests.support.openai_rules import (
+    RefusedError,
+    check_function,
+    check_id,
+    check_objects,
+    check_text,
+)
 
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 _ID_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}

@@ -16,7 +16,15 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
 from tests.support.openai_clients import asking, post
-from tests.support.openai_server import Call, Disconnect, ModelRequest, OpenAIServer, Reply, Surface, scripted
+from tests.support.openai_server import (
+    Call,
+    Disconnect,
+    ModelRequest,
+    OpenAIServer,
+    Reply,
+    Surface,
+    scripted,
+)
 
 pytestmark = pytest.mark.server
 

@@ -12,7 +12,13 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import invalid_tool_call
 
-from asyncguard.testing import HistoryError, Provider, check_history, check_history_all, history_violations
+from asyncguard.testing import (
+    HistoryError,
+    Provider,
+    check_history,
+    check_history_all,
+    history_violations,
+)
 from asyncguard.testing.completion import GEMINI_SIGNATURES
 from asyncguard.testing.history.checker import RULES
 from asyncguard.testing.history.gemini import GEMINI_3

@@ -22,7 +22,12 @@ from asyncguard.adapters.caller_answers import refuse_answers
 from asyncguard.adapters.graph.model_binding import ModelBinding
 from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
-from asyncguard.adapters.messages.run_messages import closing_message, exhausted, parked, view_message
+from asyncguard.adapters.messages.run_messages import (
+    closing_message,
+    exhausted,
+    parked,
+    view_message,
+)
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import Thread

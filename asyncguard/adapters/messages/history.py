@@ -7,7 +7,14 @@ between: with the answer to an interrupt, or by ``update_state`` on a thread tha
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from asyncguard.adapters.messages.render import Delivery, is_ours, is_pair, text_of

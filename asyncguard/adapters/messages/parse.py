@@ -9,7 +9,12 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call
 from pydantic import ValidationError
 
-from asyncguard.adapters.messages.sanitize import is_plain_text, plain_content, plain_text, problem_with
+from asyncguard.adapters.messages.sanitize import (
+    is_plain_text,
+    plain_content,
+    plain_text,
+    problem_with,
+)
 from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.runtime.proposals import Wish

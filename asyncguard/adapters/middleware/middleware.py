@@ -12,7 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Annotated, Any, NotRequired, Required
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    ModelRequest,
+    ModelResponse,
+    hook_config,
+)
 from langchain.agents.middleware.types import OmitFromInput, OmitFromOutput, PrivateStateAttr
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
@@ -29,15 +35,33 @@ from asyncguard.adapters.messages.history import put_in_place
 from asyncguard.adapters.messages.history_cache import Conversation
 from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
 from asyncguard.adapters.messages.provider_rules import provider_of
-from asyncguard.adapters.messages.run_messages import closing_message, ends_directly, exhausted, view_message
+from asyncguard.adapters.messages.run_messages import (
+    closing_message,
+    ends_directly,
+    exhausted,
+    view_message,
+)
 from asyncguard.adapters.middleware.handlers import GuardedThreads
-from asyncguard.adapters.middleware.reconcile import drop_answered, last_said, note_answers, take_answers, undone
+from asyncguard.adapters.middleware.reconcile import (
+    drop_answered,
+    last_said,
+    note_answers,
+    take_answers,
+    undone,
+)
 from asyncguard.adapters.middleware.tool_calls import Handler, HeldHandlers, rest, run_until_due
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
-from asyncguard.adapters.tools.declare import Tools, as_journal_target, as_tools, by_name, declared, specs_of
+from asyncguard.adapters.tools.declare import (
+    Tools,
+    as_journal_target,
+    as_tools,
+    by_name,
+    declared,
+    specs_of,
+)
 from asyncguard.adapters.tools.schemas import shown_tools, task_argument
 from asyncguard.adapters.tools.worker_tools import check_suited
 from asyncguard.config import GuardConfig

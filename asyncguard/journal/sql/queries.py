@@ -13,7 +13,16 @@ from asyncguard.journal.begin_policy import Recorded, in_doubt
 from asyncguard.journal.codec import plain
 from asyncguard.journal.port import AttemptState, Entry, MailKind
 from asyncguard.journal.sql.attempts import recorded_of
-from asyncguard.journal.sql.rows import ATTEMPT, MAIL, attempt_of, mail_of, member, seconds, text, value
+from asyncguard.journal.sql.rows import (
+    ATTEMPT,
+    MAIL,
+    attempt_of,
+    mail_of,
+    member,
+    seconds,
+    text,
+    value,
+)
 from asyncguard.journal.sql.signals import RESOLUTIONS, send
 from asyncguard.journal.sql.store import Row, Store
 

@@ -12,7 +12,14 @@ from rich.text import Text
 
 from asyncguard.observability.fields import printable
 from asyncguard.observability.timeline.canvas import Ink, Line, fit, paint
-from asyncguard.observability.timeline.history import Bar, Mark, Phase, RunHistory, Totals, histories
+from asyncguard.observability.timeline.history import (
+    Bar,
+    Mark,
+    Phase,
+    RunHistory,
+    Totals,
+    histories,
+)
 from asyncguard.observability.timeline.lanes import (
     AFTER,
     BEFORE,

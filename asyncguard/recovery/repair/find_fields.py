@@ -15,7 +15,14 @@ from asyncguard.recovery.repair.unit_annotations import (
     unit_owner,
 )
 from asyncguard.recovery.repair.units import Unit, comparable, equal, kindred, unit_named
-from asyncguard.schema.compiled import field_aliases, kinds, main_form, properties, unit_text, wrappers
+from asyncguard.schema.compiled import (
+    field_aliases,
+    kinds,
+    main_form,
+    properties,
+    unit_text,
+    wrappers,
+)
 
 _NUMERIC = frozenset({"number", "integer"})
 

@@ -14,7 +14,15 @@ from asyncguard.recovery.repair.identifiers import shown
 from asyncguard.recovery.repair.literals import as_json_number, number_in
 from asyncguard.recovery.repair.unit_annotations import unit_beside, unit_holders
 from asyncguard.recovery.repair.unit_inference import Unmeasured, is_silent, units_between
-from asyncguard.schema.compiled import expanded, kinds, main_form, properties, shape_of, unit_text, value_aliases
+from asyncguard.schema.compiled import (
+    expanded,
+    kinds,
+    main_form,
+    properties,
+    shape_of,
+    unit_text,
+    value_aliases,
+)
 
 _MAX_LIST = 10_000
 _NOTHING: Any = object()

@@ -11,7 +11,14 @@ from collections.abc import Iterator
 
 from langchain_core.messages import BaseMessage
 
-from asyncguard.testing.history.transcript import Finding, Role, Rule, Transcript, is_blank, text_blocks
+from asyncguard.testing.history.transcript import (
+    Finding,
+    Role,
+    Rule,
+    Transcript,
+    is_blank,
+    text_blocks,
+)
 
 TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_-]+")
 

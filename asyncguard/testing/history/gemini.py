@@ -7,7 +7,14 @@ from langchain_core.messages import AIMessage
 
 from asyncguard.testing.completion import GEMINI_SIGNATURES
 from asyncguard.testing.history.anthropic import system_messages_come_first
-from asyncguard.testing.history.transcript import Finding, Role, Rule, Transcript, is_blank, text_blocks
+from asyncguard.testing.history.transcript import (
+    Finding,
+    Role,
+    Rule,
+    Transcript,
+    is_blank,
+    text_blocks,
+)
 
 
 def calls_follow_a_user_or_a_response(transcript: Transcript) -> Iterator[Finding]:

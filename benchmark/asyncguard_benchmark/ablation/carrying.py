@@ -9,7 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asyncguard_benchmark.ablation.comparing import compliance_of, ensemble_effects, four_cells, wild_of
+from asyncguard_benchmark.ablation.comparing import (
+    compliance_of,
+    ensemble_effects,
+    four_cells,
+    wild_of,
+)
 from asyncguard_benchmark.ablation.design import COMPLIANCE, EVERY_ARM, GAME, Design, complying
 from asyncguard_benchmark.ablation.findings import (
     ComplianceSweep,
@@ -22,7 +27,14 @@ from asyncguard_benchmark.ablation.findings import (
 )
 from asyncguard_benchmark.ablation.shadowing import shadow_of
 from asyncguard_benchmark.ablation.studying import Arms, study_of
-from asyncguard_benchmark.ablation.units import Task, Unit, UnitResult, play_units, unit_key, without_arm
+from asyncguard_benchmark.ablation.units import (
+    Task,
+    Unit,
+    UnitResult,
+    play_units,
+    unit_key,
+    without_arm,
+)
 from asyncguard_benchmark.arms import arm_of
 from asyncguard_benchmark.campaign import Condition, EpisodeKey, key_of, key_of_episode
 from asyncguard_benchmark.episode import Episode

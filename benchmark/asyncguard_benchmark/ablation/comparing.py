@@ -18,9 +18,22 @@ from asyncguard_benchmark.ablation.findings import (
     Wild,
 )
 from asyncguard_benchmark.ablation.outcomes import Outcome
-from asyncguard_benchmark.ablation.studying import Arms, effect_of, harm_of, pair_of, share, side_by_side
+from asyncguard_benchmark.ablation.studying import (
+    Arms,
+    effect_of,
+    harm_of,
+    pair_of,
+    share,
+    side_by_side,
+)
 from asyncguard_benchmark.arms import ALL, NONE, TIMING
-from asyncguard_benchmark.statistics.clustered import Sources, least_error, mean_of, ratio_of, share_among
+from asyncguard_benchmark.statistics.clustered import (
+    Sources,
+    least_error,
+    mean_of,
+    ratio_of,
+    share_among,
+)
 
 
 def four_cells(sync: Arms, delayed: Arms) -> FourCells | None:

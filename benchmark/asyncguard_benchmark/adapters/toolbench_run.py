@@ -13,7 +13,12 @@ from asyncguard_benchmark.adapters.toolbench_play import Outcome, Playing, play
 from asyncguard_benchmark.adapters.toolbench_scoring import KEY
 from asyncguard_benchmark.adapters.toolbench_x import Instance
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.models.metered import BudgetExhaustedError, InfrastructureError, MeteredModel, Record
+from asyncguard_benchmark.models.metered import (
+    BudgetExhaustedError,
+    InfrastructureError,
+    MeteredModel,
+    Record,
+)
 from asyncguard_benchmark.models.playing import Asking
 from asyncguard_benchmark.models.spec import ModelSpec
 

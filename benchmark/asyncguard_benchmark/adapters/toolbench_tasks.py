@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asyncguard_benchmark.adapters.toolbench_terms import WORKFLOWS, Reading, expect, load_json, segment, shown
+from asyncguard_benchmark.adapters.toolbench_terms import (
+    WORKFLOWS,
+    Reading,
+    expect,
+    load_json,
+    segment,
+    shown,
+)
 from asyncguard_benchmark.errors import DataError
 from asyncguard_benchmark.scenario import Workflow
 

@@ -58,7 +58,12 @@ from asyncguard_benchmark.adapters.toolbench_hazards import (
     read_manifest,
     read_profile,
 )
-from asyncguard_benchmark.adapters.toolbench_modules import HINTS, STRICT, ForeignModule, read_module
+from asyncguard_benchmark.adapters.toolbench_modules import (
+    HINTS,
+    STRICT,
+    ForeignModule,
+    read_module,
+)
 from asyncguard_benchmark.adapters.toolbench_tasks import ForeignTask, read_tasks
 from asyncguard_benchmark.adapters.toolbench_terms import category, load_json
 from asyncguard_benchmark.errors import BenchmarkError, DataError

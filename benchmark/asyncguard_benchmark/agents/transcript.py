@@ -11,7 +11,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from asyncguard_benchmark.agents.reading import MessageReader, Outcome, Standing, read_message, words_of
+from asyncguard_benchmark.agents.reading import (
+    MessageReader,
+    Outcome,
+    Standing,
+    read_message,
+    words_of,
+)
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT
 from asyncguard_benchmark.protocol.actions import CallAction, Malformed, read_text
 from asyncguard_benchmark.protocol.entries import signature

@@ -7,9 +7,23 @@ from rich.console import Console
 from asyncguard_benchmark.arms import ALL
 from asyncguard_benchmark.commands.output import table
 from asyncguard_benchmark.hazards.faults import Hazard
-from asyncguard_benchmark.hazards.findings import UNDIAGNOSED, ArmFigures, FalseAlarms, HazardFindings, HazardStudy
+from asyncguard_benchmark.hazards.findings import (
+    UNDIAGNOSED,
+    ArmFigures,
+    FalseAlarms,
+    HazardFindings,
+    HazardStudy,
+)
 from asyncguard_benchmark.metrics.hazards import Facet, Gain
-from asyncguard_benchmark.report.wording import NO_DATA, difference, number, p_value, share, signed_span, span
+from asyncguard_benchmark.report.wording import (
+    NO_DATA,
+    difference,
+    number,
+    p_value,
+    share,
+    signed_span,
+    span,
+)
 from asyncguard_benchmark.statistics.estimates import Interval
 
 _ARMS = (

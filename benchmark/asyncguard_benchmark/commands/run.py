@@ -6,7 +6,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from asyncguard_benchmark.campaign import Cell, Contestant, Grid, Played, key_of, play_all
-from asyncguard_benchmark.commands.model_options import asking_of, check_model_options, model_of, price_for
+from asyncguard_benchmark.commands.model_options import (
+    asking_of,
+    check_model_options,
+    model_of,
+    price_for,
+)
 from asyncguard_benchmark.commands.output import console, notice, print_json, table, with_progress
 from asyncguard_benchmark.commands.worker_options import fleet_of, without_options
 from asyncguard_benchmark.errors import BenchmarkError

@@ -8,7 +8,12 @@ case does not shift the id of another.
 from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.executors.box_office_help_desk import add_reply, case_thread, close_case, file_case
+from asyncguard_benchmark.executors.box_office_help_desk import (
+    add_reply,
+    case_thread,
+    close_case,
+    file_case,
+)
 from asyncguard_benchmark.executors.box_office_state import (
     BOOKINGS,
     CASES,

@@ -4,7 +4,16 @@ from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.executors.declarations import State
-from asyncguard_benchmark.executors.state_shapes import COUNT, FLAG, NUMBER, WORD, optional, record, rows, table
+from asyncguard_benchmark.executors.state_shapes import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    WORD,
+    optional,
+    record,
+    rows,
+    table,
+)
 
 SESSION = "box_office:{task_id}:session"
 WALLETS = "box_office:{task_id}:wallets"

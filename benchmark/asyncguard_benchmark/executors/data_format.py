@@ -15,8 +15,21 @@ from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.executors.declarations import State, choice, text
 from asyncguard_benchmark.executors.exact_numbers import exact, rounded
 from asyncguard_benchmark.executors.executor import toolset
-from asyncguard_benchmark.executors.markup import element_of, read_json, table_text, url_parts, xml_text
-from asyncguard_benchmark.executors.spellings import COUNTRIES, SCHEMES, decoded, encoded, phone_parts, plain_digits
+from asyncguard_benchmark.executors.markup import (
+    element_of,
+    read_json,
+    table_text,
+    url_parts,
+    xml_text,
+)
+from asyncguard_benchmark.executors.spellings import (
+    COUNTRIES,
+    SCHEMES,
+    decoded,
+    encoded,
+    phone_parts,
+    plain_digits,
+)
 from asyncguard_benchmark.executors.stateless import NO_STATE, array, function, integer, number
 from asyncguard_benchmark.scenario import Category
 

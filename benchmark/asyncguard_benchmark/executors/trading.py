@@ -8,7 +8,16 @@ import hashlib
 from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.executors.declarations import Effect, State, Tool, amount, arguments, choice, text, whole
+from asyncguard_benchmark.executors.declarations import (
+    Effect,
+    State,
+    Tool,
+    amount,
+    arguments,
+    choice,
+    text,
+    whole,
+)
 from asyncguard_benchmark.executors.executor import toolset
 from asyncguard_benchmark.scenario import Category
 

@@ -4,7 +4,15 @@ from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
 from asyncguard_benchmark.executors.declarations import State
-from asyncguard_benchmark.executors.state_shapes import COUNT, FLAG, NUMBER, WORD, optional, record, table
+from asyncguard_benchmark.executors.state_shapes import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    WORD,
+    optional,
+    record,
+    table,
+)
 
 TRAVELLER = "travel:{task_id}:traveller"
 CARDS = "travel:{task_id}:cards"

@@ -18,7 +18,15 @@ from asyncguard_benchmark.hazards.instances import Gathering
 from asyncguard_benchmark.hazards.mode_table import MODES
 from asyncguard_benchmark.hazards.observing import Observed
 from asyncguard_benchmark.hazards.placing import Sign
-from asyncguard_benchmark.metrics.hazards import Facet, Gain, Kept, endings_by, endings_of, gain_of, kept_of
+from asyncguard_benchmark.metrics.hazards import (
+    Facet,
+    Gain,
+    Kept,
+    endings_by,
+    endings_of,
+    gain_of,
+    kept_of,
+)
 from asyncguard_benchmark.names import PLAIN
 from asyncguard_benchmark.scorers.hazards import Ending, HazardScore
 from asyncguard_benchmark.statistics.clustered import share_of

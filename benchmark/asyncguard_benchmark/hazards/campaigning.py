@@ -7,7 +7,13 @@ from asyncguard_benchmark.arms import NONE, RECOVER
 from asyncguard_benchmark.campaign import Cell, Contestant, Grid
 from asyncguard_benchmark.hazards.drawing import modes_of
 from asyncguard_benchmark.hazards.faults import Profile
-from asyncguard_benchmark.hazards.gatherings import anywhere, benign, broken_compositions, broken_effects, in_company
+from asyncguard_benchmark.hazards.gatherings import (
+    anywhere,
+    benign,
+    broken_compositions,
+    broken_effects,
+    in_company,
+)
 from asyncguard_benchmark.hazards.instances import (
     Gathering,
     Instance,

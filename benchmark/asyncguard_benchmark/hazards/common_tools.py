@@ -4,7 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.executors.declarations import Effect, Remedies, State, Tool, arguments, text
+from asyncguard_benchmark.executors.declarations import (
+    Effect,
+    Remedies,
+    State,
+    Tool,
+    arguments,
+    text,
+)
 from asyncguard_benchmark.executors.state_shapes import FLAG, record
 from asyncguard_benchmark.hazards.contracts import Contract, declared
 

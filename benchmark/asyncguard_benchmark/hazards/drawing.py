@@ -18,7 +18,16 @@ from asyncguard_benchmark.hazards.held_out_modes import HELD_OUT_MODES
 from asyncguard_benchmark.hazards.instances import Gathering, Instance, Part, instance_to_json
 from asyncguard_benchmark.hazards.mode_table import DEVELOPMENT_MODES
 from asyncguard_benchmark.hazards.modes import Mode
-from asyncguard_benchmark.hazards.placing import Place, Sign, acts, matters, places, sign_of, with_faults, witness_of
+from asyncguard_benchmark.hazards.placing import (
+    Place,
+    Sign,
+    acts,
+    matters,
+    places,
+    sign_of,
+    with_faults,
+    witness_of,
+)
 from asyncguard_benchmark.hazards.tasks import HazardTask, load_hazard_tasks
 
 SHIPPED_SEED = 7

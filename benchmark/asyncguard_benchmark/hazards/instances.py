@@ -10,7 +10,14 @@ from functools import cache
 from typing import Any
 
 from asyncguard_benchmark.errors import DataError
-from asyncguard_benchmark.hazards.faults import FAULT_SCHEMA, Fault, Hazard, Profile, fault_from_json, fault_to_json
+from asyncguard_benchmark.hazards.faults import (
+    FAULT_SCHEMA,
+    Fault,
+    Hazard,
+    Profile,
+    fault_from_json,
+    fault_to_json,
+)
 from asyncguard_benchmark.hazards.modes import Way
 from asyncguard_benchmark.hazards.placing import Sign, with_faults
 from asyncguard_benchmark.hazards.tasks import HazardTask, load_hazard_tasks

@@ -15,8 +15,19 @@ from asyncguard_benchmark.hazards.breakdown_modes import (
 from asyncguard_benchmark.hazards.conflict_modes import DisagreeingValue, StaleValue
 from asyncguard_benchmark.hazards.held_out_modes import HELD_OUT_MODES
 from asyncguard_benchmark.hazards.modes import Mode
-from asyncguard_benchmark.hazards.output_modes import AliasInstead, Explained, Labelled, Truncated, UnitWrapped
-from asyncguard_benchmark.hazards.result_modes import ResultNested, ResultRenamed, ResultRetyped, UnitChanged
+from asyncguard_benchmark.hazards.output_modes import (
+    AliasInstead,
+    Explained,
+    Labelled,
+    Truncated,
+    UnitWrapped,
+)
+from asyncguard_benchmark.hazards.result_modes import (
+    ResultNested,
+    ResultRenamed,
+    ResultRetyped,
+    UnitChanged,
+)
 from asyncguard_benchmark.hazards.transit_modes import ArgumentCoerced, ArgumentDropped
 
 DEVELOPMENT_MODES: tuple[Mode, ...] = (

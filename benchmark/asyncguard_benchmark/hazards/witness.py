@@ -22,7 +22,14 @@ from asyncguard_benchmark.hazards.common_tools import DESCRIBE
 from asyncguard_benchmark.hazards.faults import MOST_SEVERE
 from asyncguard_benchmark.hazards.modes import Way
 from asyncguard_benchmark.hazards.pipeline import injection
-from asyncguard_benchmark.hazards.restoring import NoWayBackError, carried_back, normalised, put_all, read, rebound
+from asyncguard_benchmark.hazards.restoring import (
+    NoWayBackError,
+    carried_back,
+    normalised,
+    put_all,
+    read,
+    rebound,
+)
 from asyncguard_benchmark.pointers import PointerError, resolve
 from asyncguard_benchmark.scenario import Composition, GoldCall, Regime, SubTask, Surface
 from asyncguard_benchmark.scorers.canonical import freeze

@@ -7,7 +7,13 @@ from itertools import islice
 
 from asyncguard_benchmark.campaign import Cell, EpisodeKey, Played, key_of, play
 from asyncguard_benchmark.errors import BenchmarkError
-from asyncguard_benchmark.models.metered import Budget, BudgetExhaustedError, InfrastructureError, MeteredModel, Record
+from asyncguard_benchmark.models.metered import (
+    Budget,
+    BudgetExhaustedError,
+    InfrastructureError,
+    MeteredModel,
+    Record,
+)
 from asyncguard_benchmark.models.quota import Quota
 
 MOST_FAILURES = 5

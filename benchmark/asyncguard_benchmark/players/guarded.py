@@ -28,7 +28,12 @@ from asyncguard_benchmark.players.answers import AnswerBook
 from asyncguard_benchmark.players.declaring import own_specs, specs_of
 from asyncguard_benchmark.players.refusing import Refuser
 from asyncguard_benchmark.players.ticks import LONGEST_BACK_OFF, TickClock, TickExecutor
-from asyncguard_benchmark.players.translation import IDLE_TOOL, UNKNOWN_TOOL, UNREADABLE_TOOL, Translation
+from asyncguard_benchmark.players.translation import (
+    IDLE_TOOL,
+    UNKNOWN_TOOL,
+    UNREADABLE_TOOL,
+    Translation,
+)
 from asyncguard_benchmark.players.watching import Watcher
 from asyncguard_benchmark.protocol.actions import Idle, Malformed
 from asyncguard_benchmark.protocol.surfaces import NativeSpeech, TextSpeech, native_tools

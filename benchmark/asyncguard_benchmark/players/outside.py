@@ -22,7 +22,14 @@ from asyncguard import (
     guarded,
 )
 from asyncguard.testing import ScriptedChatModel, Step, ToolSchema, calls, run_virtual
-from asyncguard_benchmark.hazards.outside.cases import Case, Conversation, Scenario, Setting, Stage, Tool
+from asyncguard_benchmark.hazards.outside.cases import (
+    Case,
+    Conversation,
+    Scenario,
+    Setting,
+    Stage,
+    Tool,
+)
 from asyncguard_benchmark.hazards.outside.judging import Heard, Seen, Told, Verdict, judge
 from asyncguard_benchmark.hazards.outside.world import World
 

@@ -7,7 +7,13 @@ from langchain_core.runnables import Runnable
 from asyncguard_benchmark.environment import Environment, most_rounds
 from asyncguard_benchmark.episode import Episode, Run, finished
 from asyncguard_benchmark.protocol.actions import Action, CallAction, Completed, Idle, Malformed
-from asyncguard_benchmark.protocol.surfaces import NativeSpeech, Speech, Step, TextSpeech, native_tools
+from asyncguard_benchmark.protocol.surfaces import (
+    NativeSpeech,
+    Speech,
+    Step,
+    TextSpeech,
+    native_tools,
+)
 from asyncguard_benchmark.scenario import Composition, Surface
 
 NAME = "plain"

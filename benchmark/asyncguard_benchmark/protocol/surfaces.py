@@ -10,7 +10,13 @@ from asyncguard_benchmark.environment import CallRecord
 from asyncguard_benchmark.executors.catalogue import composition_tools
 from asyncguard_benchmark.executors.declarations import TASK_ARGUMENT, Tool
 from asyncguard_benchmark.protocol import entries, prompts
-from asyncguard_benchmark.protocol.actions import Action, CallAction, Malformed, read_native, read_text
+from asyncguard_benchmark.protocol.actions import (
+    Action,
+    CallAction,
+    Malformed,
+    read_native,
+    read_text,
+)
 from asyncguard_benchmark.scenario import Composition
 
 

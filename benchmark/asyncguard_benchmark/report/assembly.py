@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 
 from asyncguard_benchmark.ablation.findings import Findings, Setup
 from asyncguard_benchmark.report.blocks import Chapter, Table
-from asyncguard_benchmark.report.chapters import behaviour, costs, delay, detectors, flips, guards, safety, summary
+from asyncguard_benchmark.report.chapters import (
+    behaviour,
+    costs,
+    delay,
+    detectors,
+    flips,
+    guards,
+    safety,
+    summary,
+)
 from asyncguard_benchmark.report.document import Document
 from asyncguard_benchmark.report.explorer import Explorer
 from asyncguard_benchmark.report.figures import COLUMNS, Figures, cells

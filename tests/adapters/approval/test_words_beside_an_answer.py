@@ -9,7 +9,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from asyncguard import Inbox, Mode, Ports, ToolSpec
-from asyncguard.testing import Provider, ScriptedChatModel, calls, check_history_all, run_virtual, scripted_tool
+from asyncguard.testing import (
+    Provider,
+    ScriptedChatModel,
+    calls,
+    check_history_all,
+    run_virtual,
+    scripted_tool,
+)
 from tests.adapters.harness import AgentOf, Outcome, script
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}

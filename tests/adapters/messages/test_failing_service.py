@@ -10,7 +10,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 from tests.adapters.messages.conftest import Serve
 from tests.adapters.messages.stage import FrontEnd, Tools, agent_of, one, tasks, told
 from tests.support.openai_clients import chat_model
-from tests.support.openai_server import Answer, Call, Disconnect, Failure, ModelRequest, Reply, Surface
+from tests.support.openai_server import (
+    Answer,
+    Call,
+    Disconnect,
+    Failure,
+    ModelRequest,
+    Reply,
+    Surface,
+)
 
 pytestmark = pytest.mark.server
 

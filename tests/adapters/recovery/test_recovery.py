@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from asyncguard import EffectClass, Fallback, GuardConfig, Limits, Ports, Source, Timing, ToolFault, ToolSpec
+from asyncguard import (
+    EffectClass,
+    Fallback,
+    GuardConfig,
+    Limits,
+    Ports,
+    Source,
+    Timing,
+    ToolFault,
+    ToolSpec,
+)
 from asyncguard.core import events as ev
 from asyncguard.observability.observer import Details
 from asyncguard.testing import ScriptedChatModel, ScriptedTool, calls, run_virtual, scripted_tool

@@ -9,7 +9,17 @@ import pytest
 from asyncguard import EffectClass, Fallback, GuardConfig, Ports, Source, ToolFault, ToolSpec
 from asyncguard.testing import ScriptedChatModel, ScriptedTool, calls, scripted_tool
 from tests.adapters.harness import AgentOf, Outcome, pure, script
-from tests.adapters.recovery.test_recovery import ARGUMENTS, EXACT, PRICE, Bank, Log, ask, price, quoting, shop
+from tests.adapters.recovery.test_recovery import (
+    ARGUMENTS,
+    EXACT,
+    PRICE,
+    Bank,
+    Log,
+    ask,
+    price,
+    quoting,
+    shop,
+)
 
 CENTS = {**PRICE, "properties": {"price": {"type": "number", "unit": "cent"}}}
 PLAIN = {**PRICE, "properties": {"price": {"type": "number"}}}

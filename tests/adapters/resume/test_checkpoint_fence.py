@@ -16,7 +16,15 @@ from asyncguard.journal.sql import leases
 from asyncguard.testing import calls
 from tests.adapters.harness import Agent, AgentOf, Frontend, build, pure
 from tests.adapters.processes import Machine, Process
-from tests.adapters.resume.test_late_runs import PATIENT, PLACE, Halting, patient, shop, shopper, steps_of
+from tests.adapters.resume.test_late_runs import (
+    PATIENT,
+    PLACE,
+    Halting,
+    patient,
+    shop,
+    shopper,
+    steps_of,
+)
 
 PAY = [ToolSpec(name="pay")]
 THANKS = "It is done."

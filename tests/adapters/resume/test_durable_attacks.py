@@ -10,7 +10,16 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from asyncguard import CallerError, EffectClass, Fallback, GuardConfig, Limits, Mode, ToolFault, ToolSpec
+from asyncguard import (
+    CallerError,
+    EffectClass,
+    Fallback,
+    GuardConfig,
+    Limits,
+    Mode,
+    ToolFault,
+    ToolSpec,
+)
 from asyncguard.core.calls import CallState
 from asyncguard.core.results import Result, Success
 from asyncguard.journal.intent import Intent

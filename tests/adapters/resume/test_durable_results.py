@@ -15,7 +15,15 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
-from asyncguard import DeclarationError, GuardConfig, GuardedState, Limits, Ports, ToolSpec, build_agent
+from asyncguard import (
+    DeclarationError,
+    GuardConfig,
+    GuardedState,
+    Limits,
+    Ports,
+    ToolSpec,
+    build_agent,
+)
 from asyncguard.core.calls import CallState
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Success

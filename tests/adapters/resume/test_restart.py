@@ -8,7 +8,16 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from asyncguard import Fallback, GuardConfig, Inbox, Mode, Ports, Timing, ToolSpec, UnknownTokenError
+from asyncguard import (
+    Fallback,
+    GuardConfig,
+    Inbox,
+    Mode,
+    Ports,
+    Timing,
+    ToolSpec,
+    UnknownTokenError,
+)
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, pure, script
 

@@ -4,14 +4,24 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware, ToolCallLimitMiddleware, ToolRetryMiddleware
+from langchain.agents.middleware import (
+    HumanInTheLoopMiddleware,
+    ToolCallLimitMiddleware,
+    ToolRetryMiddleware,
+)
 from langchain.agents.structured_output import ToolStrategy
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import BaseModel
 
 from asyncguard import AsyncGuardMiddleware, GuardConfig, Timing, guard_middleware
-from asyncguard.testing import ScriptedChatModel, calls, check_history_all, run_virtual, scripted_tool
+from asyncguard.testing import (
+    ScriptedChatModel,
+    calls,
+    check_history_all,
+    run_virtual,
+    scripted_tool,
+)
 from tests.adapters.harness import pure, script
 
 TASKS = [{"id": "a", "goal": "Book x."}, {"id": "b", "goal": "Look up y."}]

@@ -6,7 +6,13 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from asyncguard import CallerError
-from asyncguard.testing import ScriptedChatModel, calls, check_history_all, run_virtual, scripted_tool
+from asyncguard.testing import (
+    ScriptedChatModel,
+    calls,
+    check_history_all,
+    run_virtual,
+    scripted_tool,
+)
 from tests.adapters.harness import AgentOf, Outcome, pure, script
 
 EMPTY: list[dict[str, Any]] = [{"messages": []}, {"messages": [], "tasks": []}, {"messages": [], "cancel": []}]

@@ -13,7 +13,18 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.types import Command, Interrupt, Send
 
-from asyncguard import EffectClass, Fallback, GuardConfig, Inbox, Limits, Mode, Ports, Timing, ToolFault, ToolSpec
+from asyncguard import (
+    EffectClass,
+    Fallback,
+    GuardConfig,
+    Inbox,
+    Limits,
+    Mode,
+    Ports,
+    Timing,
+    ToolFault,
+    ToolSpec,
+)
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import Frontend, Outcome, build, pure, script
 from tests.adapters.threads.recording import RecordingSerializer, foreign

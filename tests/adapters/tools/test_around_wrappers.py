@@ -30,7 +30,13 @@ from asyncguard import (
 )
 from asyncguard.adapters.tools.worker_tools import WorkerTools
 from asyncguard.distributed.protocol import Order
-from asyncguard.testing import ScriptedChatModel, calls, check_history_all, run_virtual, scripted_tool
+from asyncguard.testing import (
+    ScriptedChatModel,
+    calls,
+    check_history_all,
+    run_virtual,
+    scripted_tool,
+)
 from tests.adapters.harness import AgentOf, pure, script
 
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))

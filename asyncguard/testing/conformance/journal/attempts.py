@@ -10,7 +10,13 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Escape, Result, Started, Success
 from asyncguard.errors import JournalError
 from asyncguard.journal.port import AttemptState, Fresh, Known, Lost, MailKind, Running, Verdict
-from asyncguard.testing.conformance.journal.fixture import DONE, NOT_STARTED, TIMEOUT, Bench, refused
+from asyncguard.testing.conformance.journal.fixture import (
+    DONE,
+    NOT_STARTED,
+    TIMEOUT,
+    Bench,
+    refused,
+)
 
 _REPEATABLE = (EffectClass.IDEMPOTENT, EffectClass.KEYED)
 _ONCE = (EffectClass.PROBED, EffectClass.AT_MOST_ONCE)

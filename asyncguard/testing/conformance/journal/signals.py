@@ -10,7 +10,14 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Started, Success
 from asyncguard.errors import CallerError, UnknownTokenError
 from asyncguard.journal.port import Fresh, Known, Mail, MailKind
-from asyncguard.testing.conformance.journal.fixture import DONE, TIMEOUT, Bench, raises, refused, wait_for
+from asyncguard.testing.conformance.journal.fixture import (
+    DONE,
+    TIMEOUT,
+    Bench,
+    raises,
+    refused,
+    wait_for,
+)
 
 
 async def takes_each_token_once(bench: Bench) -> None:

@@ -21,7 +21,13 @@ from asyncguard_benchmark.agents.hazards.learnt import (
 from asyncguard_benchmark.agents.hazards.pairing import carried_over
 from asyncguard_benchmark.agents.hazards.siblings import is_telling, probe_of, stand_ins
 from asyncguard_benchmark.agents.hazards.simple import NaiveAgent
-from asyncguard_benchmark.agents.hazards.suspicions import Suspicion, is_doubtful, left_untouched, named_in, suspect
+from asyncguard_benchmark.agents.hazards.suspicions import (
+    Suspicion,
+    is_doubtful,
+    left_untouched,
+    named_in,
+    suspect,
+)
 from asyncguard_benchmark.agents.plan import Operand
 from asyncguard_benchmark.hazards.common_tools import COMMON_NAMES, DESCRIBE
 from asyncguard_benchmark.pointers import PointerError

@@ -1,7 +1,14 @@
 """What the tools of the clinic answer, as JSON schemas."""
 
 from asyncguard_benchmark.executors.state_shapes import record
-from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several, tally
+from asyncguard_benchmark.hazards.domains.result_fields import (
+    code,
+    day,
+    one_of,
+    quantity,
+    several,
+    tally,
+)
 
 TESTS = ("creatinine", "bilirubin", "urate")
 """What the laboratory measures, all of it in the same unit."""

@@ -16,8 +16,21 @@ from asyncguard_benchmark.executors.state_shapes import record
 from asyncguard_benchmark.hazards.domains import lending_service as service
 from asyncguard_benchmark.hazards.domains.effect_log import probed
 from asyncguard_benchmark.hazards.domains.questions import Question
-from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several, tally
-from asyncguard_benchmark.hazards.domains.result_rules import adds_up, as_number, difference, echoes, not_above
+from asyncguard_benchmark.hazards.domains.result_fields import (
+    code,
+    day,
+    one_of,
+    quantity,
+    several,
+    tally,
+)
+from asyncguard_benchmark.hazards.domains.result_rules import (
+    adds_up,
+    as_number,
+    difference,
+    echoes,
+    not_above,
+)
 from asyncguard_benchmark.scenario import Domain
 
 _CATALOGUE = "lending:{task_id}:catalogue"

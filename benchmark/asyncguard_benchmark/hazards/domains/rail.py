@@ -17,7 +17,14 @@ from asyncguard_benchmark.executors.state_shapes import record
 from asyncguard_benchmark.hazards.domains import rail_service as service
 from asyncguard_benchmark.hazards.domains.effect_log import probed
 from asyncguard_benchmark.hazards.domains.questions import Question
-from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several, tally
+from asyncguard_benchmark.hazards.domains.result_fields import (
+    code,
+    day,
+    one_of,
+    quantity,
+    several,
+    tally,
+)
 from asyncguard_benchmark.hazards.domains.result_rules import adds_up, as_number, echoes
 from asyncguard_benchmark.scenario import Domain
 

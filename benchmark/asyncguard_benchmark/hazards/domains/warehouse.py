@@ -10,7 +10,15 @@ from fractions import Fraction
 from typing import Any
 
 from asyncguard_benchmark.errors import ToolFailure
-from asyncguard_benchmark.executors.declarations import Remedies, State, Tool, amount, choice, text, whole
+from asyncguard_benchmark.executors.declarations import (
+    Remedies,
+    State,
+    Tool,
+    amount,
+    choice,
+    text,
+    whole,
+)
 from asyncguard_benchmark.executors.exact_numbers import exact, rounded
 from asyncguard_benchmark.executors.executor import toolset
 from asyncguard_benchmark.executors.service_tools import reader, writer

@@ -1,7 +1,14 @@
 """What the tools of the warehouse answer, as JSON schemas."""
 
 from asyncguard_benchmark.executors.state_shapes import record
-from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of, quantity, several, tally
+from asyncguard_benchmark.hazards.domains.result_fields import (
+    code,
+    day,
+    one_of,
+    quantity,
+    several,
+    tally,
+)
 
 _ZONES = ("ambient", "chilled", "frozen", "secured", "outdoor")
 _ZONE_NAMES = {"room temperature": "ambient", "cold store": "chilled", "deep freeze": "frozen", "cage": "secured"}

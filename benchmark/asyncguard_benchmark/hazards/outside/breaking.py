@@ -10,8 +10,21 @@ from typing import Any
 from langchain_core.tools import ToolException
 from pydantic import BaseModel
 
-from asyncguard_benchmark.hazards.outside.cases import Case, Conversation, Family, Level, Stage, Tool, asking
-from asyncguard_benchmark.hazards.outside.clients import Answered, from_a_status, status_error, url_error
+from asyncguard_benchmark.hazards.outside.cases import (
+    Case,
+    Conversation,
+    Family,
+    Level,
+    Stage,
+    Tool,
+    asking,
+)
+from asyncguard_benchmark.hazards.outside.clients import (
+    Answered,
+    from_a_status,
+    status_error,
+    url_error,
+)
 from asyncguard_benchmark.hazards.outside.payments import (
     AMOUNT,
     EFFECT,

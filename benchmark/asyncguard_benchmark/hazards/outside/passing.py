@@ -6,8 +6,20 @@ import http.client
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from asyncguard_benchmark.hazards.outside.cases import Case, Conversation, Family, Stage, Tool, asking
-from asyncguard_benchmark.hazards.outside.clients import Answered, from_a_status, status_error, url_error
+from asyncguard_benchmark.hazards.outside.cases import (
+    Case,
+    Conversation,
+    Family,
+    Stage,
+    Tool,
+    asking,
+)
+from asyncguard_benchmark.hazards.outside.clients import (
+    Answered,
+    from_a_status,
+    status_error,
+    url_error,
+)
 
 PRICE = {
     "type": "object",

@@ -12,7 +12,15 @@ from langgraph.types import Command
 from typing_extensions import override
 
 from asyncguard_benchmark.hazards.outside.cases import Case, Family, asking
-from asyncguard_benchmark.hazards.outside.payments import EFFECT, KEYED, PAY, PROBED, TRUTH, Payer, raising
+from asyncguard_benchmark.hazards.outside.payments import (
+    EFFECT,
+    KEYED,
+    PAY,
+    PROBED,
+    TRUTH,
+    Payer,
+    raising,
+)
 
 _Answer = ToolMessage | Command[Any]
 _Handler = Callable[[ToolCallRequest], Awaitable[_Answer]]

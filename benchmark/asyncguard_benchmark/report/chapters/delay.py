@@ -4,7 +4,18 @@ from collections.abc import Iterator, Sequence
 
 from asyncguard_benchmark.ablation.findings import Findings, FourCells, Setup, Study
 from asyncguard_benchmark.arms import ALL, NONE, TIMING
-from asyncguard_benchmark.report.blocks import PERCENT, Block, Chapter, Curves, Mark, Plot, Row, Series, Table, Tone
+from asyncguard_benchmark.report.blocks import (
+    PERCENT,
+    Block,
+    Chapter,
+    Curves,
+    Mark,
+    Plot,
+    Row,
+    Series,
+    Table,
+    Tone,
+)
 from asyncguard_benchmark.report.chapters.naming import dot, namer
 from asyncguard_benchmark.report.wording import difference, share, signed_span, span
 from asyncguard_benchmark.scenario import Regime

@@ -25,7 +25,15 @@ from asyncguard_benchmark.report.blocks import (
     axis_for,
 )
 from asyncguard_benchmark.report.chapters.naming import dot, namer
-from asyncguard_benchmark.report.wording import count, difference, number, share, signed, signed_span, span
+from asyncguard_benchmark.report.wording import (
+    count,
+    difference,
+    number,
+    share,
+    signed,
+    signed_span,
+    span,
+)
 
 _TRUTHS = {
     Truth.WRONG: "wrong: the call is none of the gold calls that remain",

@@ -6,7 +6,15 @@ from asyncguard_benchmark.ablation.findings import Findings, Flip, Setup
 from asyncguard_benchmark.report.blocks import Block, Chapter, Plot, Table, Text, Tone, axis_for
 from asyncguard_benchmark.report.chapters.naming import bar, everything, namer, nothing
 from asyncguard_benchmark.report.observations import Comparison
-from asyncguard_benchmark.report.wording import NO_DATA, count, difference, p_value, share, signed, span
+from asyncguard_benchmark.report.wording import (
+    NO_DATA,
+    count,
+    difference,
+    p_value,
+    share,
+    signed,
+    span,
+)
 from asyncguard_benchmark.statistics.estimates import Interval
 from asyncguard_benchmark.statistics.paired import mcnemar
 

@@ -2,9 +2,27 @@
 
 from collections.abc import Iterator, Sequence
 
-from asyncguard_benchmark.ablation.findings import ArmFigures, Effect, Findings, Interval, Shapley, ShapleyValue, Study
+from asyncguard_benchmark.ablation.findings import (
+    ArmFigures,
+    Effect,
+    Findings,
+    Interval,
+    Shapley,
+    ShapleyValue,
+    Study,
+)
 from asyncguard_benchmark.arms import ALL, NONE, ArmKind
-from asyncguard_benchmark.report.blocks import PERCENT, Block, Chapter, Mark, Panels, Plot, Table, Tone, axis_for
+from asyncguard_benchmark.report.blocks import (
+    PERCENT,
+    Block,
+    Chapter,
+    Mark,
+    Panels,
+    Plot,
+    Table,
+    Tone,
+    axis_for,
+)
 from asyncguard_benchmark.report.chapters.naming import (
     VERDICTS,
     bar,

@@ -4,7 +4,12 @@ from collections.abc import Callable, Sequence
 
 from asyncguard_benchmark.arms import ALL, NONE
 from asyncguard_benchmark.hazards.faults import Hazard
-from asyncguard_benchmark.hazards.findings import UNDIAGNOSED, ArmFigures, HazardFindings, HazardStudy
+from asyncguard_benchmark.hazards.findings import (
+    UNDIAGNOSED,
+    ArmFigures,
+    HazardFindings,
+    HazardStudy,
+)
 from asyncguard_benchmark.metrics.hazards import Endings, Facet
 from asyncguard_benchmark.report.blocks import (
     PERCENT,
@@ -19,7 +24,16 @@ from asyncguard_benchmark.report.blocks import (
     Tone,
 )
 from asyncguard_benchmark.report.document import Document
-from asyncguard_benchmark.report.wording import NO_DATA, count, difference, number, p_value, share, signed_span, span
+from asyncguard_benchmark.report.wording import (
+    NO_DATA,
+    count,
+    difference,
+    number,
+    p_value,
+    share,
+    signed_span,
+    span,
+)
 
 _TITLE = "What recovery is worth"
 _SIMULATED = (

@@ -3,11 +3,27 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from asyncguard_benchmark.ablation.findings import Effect, Findings, HarmVerdict, Setup, Sham, Study, Wild
+from asyncguard_benchmark.ablation.findings import (
+    Effect,
+    Findings,
+    HarmVerdict,
+    Setup,
+    Sham,
+    Study,
+    Wild,
+)
 from asyncguard_benchmark.arms import NONE, ArmKind
 from asyncguard_benchmark.report.blocks import Block, Chapter, Plot, Table, Text, axis_for
 from asyncguard_benchmark.report.chapters.naming import VERDICTS, change, namer
-from asyncguard_benchmark.report.wording import count, difference, number, p_value, share, signed_span, span
+from asyncguard_benchmark.report.wording import (
+    count,
+    difference,
+    number,
+    p_value,
+    share,
+    signed_span,
+    span,
+)
 
 
 def chapter(findings: Findings) -> Chapter:

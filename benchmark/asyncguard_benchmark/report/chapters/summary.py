@@ -5,7 +5,14 @@ from collections.abc import Iterator, Sequence
 from asyncguard_benchmark.ablation.findings import Effect, Findings, HarmVerdict, Study
 from asyncguard_benchmark.arms import ALL, NONE
 from asyncguard_benchmark.report.blocks import Block, Chapter, Plot, Table, Text, axis_for
-from asyncguard_benchmark.report.chapters.naming import VERDICTS, change, common, everything, namer, nothing
+from asyncguard_benchmark.report.chapters.naming import (
+    VERDICTS,
+    change,
+    common,
+    everything,
+    namer,
+    nothing,
+)
 from asyncguard_benchmark.report.wording import NO_DATA, count, difference, share, signed_span, span
 
 SIMULATED = """\
