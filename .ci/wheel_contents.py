@@ -19,7 +19,9 @@ def main(wheel: str) -> None:
     for root in sorted(SHIPPED):
         spec = importlib.util.find_spec(root)
         if spec is None or "site-packages" not in str(spec.origin):
-            sys.exit(f"{root} is not imported from the installed wheel but from {spec and spec.origin}")
+            sys.exit(
+                f"{root} is not imported from the installed wheel but from {spec and spec.origin}"
+            )
         if f"{root}/py.typed" not in names:
             sys.exit(f"{root}/py.typed is missing: its types would be invisible")
     if found := sorted(name for name in UNSHIPPED if importlib.util.find_spec(name)):

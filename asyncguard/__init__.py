@@ -151,7 +151,9 @@ def __getattr__(name: str) -> Any:
     except ImportError as error:
         if home not in _EXTRAS or (error.name or "").startswith("asyncguard"):
             raise
-        raise ImportError(f"{name} needs an extra: pip install 'asyncguard[{_EXTRAS[home]}]'.") from error
+        raise ImportError(
+            f"{name} needs an extra: pip install 'asyncguard[{_EXTRAS[home]}]'."
+        ) from error
 
 
 def __dir__() -> list[str]:

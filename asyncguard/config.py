@@ -49,7 +49,16 @@ FEATURE_NAMES = ("ledger", "task_view", "waiting", "references")
 """Features of the runtime that are switched and ablated like guards."""
 
 
-RECOVERY_NAMES = ("retry", "refresh", "normalise", "fallback", "cross_check", "verify", "ask", "breaker")
+RECOVERY_NAMES = (
+    "retry",
+    "refresh",
+    "normalise",
+    "fallback",
+    "cross_check",
+    "verify",
+    "ask",
+    "breaker",
+)
 """What is done about faults of tools; each is switched and ablated like a guard."""
 
 SWITCH_NAMES = (*GUARD_NAMES, *FEATURE_NAMES, *RECOVERY_NAMES)
@@ -92,7 +101,9 @@ class Limits:
         check_fields(self)
         for item in fields(self):
             if getattr(self, item.name) < 1:
-                raise CallerError(f"Limits.{item.name} is {getattr(self, item.name)}; it has to be at least 1.")
+                raise CallerError(
+                    f"Limits.{item.name} is {getattr(self, item.name)}; it has to be at least 1."
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +212,9 @@ class GuardConfig:
         """
         known = [item.name for item in fields(cls)]
         if unknown := sorted(set(changes) - set(known)):
-            raise CallerError(f"GuardConfig has no field {unknown[0]!r}; the fields are {', '.join(known)}.")
+            raise CallerError(
+                f"GuardConfig has no field {unknown[0]!r}; the fields are {', '.join(known)}."
+            )
         return cls(**(dict.fromkeys(SWITCH_NAMES, False) | changes))
 
     def with_switches(self, switches: Mapping[str, bool]) -> "GuardConfig":
@@ -216,7 +229,9 @@ class GuardConfig:
         check_value("with_switches: switches", Mapping[str, bool], switches)
         unknown = set(switches) - set(SWITCH_NAMES)
         if unknown:
-            raise CallerError(f"Unknown switch {sorted(unknown)}; the switches are {', '.join(SWITCH_NAMES)}.")
+            raise CallerError(
+                f"Unknown switch {sorted(unknown)}; the switches are {', '.join(SWITCH_NAMES)}."
+            )
         return replace(self, **dict(switches))  # type: ignore[arg-type]
 
     @property

@@ -19,7 +19,9 @@ class AsyncguardError(Exception):
         """
         self.data: dict[str, Any] = data
         doc = (type(self).__doc__ or "").strip().splitlines()
-        super().__init__(message if message is not None else (doc[0] if doc else type(self).__name__))
+        super().__init__(
+            message if message is not None else (doc[0] if doc else type(self).__name__)
+        )
 
 
 class CallerError(AsyncguardError):
@@ -61,7 +63,9 @@ class ToolFault(AsyncguardError):
         status = status if isinstance(status, int) and not isinstance(status, bool) else None
         said = isinstance(retry_after, int | float) and not isinstance(retry_after, bool)
         retry_after = retry_after if said and retry_after == retry_after else None
-        super().__init__(message, transient=transient, started=started, retry_after=retry_after, status=status)
+        super().__init__(
+            message, transient=transient, started=started, retry_after=retry_after, status=status
+        )
         self.status = status
         self.transient = transient
         self.started = started

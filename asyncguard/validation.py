@@ -53,7 +53,9 @@ _PRIMITIVE: Mapping[Any, str] = {
 _NUMBERS: Mapping[Any, Any] = {int: int, float: (int, float)}
 
 
-def check_fields(value: object, error: type[CallerError] = CallerError, *, called: str = "") -> None:
+def check_fields(
+    value: object, error: type[CallerError] = CallerError, *, called: str = ""
+) -> None:
     """Refuse a dataclass whose fields hold values of other types than they declare.
 
     Args:
@@ -69,7 +71,9 @@ def check_fields(value: object, error: type[CallerError] = CallerError, *, calle
         check_value(f"{owner}{name}", hint, getattr(value, name), error)
 
 
-def check_arguments(function: Callable[..., Any], values: Mapping[str, Any], *, called: str = "") -> None:
+def check_arguments(
+    function: Callable[..., Any], values: Mapping[str, Any], *, called: str = ""
+) -> None:
     """Refuse arguments of other types than the function's annotations say.
 
     Args:
@@ -100,7 +104,9 @@ def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = Ca
     if (wrong := _mismatch(hint, value)) is None:
         return
     inside, expected, given = wrong
-    raise error(f"{place}{inside} must be {expected}, not {_told(given)}{_advice(expected, given)}.")
+    raise error(
+        f"{place}{inside} must be {expected}, not {_told(given)}{_advice(expected, given)}."
+    )
 
 
 @cache
@@ -148,7 +154,9 @@ def _is_shaped(hint: Any, value: Any) -> bool:
     if hint is Any or isinstance(hint, TypeVar):
         return True
     if hint in _NUMBERS:
-        return isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool) and _is_finite(value)
+        return (
+            isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool) and _is_finite(value)
+        )
     origin = get_origin(hint) or hint
     if origin is Callable:
         return callable(value)
@@ -156,7 +164,9 @@ def _is_shaped(hint: Any, value: Any) -> bool:
         return value in get_args(hint)
     if origin in _ABSTRACT:
         kind = _ABSTRACT[origin][1]
-        no_list = kind in (Collection, Iterable) and isinstance(value, str | bytes | bytearray | Mapping)
+        no_list = kind in (Collection, Iterable) and isinstance(
+            value, str | bytes | bytearray | Mapping
+        )
         return isinstance(value, kind) and not no_list
     if _is_protocol(origin):
         return not isinstance(value, type) and all(_has(value, name) for name in _asked(origin))
@@ -215,7 +225,9 @@ def _words(hint: Any) -> str:
         inner = [part for part in get_args(hint) if part is not Ellipsis]
         if len(inner) != 1:
             return _ABSTRACT[origin][0]
-        parts = " or ".join(dict.fromkeys(_words(part).split(" ", 1)[-1] for part in _options(inner[0])))
+        parts = " or ".join(
+            dict.fromkeys(_words(part).split(" ", 1)[-1] for part in _options(inner[0]))
+        )
         return f"{_ABSTRACT[origin][0]} of {parts}"
     name = getattr(origin, "__name__", str(origin))
     return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

@@ -96,7 +96,15 @@ def name_of(episode: Episode) -> str:
     """Return the name of an episode; it leaves out the digest of the settings, which may differ between versions."""
     declared = "declared" if episode.settings.get("declared", True) else "undeclared"
     arm, run = episode.settings.get("arm", ""), episode.run
-    names = (episode.composition.id, episode.agent, episode.player, arm, declared, run.regime, run.surface)
+    names = (
+        episode.composition.id,
+        episode.agent,
+        episode.player,
+        arm,
+        declared,
+        run.regime,
+        run.surface,
+    )
     return " ".join([*map(str, names), str(run.seed)])
 
 
@@ -107,9 +115,20 @@ def contents_of(episode: Episode) -> Contents:
         UnusableFileError: the episode was saved without its conversation.
     """
     if not episode.messages:
-        raise UnusableFileError(f"{name_of(episode)} has no messages; play it without --no-messages")
-    found = [*_settings(episode), *_calls(episode.trajectory), *_conversation(episode), *_score(episode)]
-    facts = {(kind, where): json.dumps(value, sort_keys=True) for kind, where, value in found if kind != "text"}
+        raise UnusableFileError(
+            f"{name_of(episode)} has no messages; play it without --no-messages"
+        )
+    found = [
+        *_settings(episode),
+        *_calls(episode.trajectory),
+        *_conversation(episode),
+        *_score(episode),
+    ]
+    facts = {
+        (kind, where): json.dumps(value, sort_keys=True)
+        for kind, where, value in found
+        if kind != "text"
+    }
     return Contents(
         facts=facts,
         texts={where: str(value) for kind, where, value in found if kind == "text"},
@@ -131,7 +150,11 @@ def _settings(episode: Episode) -> Iterator[_Found]:
     for name, value in episode.settings.items():
         if name in _EVENTS:
             for number, event in enumerate(value):
-                yield _EVENTS[name], f"{number}", {key: said for key, said in event.items() if key != "reason"}
+                yield (
+                    _EVENTS[name],
+                    f"{number}",
+                    {key: said for key, said in event.items() if key != "reason"},
+                )
                 yield "text", f"{_EVENTS[name]} {number}", event.get("reason", "")
         elif isinstance(value, Mapping):
             yield from (("setting", f"{name}.{key}", inner) for key, inner in value.items())
@@ -151,7 +174,11 @@ def _calls(trajectory: Sequence[CallRecord]) -> Iterator[_Found]:
 def _conversation(episode: Episode) -> Iterator[_Found]:
     for number, message in enumerate(episode.messages):
         role, content = message["role"], str(message["content"])
-        yield "message", f"{number}", {key: said for key, said in message.items() if key not in _SAID}
+        yield (
+            "message",
+            f"{number}",
+            {key: said for key, said in message.items() if key not in _SAID},
+        )
         for position, call in enumerate(message.get("tool_calls", ())):
             yield "proposal", f"{number}.{position}", call
         if role == "assistant":
@@ -215,7 +242,9 @@ def episodes_of(path: Path) -> dict[str, Episode]:
         if line.episode is None:
             raise UnusableFileError(line.problem)
         if found.setdefault(name_of(line.episode), line.episode) is not line.episode:
-            raise UnusableFileError(f"{path}:{line.number}: a second episode of the name {name_of(line.episode)}")
+            raise UnusableFileError(
+                f"{path}:{line.number}: a second episode of the name {name_of(line.episode)}"
+            )
     if not found:
         raise UnusableFileError(f"{path} holds no episode")
     return found
@@ -227,17 +256,23 @@ def compare(old: Mapping[str, Episode], new: Mapping[str, Episode]) -> Compariso
     for name in [*old, *(name for name in new if name not in old)]:
         if name not in old or name not in new:
             sides = [("played" if name in side else None) for side in (old, new)]
-            result.differences.append(Difference(episode=name, kind="episode", where="", old=sides[0], new=sides[1]))
+            result.differences.append(
+                Difference(episode=name, kind="episode", where="", old=sides[0], new=sides[1])
+            )
             continue
         one, other = contents_of(old[name]), contents_of(new[name])
         result.episodes += 1
         result.calls += one.calls
         result.proposals += one.proposals
         result.verdicts += one.verdicts
-        for kind, where in sorted({*one.facts, *other.facts}, key=lambda place: [*map(_numeric, place)]):
+        for kind, where in sorted(
+            {*one.facts, *other.facts}, key=lambda place: [*map(_numeric, place)]
+        ):
             before, after = one.facts.get((kind, where)), other.facts.get((kind, where))
             if before != after:
-                result.differences.append(Difference(episode=name, kind=kind, where=where, old=before, new=after))
+                result.differences.append(
+                    Difference(episode=name, kind=kind, where=where, old=before, new=after)
+                )
         for where in {**one.texts, **other.texts}:
             before, after = one.texts.get(where, ""), other.texts.get(where, "")
             if before != after:
@@ -279,17 +314,27 @@ def report(found: Comparison, *, shown: int) -> Iterator[str]:
     yield f"\ntexts: {found.texts.total()} differ, {len(found.texts)} pairs of changed words"
     for (old, new), times in found.texts.most_common():
         yield f"  {times} x\n    - {old}\n    + {new}"
-    yield "\nNo fact differs." if not found.differences else f"\n{len(found.differences)} facts differ."
+    yield (
+        "\nNo fact differs."
+        if not found.differences
+        else f"\n{len(found.differences)} facts differ."
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    parser.add_argument("old", type=Path, help="what `bench run` or `bench hazards run` wrote before the change")
+    parser.add_argument(
+        "old", type=Path, help="what `bench run` or `bench hazards run` wrote before the change"
+    )
     parser.add_argument("new", type=Path, help="what the same command wrote after it")
-    parser.add_argument("--show", type=int, default=SHOWN, metavar="N", help=f"of a kind, {SHOWN} by default")
+    parser.add_argument(
+        "--show", type=int, default=SHOWN, metavar="N", help=f"of a kind, {SHOWN} by default"
+    )
     options = parser.parse_args(argv)
     try:
         found = compare(episodes_of(options.old), episodes_of(options.new))

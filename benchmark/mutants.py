@@ -49,10 +49,21 @@ PARTS = {
             "runtime/session/session.py::lost",
             "runtime/session/session.py::_catch_up",
         ),
-        ("tests/core", "tests/runtime/test_resume.py", "tests/runtime", "tests/adapters", "tests/stored_state"),
+        (
+            "tests/core",
+            "tests/runtime/test_resume.py",
+            "tests/runtime",
+            "tests/adapters",
+            "tests/stored_state",
+        ),
     ),
-    "guards": Part(("guards",), ("tests/guards", "tests/core", "tests/adapters", "tests/security", "tests/docs")),
-    "journal": Part(("journal",), ("tests/journal", "tests/runtime", "tests/adapters", "tests/adapters/threads")),
+    "guards": Part(
+        ("guards",),
+        ("tests/guards", "tests/core", "tests/adapters", "tests/security", "tests/docs"),
+    ),
+    "journal": Part(
+        ("journal",), ("tests/journal", "tests/runtime", "tests/adapters", "tests/adapters/threads")
+    ),
 }
 _COMPARED = {
     ast.Eq: ast.NotEq,
@@ -91,24 +102,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = [
         mutant
         for name in options.part or PARTS
-        for mutant in drawn(options.tree, name, sites or PARTS[name].sites, options.count, options.seed)
+        for mutant in drawn(
+            options.tree, name, sites or PARTS[name].sites, options.count, options.seed
+        )
     ]
     done = _done(options.out)
     _end_line(options.out)
     with tempfile.TemporaryDirectory(prefix="asyncguard-mutants-") as folder:
         copy = Path(folder) / "tree"
-        shutil.copytree(options.tree, copy, ignore=shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache"))
+        shutil.copytree(
+            options.tree,
+            copy,
+            ignore=shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache"),
+        )
         for number, mutant in enumerate(chosen, start=1):
             name, whole = _name(mutant), f"{mutant.part}:nothing is broken"
             if name not in done:
                 if whole not in done:
-                    _keep(options.out, done, whole, noticed=_fails(copy, mutant.part, options.python))
+                    _keep(
+                        options.out, done, whole, noticed=_fails(copy, mutant.part, options.python)
+                    )
                 if done[whole]:
-                    print(f"The tests of {mutant.part} fail with nothing broken; see to them first.", file=sys.stderr)
+                    print(
+                        f"The tests of {mutant.part} fail with nothing broken; see to them first.",
+                        file=sys.stderr,
+                    )
                     return 1
-                _keep(options.out, done, name, noticed=_noticed(copy, mutant, options.python), **asdict(mutant))
+                _keep(
+                    options.out,
+                    done,
+                    name,
+                    noticed=_noticed(copy, mutant, options.python),
+                    **asdict(mutant),
+                )
             verdict = "noticed " if done[name] else "SURVIVES"
-            print(f"{number:3}/{len(chosen)} {verdict} {name}: {mutant.before} -> {mutant.after}", flush=True)
+            print(
+                f"{number:3}/{len(chosen)} {verdict} {name}: {mutant.before} -> {mutant.after}",
+                flush=True,
+            )
     _print_sums(chosen, done)
     return 0
 
@@ -120,14 +151,26 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--part", action="append", choices=PARTS, help="which part (all)")
-    parser.add_argument("--count", type=int, default=20, metavar="N", help="mutants of each part (20)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="what is drawn (0)")
-    parser.add_argument("--tree", type=Path, default=ROOT, metavar="DIR", help="checkout to break (this one)")
-    parser.add_argument("--sites", type=Path, metavar="FILE", help="places to break, instead of the part's own")
     parser.add_argument(
-        "--out", type=Path, default=Path("mutants.jsonl"), metavar="FILE", help="results (mutants.jsonl)"
+        "--count", type=int, default=20, metavar="N", help="mutants of each part (20)"
     )
-    parser.add_argument("--python", default=sys.executable, metavar="PATH", help="runs the tests (this one)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="what is drawn (0)")
+    parser.add_argument(
+        "--tree", type=Path, default=ROOT, metavar="DIR", help="checkout to break (this one)"
+    )
+    parser.add_argument(
+        "--sites", type=Path, metavar="FILE", help="places to break, instead of the part's own"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("mutants.jsonl"),
+        metavar="FILE",
+        help="results (mutants.jsonl)",
+    )
+    parser.add_argument(
+        "--python", default=sys.executable, metavar="PATH", help="runs the tests (this one)"
+    )
     return parser.parse_args(argv)
 
 
@@ -146,7 +189,8 @@ def drawn(tree: Path, part: str, sites: Sequence[str], count: int, seed: int) ->
     """
     found: dict[tuple[str, int], list[Mutant]] = defaultdict(list)
     for mutant in sorted(
-        set(_all(tree / "asyncguard", part, sites)), key=lambda each: (each.file, each.start, each.after)
+        set(_all(tree / "asyncguard", part, sites)),
+        key=lambda each: (each.file, each.start, each.after),
     ):
         found[mutant.file, mutant.line].append(mutant)
     generator = random.Random(f"{seed}/{part}")
@@ -195,7 +239,11 @@ def _members(tree: ast.Module) -> dict[str, list[str]]:
     """Return the members of each enum that a module uses, as far as it names them."""
     members: dict[str, set[str]] = defaultdict(set)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr.isupper():
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr.isupper()
+        ):
             members[node.value.id].add(node.attr)
     return {name: sorted(found) for name, found in members.items()}
 
@@ -203,10 +251,15 @@ def _members(tree: ast.Module) -> dict[str, list[str]]:
 def _changes(node: ast.AST, enums: dict[str, list[str]]) -> Iterator[tuple[ast.expr, str]]:
     """Yield the changes of one node: what is replaced, and by which source."""
     match node:
-        case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _COMPARED:
+        case ast.Compare(left=left, ops=[operator], comparators=[right]) if (
+            type(operator) in _COMPARED
+        ):
             yield node, ast.unparse(ast.Compare(left, [_COMPARED[type(operator)]()], [right]))
         case ast.BoolOp(op=operator, values=values):
-            yield node, f"({ast.unparse(ast.BoolOp(ast.Or() if isinstance(operator, ast.And) else ast.And(), values))})"
+            yield (
+                node,
+                f"({ast.unparse(ast.BoolOp(ast.Or() if isinstance(operator, ast.And) else ast.And(), values))})",
+            )
             yield node, f"({ast.unparse(values[0])})"
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield node, f"bool({ast.unparse(operand)})"
@@ -229,7 +282,9 @@ def _mutant(part: str, file: str, source: bytes, place: ast.expr, after: str) ->
     start = starts[place.lineno - 1] + place.col_offset
     end = starts[(place.end_lineno or place.lineno) - 1] + (place.end_col_offset or 0)
     before = " ".join(source[start:end].decode().split())
-    return Mutant(part=part, file=file, line=place.lineno, before=before, after=after, start=start, end=end)
+    return Mutant(
+        part=part, file=file, line=place.lineno, before=before, after=after, start=start, end=end
+    )
 
 
 # -- playing -----------------------------------------------------------------------------------------------------------
@@ -270,7 +325,9 @@ def _fail(copy: Path, tests: str, python: str) -> bool:
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, check=False, timeout=PATIENCE)
+        done = subprocess.run(
+            command, cwd=copy, env=environment, capture_output=True, check=False, timeout=PATIENCE
+        )
     except subprocess.TimeoutExpired:
         return True
     return done.returncode not in (0, 5)  # 5: no tests there

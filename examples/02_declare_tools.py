@@ -46,5 +46,7 @@ model = ScriptedChatModel(
     ]
 )
 agent = build_agent(model, [write_file, read_file])
-result = asyncio.run(agent.ainvoke({"messages": [("user", "Write a.txt, then read a.txt and b.txt.")]}))
+result = asyncio.run(
+    agent.ainvoke({"messages": [("user", "Write a.txt, then read a.txt and b.txt.")]})
+)
 print("answer:", result["messages"][-1].text)

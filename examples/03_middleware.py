@@ -37,7 +37,9 @@ model = ScriptedChatModel(
             ("search_flights", {"task_id": "trip", "city": "Lisbon"}),
             ("tell_time", {"task_id": "clock", "city": "Rome"}),
         ),
-        calls(("book_flight", {"task_id": "trip", "flight": "LH-100"})),  # a guess: the search is still running
+        calls(
+            ("book_flight", {"task_id": "trip", "flight": "LH-100"})
+        ),  # a guess: the search is still running
         "I wait for the search.",
         calls(("book_flight", {"task_id": "trip", "flight": "TP-713"})),
         "It is 12:30 in Rome, and TP-713 to Lisbon is booked.",

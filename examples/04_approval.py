@@ -50,7 +50,10 @@ async def main() -> None:
         for call in result["__interrupt__"][0].value["calls"]:
             print("question:", call["tool"], call["arguments"], "-", call["reason"])
             approve = call["arguments"]["user"] == "ann"  # here a person would decide
-            answers[call["key"]] = {"approve": approve, "reason": "" if approve else "He asked to stay."}
+            answers[call["key"]] = {
+                "approve": approve,
+                "reason": "" if approve else "He asked to stay.",
+            }
         result = await agent.ainvoke(Command(resume=answers), thread)
     print("answer:", result["messages"][-1].text)
 

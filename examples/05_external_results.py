@@ -26,7 +26,9 @@ async def ask_notary(document: str, token: str = "") -> str:
 async def main() -> None:
     """Run, park, deliver, go on."""
     inbox = Inbox()
-    model = ScriptedChatModel([calls(("ask_notary", {"document": "deed"})), "The deed is certified as no. 815."])
+    model = ScriptedChatModel(
+        [calls(("ask_notary", {"document": "deed"})), "The deed is certified as no. 815."]
+    )
     agent = build_agent(model, [ask_notary], checkpointer=InMemorySaver(), ports=Ports(inbox=inbox))
     thread: Any = {"configurable": {"thread_id": "deed"}}
 

@@ -47,7 +47,11 @@ def show(details: Details) -> None:
 
 model = ScriptedChatModel(
     [
-        calls(("read_rates", {"currency": "USD"}), ("read_live", {"city": "Oslo"}), ("pay", {"amount": 5})),
+        calls(
+            ("read_rates", {"currency": "USD"}),
+            ("read_live", {"city": "Oslo"}),
+            ("pay", {"amount": 5}),
+        ),
         "1 USD is 0.92 EUR and Oslo had 19 degrees. Please check your bank: I do not know whether the 5 EUR were paid.",
     ]
 )
@@ -57,7 +61,9 @@ agent = build_agent(
     config=GuardConfig(timing=Timing(retry_initial=0.01, retry_jitter=0.0)),
     ports=Ports(observers=[show]),
 )
-result = asyncio.run(agent.ainvoke({"messages": [("user", "Rate of the dollar? Oslo? And pay 5.")]}))
+result = asyncio.run(
+    agent.ainvoke({"messages": [("user", "Rate of the dollar? Oslo? And pay 5.")]})
+)
 print("in doubt:", result["report"]["in_doubt"])
 print("turns of the model:", result["report"]["turns"])
 print("answer:", result["messages"][-1].text)

@@ -49,6 +49,8 @@ model = ScriptedChatModel(
     ]
 )
 agent = build_agent(model, [search, seat_map, reserve])
-result = asyncio.run(agent.ainvoke({"messages": [("user", "Reserve a seat on the first flight to Lisbon.")]}))
+result = asyncio.run(
+    agent.ainvoke({"messages": [("user", "Reserve a seat on the first flight to Lisbon.")]})
+)
 print("turns of the model:", result["report"]["turns"])
 print("answer:", result["messages"][-1].text)

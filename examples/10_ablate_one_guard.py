@@ -51,7 +51,10 @@ async def booked_with(config: GuardConfig) -> list[str]:
         """Tell the local time in a city."""
         return "12:30"
 
-    both = calls(("search", {"task_id": "trip", "city": "Lisbon"}), ("tell_time", {"task_id": "clock", "city": "Rome"}))
+    both = calls(
+        ("search", {"task_id": "trip", "city": "Lisbon"}),
+        ("tell_time", {"task_id": "clock", "city": "Rome"}),
+    )
     guess = calls(("book", {"task_id": "trip", "flight": "LH-100"}))
     model = ScriptedChatModel([both, guess, *[after_the_search] * 5])
     await build_agent(model, [search, book, tell_time], config=config).ainvoke({"tasks": TASKS})

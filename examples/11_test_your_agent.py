@@ -17,7 +17,9 @@ from asyncguard.testing import (
 
 def test_two_reports_take_as_long_as_one() -> None:
     """Both reports are written at the same time, and the history is one that every provider accepts."""
-    write = scripted_tool("write_report", lambda a: f"report on {a['topic']}", args={"topic": str}, latency=3600.0)
+    write = scripted_tool(
+        "write_report", lambda a: f"report on {a['topic']}", args={"topic": str}, latency=3600.0
+    )
     model = ScriptedChatModel(
         [
             calls(
@@ -29,7 +31,9 @@ def test_two_reports_take_as_long_as_one() -> None:
     )
     agent = build_agent(model, [write])
 
-    run = run_virtual(agent.ainvoke({"tasks": ["Write a report on tea.", "Write a report on rice."]}))
+    run = run_virtual(
+        agent.ainvoke({"tasks": ["Write a report on tea.", "Write a report on rice."]})
+    )
 
     assert run.result["report"]["reason"] == "complete"
     assert sorted(call.args["topic"] for call in write.calls) == ["rice", "tea"]

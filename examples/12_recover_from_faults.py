@@ -52,12 +52,18 @@ model = ScriptedChatModel(
         "A nut is 12.40 euros, which the shop alone denies, and a bolt 3.10 euros.",
     ]
 )
-CHAIN = {"call_diagnosed": ("symptom", "hazard", "rule"), "call_recovered": ("action",), "call_retired": ("outcome",)}
+CHAIN = {
+    "call_diagnosed": ("symptom", "hazard", "rule"),
+    "call_recovered": ("action",),
+    "call_retired": ("outcome",),
+}
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "run.jsonl"
     with TraceFile(path) as trace:
-        agent = build_agent(model, [ask_shop, ask_archive, ask_wholesaler], ports=Ports(observers=[trace]))
+        agent = build_agent(
+            model, [ask_shop, ask_archive, ask_wholesaler], ports=Ports(observers=[trace])
+        )
         result = asyncio.run(agent.ainvoke({"messages": [("user", "What are a nut and a bolt?")]}))
     rows = [json.loads(line) for line in path.read_text().splitlines()]
 

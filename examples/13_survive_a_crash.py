@@ -45,17 +45,23 @@ def run(said: Any, *answers: Any) -> Any:
     with SqliteSaver.from_conn_string(str(FOLDER / "threads.db")) as saver:
         model = ScriptedChatModel(list(answers), id_prefix=f"{os.getpid()}-{len(answers)}")
         with contextlib.closing(open_journal(FOLDER / "threads.db.effects")) as journal:
-            return build_agent(model, [book, pay], checkpointer=saver, journal=journal).invoke(said, THREAD)
+            return build_agent(model, [book, pay], checkpointer=saver, journal=journal).invoke(
+                said, THREAD
+            )
 
 
 def main() -> None:
     """Die, resume, look, go on."""
     ended = subprocess.run([sys.executable, __file__, "--mortal", str(FOLDER)], check=False)
     print("killed:", ended.returncode == -signal.SIGKILL)
-    print("in doubt:", run(None, "Booked. Nobody knows yet whether it is paid.")["report"]["in_doubt"])
+    print(
+        "in doubt:", run(None, "Booked. Nobody knows yet whether it is paid.")["report"]["in_doubt"]
+    )
     with contextlib.closing(open_journal(FOLDER / "threads.db.effects", create=False)) as journal:
         entry = journal.entries(states=[CallState.IN_DOUBT])[0]
-        journal.resolve(entry.key, MailKind.HAPPENED, "paid 268, receipt 815", by="Ann, who asked the bank")
+        journal.resolve(
+            entry.key, MailKind.HAPPENED, "paid 268, receipt 815", by="Ann, who asked the bank"
+        )
     result = run({"messages": [("user", "Is it paid?")]}, "It is: receipt 815.")
     print("told:", result["messages"][-2].text)
     print("effects:", (FOLDER / "effects.txt").read_text().splitlines())

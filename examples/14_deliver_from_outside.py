@@ -34,15 +34,24 @@ def run(said: Any, *answers: Any) -> Any:
     """One run of the thread."""
     with SqliteSaver.from_conn_string(str(FOLDER / "threads.db")) as saver:
         model = ScriptedChatModel(list(answers), id_prefix=str(os.getpid()))
-        with contextlib.closing(open_journal(FOLDER / "threads.db.effects")) as journal:  # before its folder goes
-            return build_agent(model, [ask_notary], checkpointer=saver, journal=journal).invoke(said, THREAD)
+        with contextlib.closing(
+            open_journal(FOLDER / "threads.db.effects")
+        ) as journal:  # before its folder goes
+            return build_agent(model, [ask_notary], checkpointer=saver, journal=journal).invoke(
+                said, THREAD
+            )
 
 
 def deliver(content: str) -> None:
     """What the notary's office runs; the token stands in a file, not in the list of processes."""
     journal, token = FOLDER / "threads.db.effects", FOLDER / "letter.txt"
     words = ["deliver", "--journal", str(journal), "--token-file", str(token), content]
-    done = subprocess.run([sys.executable, "-m", "asyncguard.cli", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "asyncguard.cli", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     print("delivery:", done.returncode, (done.stdout or done.stderr).strip())
 
 
@@ -53,12 +62,17 @@ def main() -> None:
     deliver("certified as no. 815")
     deliver("certified as no. 666")  # a token is good for one delivery
     result = run(None, "The deed is certified as no. 815.")
-    print("told:", next(message.text for message in result["messages"] if "no. 815" in message.text))
+    print(
+        "told:", next(message.text for message in result["messages"] if "no. 815" in message.text)
+    )
     print("answer:", result["messages"][-1].text)
 
 
 if MORTAL:
-    run({"messages": [("user", "Have my deed certified.")]}, calls(("ask_notary", {"document": "deed"})))
+    run(
+        {"messages": [("user", "Have my deed certified.")]},
+        calls(("ask_notary", {"document": "deed"})),
+    )
     os.kill(os.getpid(), signal.SIGKILL)
 else:
     with tempfile.TemporaryDirectory() as name:

@@ -91,8 +91,19 @@ class IncidentDesk:
 
     def tools(self) -> list[BaseTool | Callable[..., Any]]:
         """What an agent may do here."""
-        monitors: list[BaseTool | Callable[..., Any]] = [self._metrics(), self._replica(), self._monitor()]
-        return [self._search(), *monitors, self._contract(), self._ticket(), self._find(), self._notify()]
+        monitors: list[BaseTool | Callable[..., Any]] = [
+            self._metrics(),
+            self._replica(),
+            self._monitor(),
+        ]
+        return [
+            self._search(),
+            *monitors,
+            self._contract(),
+            self._ticket(),
+            self._find(),
+            self._notify(),
+        ]
 
     def close(self) -> None:
         """Stop the service and remove the files."""
@@ -167,7 +178,9 @@ class IncidentDesk:
     # -- acting ----------------------------------------------------------------------------------------------------
 
     def _ticket(self) -> Callable[..., Any]:
-        @guarded(effect="probed", probe="find_ticket", reads=[], writes=["tickets:{service}"], timeout=20)
+        @guarded(
+            effect="probed", probe="find_ticket", reads=[], writes=["tickets:{service}"], timeout=20
+        )
         def create_ticket(service: str, title: str, severity: int, runtime: ToolRuntime) -> Any:
             """Open a ticket for a service, of severity 1 (the company stands still) or 2."""
             wanted = {"service": service, "title": title, "severity": severity}
@@ -179,16 +192,27 @@ class IncidentDesk:
         @guarded(effect="pure", reads=["tickets:{service}"], timeout=20)
         def find_ticket(service: str, title: str, runtime: ToolRuntime) -> Any:
             """Tell whether a ticket of this title was opened for a service."""
-            return self._ask(runtime, "GET", "/tickets", params={"service": service, "title": title})
+            return self._ask(
+                runtime, "GET", "/tickets", params={"service": service, "title": title}
+            )
 
         return find_ticket
 
     def _notify(self) -> Callable[..., Any]:
-        @guarded(effect="keyed", atomic=True, key_argument="key", reads=[], writes=["channels:{channel}"], timeout=20)
+        @guarded(
+            effect="keyed",
+            atomic=True,
+            key_argument="key",
+            reads=[],
+            writes=["channels:{channel}"],
+            timeout=20,
+        )
         def notify(channel: str, text: str, runtime: ToolRuntime, key: str = "") -> Any:
             """Notify the people of a channel."""
             said = {"channel": channel, "text": text}
-            return self._ask(runtime, "POST", "/notifications", json=said, headers={"Idempotency-Key": key})
+            return self._ask(
+                runtime, "POST", "/notifications", json=said, headers={"Idempotency-Key": key}
+            )
 
         return notify
 
@@ -202,7 +226,9 @@ class IncidentDesk:
     def _ask(self, runtime: ToolRuntime, method: str, path: str, **request: Any) -> Any:
         """Ask the ticket service; what goes wrong is raised by httpx as it is."""
         headers = {"X-Scene": self._scene(runtime).name, **request.pop("headers", {})}
-        answer = self._client.request(method, f"{self._service.url}{path}", headers=headers, **request)
+        answer = self._client.request(
+            method, f"{self._service.url}{path}", headers=headers, **request
+        )
         return answer.raise_for_status().json()
 
 
@@ -227,7 +253,9 @@ def make_agent(config: GuardConfig, desk: IncidentDesk) -> CompiledStateGraph[An
     trace = _path("ASYNCGUARD_DESK_TRACE")
     ports = Ports(observers=[TraceFile(trace)] if trace is not None else [])
     model = os.environ.get("ASYNCGUARD_MODEL") or _skills.make_model(_simulated)
-    return build_agent(model, desk.tools(), config=config, system_prompt=_PROMPT, ports=ports, name="incident_desk")
+    return build_agent(
+        model, desk.tools(), config=config, system_prompt=_PROMPT, ports=ports, name="incident_desk"
+    )
 
 
 def _path(variable: str) -> Path | None:

@@ -30,8 +30,12 @@ def make_model(simulated: ModuleType) -> BaseChatModel:
     search = simulated.Step(tool="search_logs", needs=("service",), learns=_from_logs)
     query = simulated.Step(tool="query_metrics", needs=("service",), learns=_from_metrics)
     replica = simulated.Step(tool="query_replica", needs=("service",), learns=_from_metrics)
-    ticket = simulated.Step(tool="create_ticket", needs=("service", "title", "severity"), learns=_from_ticket)
-    notify = simulated.Step(tool="notify", needs=("channel", "text"), learns=lambda said: {"message": said["message"]})
+    ticket = simulated.Step(
+        tool="create_ticket", needs=("service", "title", "severity"), learns=_from_ticket
+    )
+    notify = simulated.Step(
+        tool="notify", needs=("channel", "text"), learns=lambda said: {"message": said["message"]}
+    )
     skills = (
         simulated.Skill(
             pattern=re.compile(r"incident of (?P<service>\w+)", re.IGNORECASE),

@@ -36,7 +36,9 @@ class Scene(Protocol):
 class TicketService:
     """The service; one for all scenes."""
 
-    def __init__(self, find: Callable[[str], Scene | None], note: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(
+        self, find: Callable[[str], Scene | None], note: Callable[[Mapping[str, Any]], None]
+    ) -> None:
         """Make a service that does not listen yet.
 
         Args:
@@ -54,7 +56,9 @@ class TicketService:
         with self._lock:
             if self._server is None:
                 self._server = _Server(self._find, self._note)
-                threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+                threading.Thread(
+                    target=self._server.serve_forever, args=(0.05,), daemon=True
+                ).start()
             return f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
@@ -67,7 +71,9 @@ class TicketService:
 
 
 class _Server(ThreadingHTTPServer):
-    def __init__(self, find: Callable[[str], Scene | None], note: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(
+        self, find: Callable[[str], Scene | None], note: Callable[[Mapping[str, Any]], None]
+    ) -> None:
         self.find = find
         self.note = note
         super().__init__(("127.0.0.1", 0), _Requests)
@@ -121,7 +127,10 @@ class _Requests(BaseHTTPRequestHandler):
         else:
             key = self.headers.get("Idempotency-Key", "")
             if key not in scene.messages:
-                scene.messages[key] = {"message": f"MSG-{1 + len(scene.messages)}", "channel": wanted["channel"]}
+                scene.messages[key] = {
+                    "message": f"MSG-{1 + len(scene.messages)}",
+                    "channel": wanted["channel"],
+                }
                 self.server.note({"effect": "notification", "scene": scene.name, **wanted})
             self._answer(202, scene.messages[key])
 

@@ -51,7 +51,9 @@ class Fault(StrEnum):
     """It does not let this desk notify anybody."""
 
 
-_STRIKES: Mapping[Fault, int] = MappingProxyType({Fault.TICKET_LOST: 1, Fault.TICKET_DROPPED: 1, Fault.NOTIFY_BUSY: 2})
+_STRIKES: Mapping[Fault, int] = MappingProxyType(
+    {Fault.TICKET_LOST: 1, Fault.TICKET_DROPPED: 1, Fault.NOTIFY_BUSY: 2}
+)
 """How often a fault strikes that passes; the others stay."""
 
 
@@ -61,10 +63,16 @@ def faults_in(text: str) -> frozenset[Fault] | None:
     Raises:
         ValueError: There is no such fault.
     """
-    named = [name.strip().lower() for found in _NAMED.finditer(text) for name in found["names"].split(",")]
+    named = [
+        name.strip().lower()
+        for found in _NAMED.finditer(text)
+        for name in found["names"].split(",")
+    ]
     unknown = sorted(set(named) - set(Fault) - {"none"})
     if unknown:
-        raise ValueError(f"There is no fault {unknown[0]!r}; there are {', '.join(Fault)}, and none.")
+        raise ValueError(
+            f"There is no fault {unknown[0]!r}; there are {', '.join(Fault)}, and none."
+        )
     return frozenset(Fault(name) for name in named if name != "none") if named else None
 
 
@@ -91,7 +99,9 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
 MEASURED = "2026-05-04T09:30:00+00:00"
 """When everything was measured."""
 
-MILLISECONDS: Mapping[str, Any] = MappingProxyType({"type": "number", "minimum": 20, "maximum": 60000, "unit": "ms"})
+MILLISECONDS: Mapping[str, Any] = MappingProxyType(
+    {"type": "number", "minimum": 20, "maximum": 60000, "unit": "ms"}
+)
 
 
 def latency_schema(p95: Mapping[str, Any] = MILLISECONDS) -> dict[str, Any]:
@@ -102,7 +112,12 @@ def latency_schema(p95: Mapping[str, Any] = MILLISECONDS) -> dict[str, Any]:
     """
     at = {"type": "string", "format": "date-time"}
     properties = {"service": {"type": "string"}, "p95": dict(p95), "at": at}
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def question_schema(name: str = "service") -> dict[str, Any]:
@@ -112,7 +127,12 @@ def question_schema(name: str = "service") -> dict[str, Any]:
         name: Of the one argument.
     """
     service = {"type": "string", "description": "Name of a service, as in checkout."}
-    return {"type": "object", "properties": {name: service}, "required": [name], "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": {name: service},
+        "required": [name],
+        "additionalProperties": False,
+    }
 
 
 # -- scenes --------------------------------------------------------------------------------------------------------
@@ -146,14 +166,21 @@ class Scene:
         """Write logs and databases."""
         self.folder.mkdir()
         for service, condition in CONDITIONS.items():
-            lines = [{"at": MEASURED, "level": "ERROR", "message": condition.message}] * condition.errors
+            lines = [
+                {"at": MEASURED, "level": "ERROR", "message": condition.message}
+            ] * condition.errors
             lines.append({"at": MEASURED, "level": "INFO", "message": "request served"})
             text = "".join(json.dumps(line) + "\n" for line in lines)
             (self.folder / f"{service}.log").write_text(text, encoding="utf-8")
         for database in ("primary", "replica"):
             with self.connected(database) as connection:
-                connection.execute("CREATE TABLE latency (service TEXT PRIMARY KEY, p95 REAL, at TEXT)")
-                rows = [(name, self._recorded(database, each.p95), MEASURED) for name, each in CONDITIONS.items()]
+                connection.execute(
+                    "CREATE TABLE latency (service TEXT PRIMARY KEY, p95 REAL, at TEXT)"
+                )
+                rows = [
+                    (name, self._recorded(database, each.p95), MEASURED)
+                    for name, each in CONDITIONS.items()
+                ]
                 connection.executemany("INSERT INTO latency VALUES (?, ?, ?)", rows)
                 connection.commit()
 
@@ -170,7 +197,11 @@ class Scene:
     def measure(self, service: str) -> dict[str, Any] | None:
         """What a monitor outside of it all measures."""
         condition = CONDITIONS.get(service)
-        return None if condition is None else {"service": service, "p95": condition.p95, "at": MEASURED}
+        return (
+            None
+            if condition is None
+            else {"service": service, "p95": condition.p95, "at": MEASURED}
+        )
 
     # -- logs ------------------------------------------------------------------------------------------------------
 
@@ -181,25 +212,36 @@ class Scene:
             ValueError: There is no such log.
         """
         _known(service)
-        lines = map(json.loads, (self.folder / f"{service}.log").read_text(encoding="utf-8").splitlines())
+        lines = map(
+            json.loads, (self.folder / f"{service}.log").read_text(encoding="utf-8").splitlines()
+        )
         errors = [line for line in lines if line["level"] == "ERROR"]
         [(message, _)] = Counter(line["message"] for line in errors).most_common(1)
         number = "error_count" if Fault.LOGS_RENAMED in self.faults else "errors"
-        return {"service": service, number: len(errors), "first": errors[0]["at"], "message": message}
+        return {
+            "service": service,
+            number: len(errors),
+            "first": errors[0]["at"],
+            "message": message,
+        }
 
     # -- metrics ---------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def connected(self, database: str) -> Iterator[sqlite3.Connection]:
         """A connection to one of the databases, closed at the end."""
-        with contextlib.closing(sqlite3.connect(self.folder / f"{database}.db", timeout=0)) as connection:
+        with contextlib.closing(
+            sqlite3.connect(self.folder / f"{database}.db", timeout=0)
+        ) as connection:
             yield connection
 
     def contract(self) -> dict[str, Any]:
         """What the primary database takes and answers now."""
         name = "component" if Fault.METRICS_ARGUMENT in self.faults else "service"
         seconds = {"type": "number", "unit": "s"}
-        returns = latency_schema(seconds) if Fault.METRICS_SECONDS in self.faults else latency_schema()
+        returns = (
+            latency_schema(seconds) if Fault.METRICS_SECONDS in self.faults else latency_schema()
+        )
         return {"parameters": question_schema(name), "returns": returns}
 
     def query_primary(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,7 +264,9 @@ class Scene:
         """Ask one of the databases about a service."""
         _known(service)
         with self.connected(database) as connection:
-            [row] = connection.execute("SELECT service, p95, at FROM latency WHERE service = ?", (service,)).fetchall()
+            [row] = connection.execute(
+                "SELECT service, p95, at FROM latency WHERE service = ?", (service,)
+            ).fetchall()
         return dict(zip(("service", "p95", "at"), row, strict=True))
 
 
@@ -259,7 +303,11 @@ class World:
             if name not in self._scenes:
                 if self._folder is None:
                     self._folder = tempfile.TemporaryDirectory(prefix="incident-desk-")
-                made = Scene(name=name, folder=Path(self._folder.name) / str(len(self._scenes)), faults=faults)
+                made = Scene(
+                    name=name,
+                    folder=Path(self._folder.name) / str(len(self._scenes)),
+                    faults=faults,
+                )
                 made.build()
                 self._scenes[name] = made
             return self._scenes[name]

@@ -39,7 +39,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 Facts = Mapping[str, Any]
 _LINE = re.compile(r"^(?:\[(?P<task>[^\]]+)\] )?(?P<goal>.+)$", re.MULTILINE)
-_NEWS = re.compile(r"<(?P<tag>result-\w+)(?P<head>(?: \w+=\"[^\"]*\")*)>\n(?P<body>.*?)\n</(?P=tag)>", re.DOTALL)
+_NEWS = re.compile(
+    r"<(?P<tag>result-\w+)(?P<head>(?: \w+=\"[^\"]*\")*)>\n(?P<body>.*?)\n</(?P=tag)>", re.DOTALL
+)
 _ATTRIBUTE = re.compile(r"(\w+)=\"([^\"]*)\"")
 _MARK = "\n[asyncguard: "
 _ASK_AGAIN = re.compile(r"\bcall (?:it )?again\b", re.IGNORECASE)
@@ -77,7 +79,9 @@ class Skill:
 _SEARCH = Step(
     tool="search_flights",
     needs=("destination", "date"),
-    learns=lambda result: {"flight": min(result["flights"], key=lambda offered: offered["price"])["flight"]},
+    learns=lambda result: {
+        "flight": min(result["flights"], key=lambda offered: offered["price"])["flight"]
+    },
     expects=lambda facts: {"flight": f"{facts['destination'][:3].upper()}-100"},
 )
 _QUOTE = Step(
@@ -86,13 +90,22 @@ _QUOTE = Step(
     learns=lambda result: {"offer": result["offer"], "price": result["price"]},
     expects=lambda facts: {"offer": f"{facts['flight']}-STD", "price": "a fair price"},
 )
-_BOOK = Step(tool="book_flight", needs=("offer", "date", "traveller"), expects=lambda _: {"booking": "to be confirmed"})
+_BOOK = Step(
+    tool="book_flight",
+    needs=("offer", "date", "traveller"),
+    expects=lambda _: {"booking": "to be confirmed"},
+)
 _CANCEL = Step(tool="cancel_booking", needs=("booking",), expects=dict)
-_VISA = Step(tool="request_visa", needs=("country", "traveller"), expects=lambda _: {"visa": "to be issued"})
+_VISA = Step(
+    tool="request_visa", needs=("country", "traveller"), expects=lambda _: {"visa": "to be issued"}
+)
 
 TRAVEL = (
     Skill(
-        pattern=re.compile(r"book .*flight to (?P<destination>.+?) on (?P<date>[\d-]+) for (?P<traveller>\w+)", re.I),
+        pattern=re.compile(
+            r"book .*flight to (?P<destination>.+?) on (?P<date>[\d-]+) for (?P<traveller>\w+)",
+            re.I,
+        ),
         steps=(_SEARCH, _QUOTE, _BOOK),
         answer="Booked {flight} for {traveller}, booking {booking}.",
     ),
@@ -191,7 +204,9 @@ class Conversation:
         for call in message.tool_calls:
             arguments = dict(call["args"])
             task = arguments.pop("task_id", self.first_task)
-            attempt = Attempt(task=task, tool=call["name"], arguments=arguments, call_id=str(call["id"]))
+            attempt = Attempt(
+                task=task, tool=call["name"], arguments=arguments, call_id=str(call["id"])
+            )
             self.attempts.append(attempt)
             if task in self.goals:
                 self.goals[task].attempts.append(attempt)
@@ -199,7 +214,11 @@ class Conversation:
     def _news(self, head: Mapping[str, str], body: str) -> None:
         """Results come after their calls: by label where the calls are numbered, else for the earliest open one."""
         task = head.get("task", self.first_task)
-        same = [attempt for attempt in self.attempts if (attempt.task, attempt.tool) == (task, head.get("tool"))]
+        same = [
+            attempt
+            for attempt in self.attempts
+            if (attempt.task, attempt.tool) == (task, head.get("tool"))
+        ]
         number = head.get("call", "").rpartition("#")[2]
         meant = same[int(number) - 1 : int(number)] if number.isdecimal() else same
         for attempt in meant:
@@ -255,7 +274,14 @@ def plan(goal: Goal) -> Plan:
     return Plan(report=" ".join([goal.skill.answer.format(**facts), *notes]))
 
 
-def _next(tool: str, arguments: dict[str, Any], last: Attempt | None, *, guessed: bool, done: Sequence[str]) -> Plan:
+def _next(
+    tool: str,
+    arguments: dict[str, Any],
+    last: Attempt | None,
+    *,
+    guessed: bool,
+    done: Sequence[str],
+) -> Plan:
     if last is None:
         return Plan(call=(tool, arguments))
     if guessed:
@@ -267,7 +293,10 @@ def _next(tool: str, arguments: dict[str, Any], last: Attempt | None, *, guessed
 
 
 def decide(
-    messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], skills: Sequence[Skill], greeting: str
+    messages: Sequence[BaseMessage],
+    tools: Sequence[Mapping[str, Any]],
+    skills: Sequence[Skill],
+    greeting: str,
 ) -> AIMessage:
     """The next message: the next call of every goal, or a report.
 
@@ -284,13 +313,21 @@ def decide(
     plans = {task: plan(goal) for task, goal in conversation.goals.items()}
     offered = {tool["function"]["name"] for tool in tools}
     calls = [
-        tool_call(name=made.call[0], args={**({"task_id": task} if tasks else {}), **made.call[1]}, id=_new_id())
+        tool_call(
+            name=made.call[0],
+            args={**({"task_id": task} if tasks else {}), **made.call[1]},
+            id=_new_id(),
+        )
         for task, made in plans.items()
         if made.call is not None and made.call[0] in offered
     ]
     if calls:
         return AIMessage(content="", tool_calls=calls)
-    lines = [f"[{task}] {made.report}" if tasks else made.report for task, made in plans.items() if made.report]
+    lines = [
+        f"[{task}] {made.report}" if tasks else made.report
+        for task, made in plans.items()
+        if made.report
+    ]
     return AIMessage(content="\n".join(lines) or ("I wait for the results." if plans else greeting))
 
 
@@ -324,7 +361,9 @@ class SimulatedModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "simulated-agent"
 
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
         """Bind the tools' schemas; that is all the model knows of them."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
@@ -334,7 +373,9 @@ class SimulatedModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=self._decide(messages, kwargs))])
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         await asyncio.sleep(self.latency)
         return self._generate(messages, **kwargs)
 
@@ -348,7 +389,9 @@ class SimulatedModel(BaseChatModel):
 
 def _chunks(message: AIMessage) -> Iterator[AIMessageChunk]:
     for index, call in enumerate(message.tool_calls):
-        part = tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
+        part = tool_call_chunk(
+            name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index
+        )
         yield AIMessageChunk(content="", tool_call_chunks=[part])
     for word in re.findall(r"\S+\s*", str(message.text)):
         yield AIMessageChunk(content=word)

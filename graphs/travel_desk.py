@@ -57,9 +57,15 @@ class TravelDesk:
             mark = zlib.crc32(f"{destination}|{date}".encode())
             await asyncio.sleep(0.2 + mark % 150 / 1000)
             code = destination[:3].upper()
-            fares = {f"{code}-{200 + mark % 700}": 180 + mark % 90, f"{code}-{200 + mark // 700 % 700}": 290}
+            fares = {
+                f"{code}-{200 + mark % 700}": 180 + mark % 90,
+                f"{code}-{200 + mark // 700 % 700}": 290,
+            }
             self._fares |= fares
-            flights = [{"flight": f"{code}-100", "price": 640}, *({"flight": f, "price": p} for f, p in fares.items())]
+            flights = [
+                {"flight": f"{code}-100", "price": 640},
+                *({"flight": f, "price": p} for f, p in fares.items()),
+            ]
             return {"flights": flights}
 
         return search_flights
@@ -74,22 +80,38 @@ class TravelDesk:
         return quote_fare
 
     def _book(self) -> Callable[..., Any]:
-        @guarded(effect="keyed", key_argument="key", reads=[], writes=["bookings:{traveller}"], trusted_output=True)
-        async def book_flight(offer: str, date: str, traveller: str, key: str = "") -> dict[str, Any]:
+        @guarded(
+            effect="keyed",
+            key_argument="key",
+            reads=[],
+            writes=["bookings:{traveller}"],
+            trusted_output=True,
+        )
+        async def book_flight(
+            offer: str, date: str, traveller: str, key: str = ""
+        ) -> dict[str, Any]:
             """Book an offer for a traveller. This spends money."""
             await asyncio.sleep(0.15)
             price = self._fare_of(offer.removesuffix("-STD"))
             if key not in self._bookings:  # the key of a repeated attempt is that of the first
                 self._bookings[key] = f"BK-{zlib.crc32(f'{key}{offer}{traveller}'.encode()):08X}"
                 await self._note(
-                    {"effect": "booked", "offer": offer, "traveller": traveller, "price": price, "key": key}
+                    {
+                        "effect": "booked",
+                        "offer": offer,
+                        "traveller": traveller,
+                        "price": price,
+                        "key": key,
+                    }
                 )
             return {"booking": self._bookings[key]}
 
         return book_flight
 
     def _cancel(self) -> Callable[..., Any]:
-        @guarded(effect="idempotent", reads=[], writes=["bookings:*"], destructive=True, approval=True)
+        @guarded(
+            effect="idempotent", reads=[], writes=["bookings:*"], destructive=True, approval=True
+        )
         async def cancel_booking(booking: str) -> dict[str, Any]:
             """Cancel a booking. The money is lost."""
             await asyncio.sleep(0.1)
@@ -139,7 +161,9 @@ def make_agent(config: GuardConfig, name: str) -> CompiledStateGraph[Any, Any, A
     trace = _path("ASYNCGUARD_DESK_TRACE")
     ports = Ports(inbox=inbox, observers=[TraceFile(trace)] if trace is not None else [])
     model = os.environ.get("ASYNCGUARD_MODEL") or _simulated_model()
-    return build_agent(model, desk.tools(), config=config, system_prompt=_PROMPT, ports=ports, name=name)
+    return build_agent(
+        model, desk.tools(), config=config, system_prompt=_PROMPT, ports=ports, name=name
+    )
 
 
 def _path(variable: str) -> Path | None:

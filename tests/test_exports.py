@@ -28,8 +28,15 @@ def test_lazy_names_are_declared_for_type_checkers_too() -> None:
     """What ``__getattr__`` serves and what the type checker is told are the same names from the same modules."""
     tree = ast.parse(Path(str(asyncguard.__file__)).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    told = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    served = {name: f"asyncguard.{home}" for home, names in asyncguard._HOMES.items() for name in names}
+    told = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    served = {
+        name: f"asyncguard.{home}" for home, names in asyncguard._HOMES.items() for name in names
+    }
     assert told == served
     assert {*served, "__version__"} == set(asyncguard.__all__)
 
@@ -58,7 +65,10 @@ def test_importing_the_package_loads_no_framework() -> None:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("from asyncguard import DbosExecutor", "DbosExecutor needs an extra: pip install 'asyncguard[dbos]'"),
+        (
+            "from asyncguard import DbosExecutor",
+            "DbosExecutor needs an extra: pip install 'asyncguard[dbos]'",
+        ),
         (
             "from asyncguard.cli import main; main(['worker', '--database-url', 'a.db', '--tools', 'shop:TOOLS'])",
             "asyncguard: A worker needs DBOS: pip install 'asyncguard[dbos]'.",
@@ -67,10 +77,16 @@ def test_importing_the_package_loads_no_framework() -> None:
 )
 def test_a_missing_extra_is_named(code: str, said: str, tmp_path: Path) -> None:
     """Not the package that is missing, but what to install."""
-    (tmp_path / "shop.py").write_text('def look(q: str) -> str:\n    """Look."""\n    return q\n\n\nTOOLS = [look]\n')
+    (tmp_path / "shop.py").write_text(
+        'def look(q: str) -> str:\n    """Look."""\n    return q\n\n\nTOOLS = [look]\n'
+    )
     hidden = "import sys; sys.modules |= dict.fromkeys(('dbos', 'sqlalchemy', 'sqlalchemy.exc')); "
     done = subprocess.run(
-        [sys.executable, "-c", hidden + code], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", hidden + code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert said in done.stderr
 
@@ -80,7 +96,9 @@ _BLOCKED = {
     "finder": "import sys; sys.meta_path.insert(0, type('No', (), {{'find_spec': staticmethod(lambda name, *_: "
     "(_ for _ in ()).throw(ModuleNotFoundError(name, name=name)) if name.split('.')[0] in ({names}) else None)}})()); ",
 }
-_EXTRAS = "'dbos', 'sqlalchemy', 'opentelemetry', 'langchain_openai', 'psycopg', 'agents', 'pydantic_ai'"
+_EXTRAS = (
+    "'dbos', 'sqlalchemy', 'opentelemetry', 'langchain_openai', 'psycopg', 'agents', 'pydantic_ai'"
+)
 
 
 _LOOK_THROUGH = """

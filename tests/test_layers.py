@@ -35,12 +35,25 @@ IMPURE = frozenset(
 PURE = frozenset(sys.stdlib_module_names) - IMPURE
 
 ALLOWED = {
-    "core": PURE | {"asyncguard.core", "asyncguard.config", "asyncguard.errors", "asyncguard.validation"},
+    "core": PURE
+    | {"asyncguard.core", "asyncguard.config", "asyncguard.errors", "asyncguard.validation"},
     "schema": PURE | {"asyncguard.core", "asyncguard.schema", "asyncguard.errors", "jsonschema"},
     "guards": PURE
-    | {"asyncguard.core", "asyncguard.schema", "asyncguard.guards", "asyncguard.config", "asyncguard.errors"},
+    | {
+        "asyncguard.core",
+        "asyncguard.schema",
+        "asyncguard.guards",
+        "asyncguard.config",
+        "asyncguard.errors",
+    },
     "recovery": PURE
-    | {"asyncguard.core", "asyncguard.schema", "asyncguard.recovery", "asyncguard.config", "asyncguard.errors"}
+    | {
+        "asyncguard.core",
+        "asyncguard.schema",
+        "asyncguard.recovery",
+        "asyncguard.config",
+        "asyncguard.errors",
+    }
     | {"tenacity"},
 }
 
@@ -101,4 +114,6 @@ def test_the_check_sees_forbidden_imports(line: str) -> None:
 def test_only_the_schema_package_may_use_jsonschema() -> None:
     """The third-party module that checks schemas stays in one of the pure layers."""
     line = "from jsonschema import Draft202012Validator"
-    assert [layer for layer, allowed in sorted(ALLOWED.items()) if not strangers(line, allowed)] == ["schema"]
+    assert [
+        layer for layer, allowed in sorted(ALLOWED.items()) if not strangers(line, allowed)
+    ] == ["schema"]

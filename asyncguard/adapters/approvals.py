@@ -59,7 +59,9 @@ def check_command(given: Any) -> None:
         read_messages(update["messages"])
     names = list(given.resume) if isinstance(given.resume, dict) else []
     if wrong := [name for name in names if not isinstance(name, str)]:
-        raise CallerError(f"Command(resume=...) names calls by the text of their keys, not by {wrong[0]!r:.100}.")
+        raise CallerError(
+            f"Command(resume=...) names calls by the text of their keys, not by {wrong[0]!r:.100}."
+        )
 
 
 def cancel_beside(config: RunnableConfig, cancel: Callable[[Sequence[str]], None]) -> str:
@@ -74,7 +76,9 @@ def cancel_beside(config: RunnableConfig, cancel: Callable[[Sequence[str]], None
         answered and the thread stuck: LangGraph keeps what a run was resumed with, and gives it to the next one, too.
     """
     read = config.get("configurable", {}).get(_READ)
-    if read is not None and read("tasks"):  # in create_agent only; build_agent refuses them before it is resumed
+    if read is not None and read(
+        "tasks"
+    ):  # in create_agent only; build_agent refuses them before it is resumed
         _log.warning(_NO_TASKS)
     try:
         cancel(read_cancelled(read("cancel")) if read is not None else [])
@@ -166,7 +170,9 @@ def decisions(answer: Any, records: Sequence[CallRecord]) -> list[tuple[bool, st
         return [_said(answer)] * len(records)
     meant = {name: _meant(name, records) for name in answer}
     if "approve" in answer and not any(meant.values()) and not (alone := _said(answer))[0]:
-        return [alone] * len(records)  # a "no" to all may have a reason; a "yes" has to name the calls
+        return [alone] * len(
+            records
+        )  # a "no" to all may have a reason; a "yes" has to name the calls
     return [_entries(answer, meant, record, records) for record in records]
 
 
@@ -177,7 +183,10 @@ def _meant(name: Any, records: Sequence[CallRecord]) -> list[str]:
 
 
 def _entries(
-    answer: Mapping[Any, Any], meant: Mapping[Any, list[str]], record: CallRecord, records: Sequence[CallRecord]
+    answer: Mapping[Any, Any],
+    meant: Mapping[Any, list[str]],
+    record: CallRecord,
+    records: Sequence[CallRecord],
 ) -> tuple[bool, str]:
     """What the entries of a mapping say about one call: approved by one that names it, and objected to by none."""
     about = [name for name, keys in meant.items() if record.key in keys]
@@ -199,10 +208,17 @@ def _entries(
 def _said(value: Any) -> tuple[bool, str]:
     """One decision; only exactly what is documented approves."""
     reason = None
-    if isinstance(value, dict) and value.keys() <= {"approve", "reason"} and isinstance(value.get("reason", ""), str):
+    if (
+        isinstance(value, dict)
+        and value.keys() <= {"approve", "reason"}
+        and isinstance(value.get("reason", ""), str)
+    ):
         value, reason = value.get("approve"), value.get("reason")
     if not isinstance(value, bool):
-        return False, f"The answer {str(value)[:_QUOTED]!r} is not True, so the call counts as refused."
+        return (
+            False,
+            f"The answer {str(value)[:_QUOTED]!r} is not True, so the call counts as refused.",
+        )
     return value, f"A person refused the call{f': {reason}' if reason else ''}."
 
 

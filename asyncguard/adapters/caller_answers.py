@@ -46,14 +46,20 @@ async def refuse_answers(state: Mapping[str, Any], config: RunnableConfig) -> No
 def _answers_in(given: Any) -> Iterator[ToolMessage]:
     messages = given.get("messages") if isinstance(given, Mapping) else None
     if messages:
-        yield from (message for message in read_messages(messages) if isinstance(message, ToolMessage))
+        yield from (
+            message for message in read_messages(messages) if isinstance(message, ToolMessage)
+        )
 
 
-def _answered_again(answers: Iterable[ToolMessage], state: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _answered_again(
+    answers: Iterable[ToolMessage], state: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
     """Return a call that an answer of the caller is for, unless the runtime wrote that very message."""
     events: Sequence[Mapping[str, Any]] = state.get("ledger") or []
     calls: dict[str, Mapping[str, Any]] = {
-        event["call"]["call_id"]: event["call"] for event in events if event["kind"] == "call_proposed"
+        event["call"]["call_id"]: event["call"]
+        for event in events
+        if event["kind"] == "call_proposed"
     }
     written: set[str] = set()
     for event in events:

@@ -132,7 +132,11 @@ class Run:
     """A run of one thread within one node, hook or wrapper."""
 
     def __init__(
-        self, sessions: Sessions, conversations: Conversations, state: Mapping[str, Any], config: RunnableConfig
+        self,
+        sessions: Sessions,
+        conversations: Conversations,
+        state: Mapping[str, Any],
+        config: RunnableConfig,
     ) -> None:
         """Find the session of a thread; see :meth:`join`.
 
@@ -259,7 +263,14 @@ class Run:
         said: bool = False,
     ) -> bool:
         """Decide about the open calls of a state that this process has not written; see :func:`resume.reconcile`."""
-        return reconcile(self._session, issuing=issuing, hands=hands, answers=answers, siblings=siblings, said=said)
+        return reconcile(
+            self._session,
+            issuing=issuing,
+            hands=hands,
+            answers=answers,
+            siblings=siblings,
+            said=said,
+        )
 
     def decide(
         self,
@@ -313,7 +324,9 @@ class Run:
         """Return the messages to write: the tasks, or the whole history where calls were left unanswered."""
         written: list[AnyMessage] = []
         if cancelled and not tasks and not heard_user(self.messages):
-            written.append(cancellation(cancelled))  # alone it says nothing about the other tasks, which go on
+            written.append(
+                cancellation(cancelled)
+            )  # alone it says nothing about the other tasks, which go on
         else:
             proposals.freeze_effects(self._session)
             written += self._open_tasks(tasks, cancelled)
@@ -323,8 +336,13 @@ class Run:
         if tasks:
             open_tasks(self._session, tasks)
             return [task_message(tasks, several=self.board.several_tasks)]
-        last = next((message for message in reversed(self.messages) if isinstance(message, HumanMessage)), None)
-        reopen_tasks(self._session, "" if last is None else text_of(last.content), cancelled=cancelled)
+        last = next(
+            (message for message in reversed(self.messages) if isinstance(message, HumanMessage)),
+            None,
+        )
+        reopen_tasks(
+            self._session, "" if last is None else text_of(last.content), cancelled=cancelled
+        )
         return []
 
     def _answers(self, message_id: str, calls: Sequence[Mapping[str, Any]]) -> list[AnyMessage]:

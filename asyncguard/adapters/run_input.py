@@ -18,7 +18,9 @@ _CANCELLED = "cancelled"
 """Kind of the note that tells a cancellation."""
 
 
-def read_tasks(given: Sequence[Any] | Mapping[str, Any] | None, known: Collection[str] = ()) -> list[Task]:
+def read_tasks(
+    given: Sequence[Any] | Mapping[str, Any] | None, known: Collection[str] = ()
+) -> list[Task]:
     """The tasks of an input.
 
     Args:
@@ -30,7 +32,9 @@ def read_tasks(given: Sequence[Any] | Mapping[str, Any] | None, known: Collectio
         CallerError: They are no list, a task has no goal, an id is used twice, or there are too many.
     """
     if given is not None and not isinstance(given, list | tuple):
-        raise CallerError(f'"tasks" takes a list, not {type(given).__name__}; write {{"tasks": [...]}}.')
+        raise CallerError(
+            f'"tasks" takes a list, not {type(given).__name__}; write {{"tasks": [...]}}.'
+        )
     taken = set(known)
     tasks: list[Task] = []
     for position, item in enumerate(given or (), start=1):
@@ -48,11 +52,19 @@ def read_tasks(given: Sequence[Any] | Mapping[str, Any] | None, known: Collectio
 def _read_task(position: int, item: Any, free: str) -> Task:
     if isinstance(item, str):
         item = {"id": free, "goal": item}
-    if not isinstance(item, Mapping) or not isinstance(item.get("goal"), str) or not item["goal"].strip():
-        raise CallerError(f'Task {position} has no goal; write it as {{"id": "a", "goal": "..."}} or as plain text.')
+    if (
+        not isinstance(item, Mapping)
+        or not isinstance(item.get("goal"), str)
+        or not item["goal"].strip()
+    ):
+        raise CallerError(
+            f'Task {position} has no goal; write it as {{"id": "a", "goal": "..."}} or as plain text.'
+        )
     name = item.get("id", free)
     if not isinstance(name, str) or not name.strip() or not is_plain_text(name):
-        raise CallerError(f"Task {position} has the id {name!r:.100}; an id is a short text of valid Unicode.")
+        raise CallerError(
+            f"Task {position} has the id {name!r:.100}; an id is a short text of valid Unicode."
+        )
     return Task(id=name, goal=plain_text(item["goal"]))
 
 
@@ -65,7 +77,9 @@ def read_cancelled(given: Sequence[Any] | str | None) -> list[str]:
     names: Any = [given] if isinstance(given, str) else given or ()
     kind = isinstance(names, list | tuple | set | frozenset)
     if not kind or not all(isinstance(name, str) for name in names):
-        raise CallerError(f'"cancel" takes ids of tasks, as in {{"cancel": ["a"]}}, not {names!r:.100}.')
+        raise CallerError(
+            f'"cancel" takes ids of tasks, as in {{"cancel": ["a"]}}, not {names!r:.100}.'
+        )
     return list(names)
 
 
@@ -76,11 +90,18 @@ def user_spoke(tasks: Sequence[Task], messages: Sequence[AnyMessage]) -> bool:
         tasks: New tasks.
         messages: The history, new messages included.
     """
-    return bool(tasks) or bool(messages and isinstance(messages[-1], HumanMessage) and not is_ours(messages[-1]))
+    return bool(tasks) or bool(
+        messages and isinstance(messages[-1], HumanMessage) and not is_ours(messages[-1])
+    )
 
 
 def check_input(
-    board: Scoreboard, tasks: Sequence[Task], messages: Sequence[AnyMessage], cancelled: Collection[str], *, news: bool
+    board: Scoreboard,
+    tasks: Sequence[Task],
+    messages: Sequence[AnyMessage],
+    cancelled: Collection[str],
+    *,
+    news: bool,
 ) -> None:
     """Refuse an input with which there is nothing to do; providers refuse a history that ends with the model's word.
 
@@ -99,7 +120,9 @@ def check_input(
     last = messages[-1] if messages else None
     finished = board.ledger.turns and isinstance(last, AIMessage) and not last.tool_calls
     if last is None or (finished and not (board.ledger.any_open() or news or deliverable(board))):
-        raise CallerError('Nothing to do: pass {"tasks": [...]} or {"messages": [...]} with something new.')
+        raise CallerError(
+            'Nothing to do: pass {"tasks": [...]} or {"messages": [...]} with something new.'
+        )
 
 
 def heard_user(messages: Sequence[AnyMessage]) -> bool:
@@ -117,7 +140,11 @@ def cancellation(names: Sequence[str]) -> HumanMessage:
 
 def only_cancelled(messages: Sequence[AnyMessage]) -> bool:
     """Whether a cancellation is the last that was written, so that the turn rule says whether the model is due."""
-    data = messages[-1].additional_kwargs.get("lc_data") if messages and is_ours(messages[-1]) else None
+    data = (
+        messages[-1].additional_kwargs.get("lc_data")
+        if messages and is_ours(messages[-1])
+        else None
+    )
     return isinstance(data, dict) and data.get("kind") == _CANCELLED
 
 

@@ -31,7 +31,9 @@ class History(list[AnyMessage]):
 
     __slots__ = ("ids",)
 
-    def __init__(self, messages: Iterable[AnyMessage] = (), ids: set[str | None] | None = None) -> None:
+    def __init__(
+        self, messages: Iterable[AnyMessage] = (), ids: set[str | None] | None = None
+    ) -> None:
         """Take messages.
 
         Args:
@@ -100,7 +102,9 @@ def read_messages(given: Any) -> list[BaseMessage]:
 def _put(history: History, message: AnyMessage) -> None:
     if not message.id:
         text = f"{len(history)}|{message.type}|{message.content}"
-        message = message.model_copy(update={"id": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]})
+        message = message.model_copy(
+            update={"id": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]}
+        )
     if message.id in history.ids:
         for place, known in enumerate(history):
             if known.id == message.id:
@@ -136,7 +140,9 @@ class Thread(TypedDict):
 class GuardedState(TypedDict, total=False):
     """State of an agent of ``build_agent``; subclass it to add channels for tools that return commands."""
 
-    messages: Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]
+    messages: Annotated[
+        list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)
+    ]
     """The conversation."""
     tasks: Annotated[list[Any], EphemeralValue]
     """Input: tasks as ``{"id": ..., "goal": ...}`` or plain text."""
@@ -144,7 +150,9 @@ class GuardedState(TypedDict, total=False):
     """Input: ids of tasks to cancel."""
     asyncguard: Thread
     """Identity of the thread."""
-    ledger: Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY)]
+    ledger: Annotated[
+        list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY)
+    ]
     """Events of the thread, as :func:`asyncguard.core.event_codec.to_json` writes them."""
     report: dict[str, Any]
     """How the run ended."""

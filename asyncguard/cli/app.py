@@ -38,7 +38,9 @@ _OWN = {
 """Each is a module of this package whose ``main`` is the command; imported when it is run."""
 
 
-_ADDED = {"asyncguard_benchmark.commands:main": "measure what guards do to simulated agents and to yours"}
+_ADDED = {
+    "asyncguard_benchmark.commands:main": "measure what guards do to simulated agents and to yours"
+}
 """What added commands that we know are for; they are not imported for it."""
 
 
@@ -109,14 +111,18 @@ def _options(arguments: list[str]) -> int:
         try:
             print(f"asyncguard {version('asyncguard')}")  # noqa: T201 - the output
         except PackageNotFoundError:
-            return _complain("asyncguard is not installed, so it has no version; install it with pip.")
+            return _complain(
+                "asyncguard is not installed, so it has no version; install it with pip."
+            )
     return Exit.OK
 
 
 def _parser() -> argparse.ArgumentParser:
     lines = [f"  {name:<20} {purpose}" for name, purpose in _OWN.items()]
     added = {name: value for name, value in installed_commands().items() if name not in _OWN}
-    lines += [f"  {name:<20} {_ADDED.get(value, f'provided by {value}')}" for name, value in added.items()]
+    lines += [
+        f"  {name:<20} {_ADDED.get(value, f'provided by {value}')}" for name, value in added.items()
+    ]
     parser = argparse.ArgumentParser(
         prog="asyncguard",
         usage="asyncguard [--help] [--version] COMMAND ...",

@@ -50,7 +50,9 @@ def main(argv: Sequence[str]) -> int:
     first, others = _apart(argv)
     options, unknown = parser.parse_known_intermixed_args(others)
     if unknown:
-        _refuse(parser, "an option is unknown; write -- before a result that begins with a dash")  # may hold the token
+        _refuse(
+            parser, "an option is unknown; write -- before a result that begins with a dash"
+        )  # may hold the token
     options.words = [*first, *options.words]
     token, rest = _token(parser, options)
     content = _content(parser, options, rest)
@@ -85,7 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--file", metavar="FILE", help="read the result from a file in UTF-8")
     parser.add_argument("--token-file", metavar="FILE", help="read the token from a file")
-    parser.add_argument("--json", action="store_true", help="the result is JSON; anything else is refused")
+    parser.add_argument(
+        "--json", action="store_true", help="the result is JSON; anything else is refused"
+    )
     parser.add_argument("--journal", metavar="JOURNAL", help=PLACES)
     return parser
 
@@ -110,7 +114,10 @@ def _token(parser: argparse.ArgumentParser, options: argparse.Namespace) -> tupl
 
 def _content(parser: argparse.ArgumentParser, options: argparse.Namespace, rest: list[str]) -> Any:
     if len(rest) + (options.file is not None) != 1:
-        _refuse(parser, "name one result: as text, - for standard input, or --file; a journal is named by --journal")
+        _refuse(
+            parser,
+            "name one result: as text, - for standard input, or --file; a journal is named by --journal",
+        )
     if options.file is not None:
         text = read_text(options.file, "result")
     else:

@@ -39,7 +39,9 @@ def load_command(name: str) -> Callable[[Sequence[str]], int] | None:
             f"The command {name!r} ({point.value}) cannot be loaded ({what}); reinstall or remove its package."
         ) from error
     if not callable(command):
-        raise PluginError(f"The command {name!r} ({point.value}) is not callable; reinstall or remove its package.")
+        raise PluginError(
+            f"The command {name!r} ({point.value}) is not callable; reinstall or remove its package."
+        )
     return command  # type: ignore[no-any-return]
 
 

@@ -51,7 +51,9 @@ def main(argv: Sequence[str]) -> int:
     elif options.events:
         text = "".join(f"{line}\n" for line in _event_lines(trace))
     else:
-        text = render_timeline(trace, width=options.width or _terminal_width(), color=_wants_color(options.no_color))
+        text = render_timeline(
+            trace, width=options.width or _terminal_width(), color=_wants_color(options.no_color)
+        )
     sys.stdout.write(text)
     return 0
 
@@ -65,13 +67,23 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a file that TraceFile wrote")
-    parser.add_argument("--width", type=_width, metavar="N", help="columns; those of the terminal by default")
-    parser.add_argument("--no-color", action="store_true", help="no colours; NO_COLOR in the environment does the same")
+    parser.add_argument(
+        "--width", type=_width, metavar="N", help="columns; those of the terminal by default"
+    )
+    parser.add_argument(
+        "--no-color",
+        action="store_true",
+        help="no colours; NO_COLOR in the environment does the same",
+    )
     parser.add_argument("--task", metavar="T", help="only this task")
     parser.add_argument("--run", metavar="R", help="only the run whose id begins so")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--events", action="store_true", help="one line per event instead of the timeline")
-    form.add_argument("--json", action="store_true", help="everything as one JSON object instead of the timeline")
+    form.add_argument(
+        "--events", action="store_true", help="one line per event instead of the timeline"
+    )
+    form.add_argument(
+        "--json", action="store_true", help="everything as one JSON object instead of the timeline"
+    )
     return parser
 
 
@@ -86,15 +98,30 @@ def _terminal_width() -> int:
 
 
 def _wants_color(refused: bool) -> bool:
-    return not refused and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and sys.stdout.isatty()
+    return (
+        not refused
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+        and sys.stdout.isatty()
+    )
 
 
 def _as_json(trace: Trace) -> dict[str, Any]:
     runs = [
-        {"agent": run.agent, "thread": run.thread, "run": run.run, "totals": dataclasses.asdict(run.totals)}
+        {
+            "agent": run.agent,
+            "thread": run.thread,
+            "run": run.run,
+            "totals": dataclasses.asdict(run.totals),
+        }
         for run in histories(trace)
     ]
-    return {"head": dict(trace.head), "runs": runs, "problems": list(trace.problems), "events": list(trace.rows)}
+    return {
+        "head": dict(trace.head),
+        "runs": runs,
+        "problems": list(trace.problems),
+        "events": list(trace.rows),
+    }
 
 
 def _event_lines(trace: Trace) -> Iterator[str]:
@@ -102,7 +129,9 @@ def _event_lines(trace: Trace) -> Iterator[str]:
     for row in trace.rows:
         about = "/".join(row[name] for name in ("task", "label") if row.get(name))
         # Whoever changed the file chose its names, too.
-        yield printable(f"{row['at'] - start:10.3f}  {row['event']:<18} {about:<28} {_rest(row)}".rstrip())
+        yield printable(
+            f"{row['at'] - start:10.3f}  {row['event']:<18} {about:<28} {_rest(row)}".rstrip()
+        )
 
 
 def _rest(row: Row) -> str:

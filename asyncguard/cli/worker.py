@@ -109,8 +109,12 @@ def _work(options: argparse.Namespace, url: str, tools: list[Any]) -> int:
 def _load(address: str) -> list[Any]:
     module_name, _, attribute = address.partition(":")
     if not module_name or not attribute:
-        raise CallerError(f"--tools {address!r} is not of the form module:attribute, such as shop.tools:TOOLS.")
-    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: the tools of the project one stands in
+        raise CallerError(
+            f"--tools {address!r} is not of the form module:attribute, such as shop.tools:TOOLS."
+        )
+    sys.path.insert(
+        0, str(Path.cwd())
+    )  # as `python -m` does: the tools of the project one stands in
     try:
         module = import_module(module_name)
     except Exception as error:  # importing foreign code may raise anything
@@ -121,8 +125,16 @@ def _load(address: str) -> list[Any]:
         ) from error
     found = getattr(module, attribute, None)
     if not isinstance(found, list | tuple) or not found:
-        kind = "is not there" if found is None else f"is {type(found).__name__}" if found else "is empty"
-        raise CallerError(f"{address!r} {kind}; --tools names a list of tools or functions, as build_agent takes it.")
+        kind = (
+            "is not there"
+            if found is None
+            else f"is {type(found).__name__}"
+            if found
+            else "is empty"
+        )
+        raise CallerError(
+            f"{address!r} {kind}; --tools names a list of tools or functions, as build_agent takes it."
+        )
     return list(found)
 
 
@@ -169,13 +181,37 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--database-url", required=True, metavar="URL", help="the queue: postgresql://user@host/name, or a SQLite file")
+    add(
+        "--database-url",
+        required=True,
+        metavar="URL",
+        help="the queue: postgresql://user@host/name, or a SQLite file",
+    )
     add("--tools", required=True, metavar="MODULE:LIST", help="where the list of tools is")
     add("--concurrency", type=_count, default=8, metavar="N", help=_CONCURRENCY)
-    add("--queue", default="asyncguard", metavar="NAME", help="the queue to take calls from (default: asyncguard)")
-    add("--journal", metavar="URL", help=f"the journal, a file or postgresql://...; ${_VARIABLE} says so, too")
-    add("--application-version", metavar="V", help="which calls to take; by default a hash of the tools' declarations")
-    add("--drain-timeout", type=_seconds, default=30.0, metavar="S", help="seconds for running calls at the end (30)")
+    add(
+        "--queue",
+        default="asyncguard",
+        metavar="NAME",
+        help="the queue to take calls from (default: asyncguard)",
+    )
+    add(
+        "--journal",
+        metavar="URL",
+        help=f"the journal, a file or postgresql://...; ${_VARIABLE} says so, too",
+    )
+    add(
+        "--application-version",
+        metavar="V",
+        help="which calls to take; by default a hash of the tools' declarations",
+    )
+    add(
+        "--drain-timeout",
+        type=_seconds,
+        default=30.0,
+        metavar="S",
+        help="seconds for running calls at the end (30)",
+    )
     add(
         "--poll",
         type=_seconds,
@@ -183,7 +219,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         help="seconds between two looks for calls (0.02); more is slower, and cheaper",
     )
-    add("--health-file", type=Path, metavar="PATH", help="where to write the worker's state each second, as JSON")
+    add(
+        "--health-file",
+        type=Path,
+        metavar="PATH",
+        help="where to write the worker's state each second, as JSON",
+    )
     return parser
 
 

@@ -46,7 +46,9 @@ class CallState(StrEnum):
     """Its deadline passed before it began."""
 
 
-OPEN_STATES = frozenset({CallState.PROPOSED, CallState.DEFERRED, CallState.HELD, CallState.QUEUED, CallState.PENDING})
+OPEN_STATES = frozenset(
+    {CallState.PROPOSED, CallState.DEFERRED, CallState.HELD, CallState.QUEUED, CallState.PENDING}
+)
 """States from which more is to come without anybody asking."""
 
 SUCCESS_STATES = frozenset({CallState.DONE, CallState.RESOLVED})
@@ -90,7 +92,9 @@ def canonical_json(value: Any) -> str:
 
 
 # Made once: `json.dumps` makes an encoder at each call that asks for anything of its own.
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode
+_encode = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+).encode
 
 
 def _canonical(value: Any) -> Any:
@@ -122,7 +126,9 @@ def fingerprint(tool: str, arguments: Mapping[str, Any] | str) -> str:
     return hashlib.sha256(f"{tool}\x00{text}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def as_received(arguments: Mapping[str, Any], parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+def as_received(
+    arguments: Mapping[str, Any], parameters: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """Return arguments as the tool receives them: defaults filled in, and numbers and truth values that came as text.
 
     Two calls that differ in this alone do the same. What cannot be read so stays as it is.

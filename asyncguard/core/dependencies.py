@@ -24,7 +24,10 @@ REFERENCE_SCHEMA: Mapping[str, Any] = {
     "description": "The result of an earlier call of the same task, used when it arrives.",
     "properties": {
         "from_call": {"type": "string", "description": "Label of the call, as in search#1."},
-        "pointer": {"type": "string", "description": "JSON pointer into its result, as in /items/0/id; empty for all."},
+        "pointer": {
+            "type": "string",
+            "description": "JSON pointer into its result, as in /items/0/id; empty for all.",
+        },
     },
     "required": ["from_call", "pointer"],
     "additionalProperties": False,
@@ -59,7 +62,11 @@ def as_reference(value: Any, path: Path = ()) -> Reference | None:
 
 def references(arguments: Any, path: Path = ()) -> Iterator[Reference]:
     """All references in the arguments, depth first."""
-    if not path and isinstance(arguments, Mapping) and not any(isinstance(v, _HOLDERS) for v in arguments.values()):
+    if (
+        not path
+        and isinstance(arguments, Mapping)
+        and not any(isinstance(v, _HOLDERS) for v in arguments.values())
+    ):
         return  # the common case: every argument is a plain value
     if (found := as_reference(arguments, path)) is not None:
         yield found
@@ -78,7 +85,9 @@ def substitute(arguments: Any, values: Mapping[Path, Any], path: Path = ()) -> A
     if isinstance(arguments, Mapping):
         return {name: substitute(value, values, (*path, name)) for name, value in arguments.items()}
     if isinstance(arguments, list):
-        return [substitute(value, values, (*path, position)) for position, value in enumerate(arguments)]
+        return [
+            substitute(value, values, (*path, position)) for position, value in enumerate(arguments)
+        ]
     return arguments
 
 
@@ -136,7 +145,9 @@ def order_dependencies(call: Call, ledger: Ledger) -> Iterator[Dependency]:
     """Open calls of the same task, from earlier messages, behind which the barrier holds the call."""
     others = ledger.barriers_of(call.task) if call.footprint.known else ledger.open_of(call.task)
     for record in others:
-        if _earlier(record, call) and not (record.call.footprint.writes_nothing and call.footprint.writes_nothing):
+        if _earlier(record, call) and not (
+            record.call.footprint.writes_nothing and call.footprint.writes_nothing
+        ):
             yield Dependency(on=record.key, hazard=Hazard.ORDER, resource=call.task)
 
 

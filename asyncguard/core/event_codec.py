@@ -33,7 +33,9 @@ _ENUMS: Mapping[tuple[str, str], type[StrEnum]] = {
     ("call_objected", "objection"): Objection,
     ("completion_judged", "verdict"): CompletionVerdict,
 }
-_TUPLES = frozenset({"on", "also", "keys", "placeholders", "passed_over", "tasks", "symptom", "evidence", "changes"})
+_TUPLES = frozenset(
+    {"on", "also", "keys", "placeholders", "passed_over", "tasks", "symptom", "evidence", "changes"}
+)
 _NAMES = {event: tuple(item.name for item in fields(event)) for event in EVENT_TYPES}
 _CALL_NAMES = tuple(item.name for item in fields(Call))
 _values_of_call = attrgetter(*_CALL_NAMES)
@@ -55,7 +57,9 @@ def _with_lists(content: Any) -> Any:
     """What was learnt, with lists where a symptom has tuples: savers and JSON would make lists of them silently."""
     if not isinstance(content, dict):
         return content
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in content.items()}
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in content.items()
+    }
 
 
 def _converter(kind: str, name: str) -> Callable[[Any], Any] | None:
@@ -75,7 +79,9 @@ _VALUES: Mapping[type[Event], Callable[[Event], tuple[Any, ...]]] = {
     event: attrgetter("kind", *names) for event, names in _NAMES.items()
 }
 _CONVERTED = {
-    event: tuple((name, convert) for name in names if (convert := _converter(event.kind, name)) is not None)
+    event: tuple(
+        (name, convert) for name in names if (convert := _converter(event.kind, name)) is not None
+    )
     for event, names in _NAMES.items()
 }
 

@@ -141,7 +141,13 @@ class AnomalyKind(StrEnum):
 
 
 SCHEMA_VISIBLE = frozenset(
-    {AnomalyKind.UNREADABLE, AnomalyKind.MISSING, AnomalyKind.UNEXPECTED, AnomalyKind.TYPE, AnomalyKind.VALUE}
+    {
+        AnomalyKind.UNREADABLE,
+        AnomalyKind.MISSING,
+        AnomalyKind.UNEXPECTED,
+        AnomalyKind.TYPE,
+        AnomalyKind.VALUE,
+    }
 )
 """Anomalies that the structure of the declared result schema shows."""
 

@@ -105,4 +105,6 @@ def overlap(one: str, other: str) -> bool:
 def any_overlap(left: Iterable[str], right: Iterable[str]) -> str | None:
     """The first name of ``left`` that overlaps one of ``right``, in sorted order, or ``None``."""
     others = tuple(right)
-    return next((name for name in sorted(left) if any(overlap(name, other) for other in others)), None)
+    return next(
+        (name for name in sorted(left) if any(overlap(name, other) for other in others)), None
+    )

@@ -49,7 +49,12 @@ class Ledger(LedgerViews):
         self.said += event.said
         self.turns, self.retries, self.ended = 0, 0, None
         for record in self._tasks.values():
-            record.rejections, record.retries, record.nudged, record.passed_over = 0, 0, False, False
+            record.rejections, record.retries, record.nudged, record.passed_over = (
+                0,
+                0,
+                False,
+                False,
+            )
 
     def _open_task(self, event: ev.TaskOpened) -> None:
         known = self._tasks.get(event.task)
@@ -158,7 +163,13 @@ class Ledger(LedgerViews):
 
     def _find(self, event: ev.CallFound) -> None:
         record = self.record(event.key)
-        found = Finding(aim=event.aim, tool=event.tool, content=event.content, error=event.error, tries=record.tries)
+        found = Finding(
+            aim=event.aim,
+            tool=event.tool,
+            content=event.content,
+            error=event.error,
+            tries=record.tries,
+        )
         record.findings = (*record.findings, found)
         record.history.append(event)
         if event.aim is ev.Aim.CONTRACT and event.error is None:
@@ -223,7 +234,9 @@ class Ledger(LedgerViews):
         elif before is CallState.DEFERRED:
             self._ready.pop(key, None)
             self._blockers.pop(key, None)
-            for blocker in record.on:  # deferred again, the call must not count the ends of what it waited for before
+            for blocker in (
+                record.on
+            ):  # deferred again, the call must not count the ends of what it waited for before
                 self._dependents.drop(blocker, key)
         if before is CallState.IN_DOUBT:
             self._leave_doubt(record)

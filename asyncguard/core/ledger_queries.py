@@ -166,7 +166,9 @@ class LedgerViews:
         """Deferred calls that wait for nothing any more, in program order."""
         if not self._ready:
             return []
-        return sorted((self._calls[key] for key in self._ready), key=lambda record: record.call.sequence)
+        return sorted(
+            (self._calls[key] for key in self._ready), key=lambda record: record.call.sequence
+        )
 
     def failed_blockers(self, record: CallRecord) -> tuple[str, ...]:
         """Keys among those a deferred call waited for that ended without a usable result.
@@ -178,5 +180,6 @@ class LedgerViews:
         return tuple(
             key
             for key in record.on
-            if (state := self._calls[key].state) in _UNUSABLE_STATES and not (pure and state in _NEVER_BEGUN)
+            if (state := self._calls[key].state) in _UNUSABLE_STATES
+            and not (pure and state in _NEVER_BEGUN)
         )

@@ -110,7 +110,9 @@ def advance(state: CallState, move: Move) -> CallState:
     if target is None:
         allowed = ", ".join(sorted(m.value for s, m in CALL_TRANSITIONS if s is state)) or "nothing"
         raise IllegalTransitionError(
-            f"A call that is {state.value} cannot {move.value}; it can: {allowed}.", state=state, move=move
+            f"A call that is {state.value} cannot {move.value}; it can: {allowed}.",
+            state=state,
+            move=move,
         )
     return target
 
@@ -122,7 +124,9 @@ def advance_task(state: TaskState, target: TaskState) -> TaskState:
         IllegalTransitionError: The table does not allow it.
     """
     if (state, target) not in TASK_TRANSITIONS:
-        raise IllegalTransitionError(f"A task that is {state.value} cannot become {target.value}.", state=state)
+        raise IllegalTransitionError(
+            f"A task that is {state.value} cannot become {target.value}.", state=state
+        )
     return TASK_TRANSITIONS[state, target]
 
 
@@ -130,7 +134,8 @@ def mermaid() -> str:
     """Both tables as Mermaid state diagrams, calls first."""
     lines = ["stateDiagram-v2", "    [*] --> proposed"]
     lines += [
-        f"    {state.value} --> {target.value}: {move.value}" for (state, move), target in CALL_TRANSITIONS.items()
+        f"    {state.value} --> {target.value}: {move.value}"
+        for (state, move), target in CALL_TRANSITIONS.items()
     ]
     sources = {state for state, _ in CALL_TRANSITIONS}
     lines += [f"    {state.value} --> [*]" for state in CallState if state not in sources]

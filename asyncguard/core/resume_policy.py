@@ -265,7 +265,9 @@ class Facts:
     @property
     def runs_alone(self) -> bool:
         """Whether the tool may be run without the wrapper: it is pure, or it may have begun and is repeatable."""
-        return self.tool is Tool.KNOWN and (self.effect is Effect.PURE or (self.repeatable and self.begun))
+        return self.tool is Tool.KNOWN and (
+            self.effect is Effect.PURE or (self.repeatable and self.begun)
+        )
 
 
 GONE = "the process that held it ended"
@@ -307,7 +309,11 @@ class Decision:
 
 
 def _row(
-    name: str, whys: Why | tuple[Why, ...], fate: Fate, applies: Callable[[Facts], bool], reason: str = ""
+    name: str,
+    whys: Why | tuple[Why, ...],
+    fate: Fate,
+    applies: Callable[[Facts], bool],
+    reason: str = "",
 ) -> Rule:
     those = whys if isinstance(whys, tuple) else (whys,)
     return Rule(name=name, whys=frozenset(those), applies=applies, fate=fate, reason=reason)
@@ -318,12 +324,25 @@ _LOST = (Why.WRAPPERS_RETURNED, Why.WRAPPER_MISSING)
 RULES: tuple[Rule, ...] = (
     # -- what the history or the journal has said already ---------------------------------------------------------
     _row("edited", Why.ISSUED, Fate.REFUSE, lambda f: f.edited and not f.side_query),
-    _row("begun on another branch", Why.ISSUED, Fate.TAKE_OVER, lambda f: f.here is Here.LATER and not f.side_query),
+    _row(
+        "begun on another branch",
+        Why.ISSUED,
+        Fate.TAKE_OVER,
+        lambda f: f.here is Here.LATER and not f.side_query,
+    ),
     _row("lost as another call", Why.REPORTED_LOST, Fate.ABANDON, lambda f: f.edited),
     _row("lost", Why.REPORTED_LOST, Fate.IN_DOUBT, lambda f: True),
     _row("recovered further", Why.RECOVERY_ENDS, Fate.FOLLOW, lambda f: f.journal is Journal.LATER),
-    _row("answered instead of run", Why.ANSWERED, Fate.CANCEL, lambda f: f.state is Open.QUEUED, ANSWERED),
-    _row("answered while it ran", Why.ANSWERED, Fate.ACCEPT_ANSWER, lambda f: f.state is Open.PENDING),
+    _row(
+        "answered instead of run",
+        Why.ANSWERED,
+        Fate.CANCEL,
+        lambda f: f.state is Open.QUEUED,
+        ANSWERED,
+    ),
+    _row(
+        "answered while it ran", Why.ANSWERED, Fate.ACCEPT_ANSWER, lambda f: f.state is Open.PENDING
+    ),
     _row(
         "answer stored, its event lost",
         Why.RESUMED,
@@ -358,7 +377,13 @@ RULES: tuple[Rule, ...] = (
         lambda f: (
             f.tool is Tool.UNMET
             and not (f.held_back or f.outside)
-            and (f.side_query or f.wanted_again or f.effect is not Effect.AT_MOST_ONCE or f.helped or f.never_begun)
+            and (
+                f.side_query
+                or f.wanted_again
+                or f.effect is not Effect.AT_MOST_ONCE
+                or f.helped
+                or f.never_begun
+            )
         ),
     ),
     # -- what was begun answers for the call ------------------------------------------------------------------------
@@ -368,7 +393,12 @@ RULES: tuple[Rule, ...] = (
         Fate.STOP_AFTER,
         lambda f: f.begun_later and f.state is not Open.PENDING,
     ),
-    _row("pure, held back", Why.NEW_MESSAGE, Fate.KEEP, lambda f: f.held_back and f.effect is Effect.PURE),
+    _row(
+        "pure, held back",
+        Why.NEW_MESSAGE,
+        Fate.KEEP,
+        lambda f: f.held_back and f.effect is Effect.PURE,
+    ),
     _row(
         "begun, never told",
         (Why.RELEASED, Why.APPROVED, Why.NEW_MESSAGE),
@@ -379,11 +409,26 @@ RULES: tuple[Rule, ...] = (
         "begun, and no wrapper comes",
         (Why.RUN_BEGINS, *_LOST),
         Fate.ADOPT,
-        lambda f: f.begun_later and f.state is not Open.PENDING and (f.why is Why.RUN_BEGINS or f.unwrapped),
+        lambda f: (
+            f.begun_later
+            and f.state is not Open.PENDING
+            and (f.why is Why.RUN_BEGINS or f.unwrapped)
+        ),
     ),
-    _row("begun, its wrapper returned", Why.RESUMED, Fate.ADOPT, lambda f: f.begun_later and f.returned),
+    _row(
+        "begun, its wrapper returned",
+        Why.RESUMED,
+        Fate.ADOPT,
+        lambda f: f.begun_later and f.returned,
+    ),
     # -- what the user, a person or its blockers say ----------------------------------------------------------------
-    _row("cancelled before it was admitted", Why.CANCELLED, Fate.SQUASH, lambda f: f.held_back, CANCELLED),
+    _row(
+        "cancelled before it was admitted",
+        Why.CANCELLED,
+        Fate.SQUASH,
+        lambda f: f.held_back,
+        CANCELLED,
+    ),
     _row(
         "cancelled before it had an effect",
         Why.CANCELLED,
@@ -391,7 +436,13 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.state is Open.QUEUED and f.harmless,
         CANCELLED,
     ),
-    _row("cancelled, may have begun", Why.CANCELLED, Fate.ABANDON, lambda f: f.state is Open.QUEUED, CANCELLED),
+    _row(
+        "cancelled, may have begun",
+        Why.CANCELLED,
+        Fate.ABANDON,
+        lambda f: f.state is Open.QUEUED,
+        CANCELLED,
+    ),
     _row("cancelled, goes on outside", Why.CANCELLED, Fate.ABANDON, lambda f: f.outside, CANCELLED),
     _row("cancelled while it ran", Why.CANCELLED, Fate.INTERRUPT, lambda f: True),
     _row("superseded", Why.NEW_MESSAGE, Fate.SQUASH, lambda f: f.held_back, SUPERSEDED),
@@ -459,8 +510,16 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.left_alone and f.state is Open.QUEUED,
         GONE,
     ),
-    _row("cannot be run, held back", Why.WRAPPERS_RETURNED, Fate.SQUASH, lambda f: f.unwrapped, GONE),
-    _row("held back, its wrapper returned", Why.RESUMED, Fate.SQUASH, lambda f: f.returned and f.held_back, GONE),
+    _row(
+        "cannot be run, held back", Why.WRAPPERS_RETURNED, Fate.SQUASH, lambda f: f.unwrapped, GONE
+    ),
+    _row(
+        "held back, its wrapper returned",
+        Why.RESUMED,
+        Fate.SQUASH,
+        lambda f: f.returned and f.held_back,
+        GONE,
+    ),
     # -- attempts of a process that has ended -----------------------------------------------------------------------
     _row(
         "nothing is lost",
@@ -480,7 +539,12 @@ RULES: tuple[Rule, ...] = (
         Fate.AWAIT,
         lambda f: f.state is Open.PENDING and f.journaled and f.outside,
     ),
-    _row("the journal answers", Why.RESUMED, Fate.REPLAY, lambda f: f.state is Open.PENDING and f.journaled),
+    _row(
+        "the journal answers",
+        Why.RESUMED,
+        Fate.REPLAY,
+        lambda f: f.state is Open.PENDING and f.journaled,
+    ),
     _row(
         "the state tells its end",
         Why.RESUMED,
@@ -517,7 +581,11 @@ RULES: tuple[Rule, ...] = (
         "repeatable without its wrapper",
         Why.RESUMED,
         Fate.RUN_ALONE,
-        lambda f: f.returned and f.replayable and (f.side_query or (f.tool is Tool.KNOWN and f.repeatable)),
+        lambda f: (
+            f.returned
+            and f.replayable
+            and (f.side_query or (f.tool is Tool.KNOWN and f.repeatable))
+        ),
     ),
     _row(
         "repeatable, cannot be run",
@@ -526,8 +594,19 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.returned and f.replayable and f.renewable,
         GONE,
     ),
-    _row("may have begun, cannot be run", Why.RESUMED, Fate.ABANDON, lambda f: f.returned and f.replayable, GONE),
-    _row("repeatable, admitted", Why.RESUMED, Fate.EXPECT, lambda f: f.state is Open.QUEUED and f.replayable),
+    _row(
+        "may have begun, cannot be run",
+        Why.RESUMED,
+        Fate.ABANDON,
+        lambda f: f.returned and f.replayable,
+        GONE,
+    ),
+    _row(
+        "repeatable, admitted",
+        Why.RESUMED,
+        Fate.EXPECT,
+        lambda f: f.state is Open.QUEUED and f.replayable,
+    ),
     _row("repeatable, begun", Why.RESUMED, Fate.REQUEUE, lambda f: f.replayable),
     _row("may have begun, not to be repeated", Why.RESUMED, Fate.IN_DOUBT, lambda f: True),
 )

@@ -76,19 +76,30 @@ def dispatchable(board: Scoreboard) -> list[CallRecord]:
     return (
         others
         if busy
-        else [*others, min(asking, key=lambda record: (record.error != ErrorCode.INTERRUPT, record.call.sequence))]
+        else [
+            *others,
+            min(
+                asking,
+                key=lambda record: (record.error != ErrorCode.INTERRUPT, record.call.sequence),
+            ),
+        ]
     )
 
 
 def has_news(board: Scoreboard) -> bool:
     """Whether something can be delivered that lets the model act."""
-    return any(_ready_to_tell(record, board) for record in (*board.ledger.news(), *board.ledger.unanswered()))
+    return any(
+        _ready_to_tell(record, board)
+        for record in (*board.ledger.news(), *board.ledger.unanswered())
+    )
 
 
 def _ready_to_tell(record: CallRecord, board: Scoreboard) -> bool:
     if record.open:
         return False
-    if record.state is CallState.REJECTED and any(board.ledger.record(key).open for key in record.on):
+    if record.state is CallState.REJECTED and any(
+        board.ledger.record(key).open for key in record.on
+    ):
         return False
     return not held_back(record, board)
 
@@ -101,7 +112,11 @@ def held_back(record: CallRecord, board: Scoreboard) -> bool:
     ledger, call = board.ledger, record.call
     if board.config.delivery is Delivery.ANY or not ledger.group_open(record):
         return False
-    others = (other for other in ledger.of_message(call.message_id) if other.open and other.call.task == call.task)
+    others = (
+        other
+        for other in ledger.of_message(call.message_id)
+        if other.open and other.call.task == call.task
+    )
     return any(not _waits_outside(other, board) for other in others)
 
 
@@ -112,7 +127,9 @@ def _waits_outside(record: CallRecord, board: Scoreboard) -> bool:
         found = left.pop()
         if found.state is CallState.PENDING and board.spec(found.tool).mode is Mode.EXTERNAL:
             return True
-        blockers = [key for key in found.on if found.state is CallState.DEFERRED and key not in seen]
+        blockers = [
+            key for key in found.on if found.state is CallState.DEFERRED and key not in seen
+        ]
         seen.update(blockers)
         left += [board.ledger.record(key) for key in blockers]
     return False
@@ -126,7 +143,11 @@ def deliverable(board: Scoreboard) -> list[CallRecord]:
 def idle_tasks(board: Scoreboard) -> list[str]:
     """Open tasks without open calls which the model has not passed over since their last news."""
     ledger = board.ledger
-    return [task.task.id for task in ledger.open_tasks() if not task.passed_over and not ledger.has_open(task.task.id)]
+    return [
+        task.task.id
+        for task in ledger.open_tasks()
+        if not task.passed_over and not ledger.has_open(task.task.id)
+    ]
 
 
 def passed_over(board: Scoreboard, mentioned: set[str], calls: int) -> tuple[str, ...]:

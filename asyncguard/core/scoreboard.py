@@ -117,7 +117,10 @@ class Scoreboard:
         return all(self.spec(tool).trusted_output for tool in record.heard)
 
     def _sources(self, record: CallRecord) -> list[CallRecord]:
-        named = (self.ledger.labelled(record.call.task, item.label) for item in references(record.call.arguments))
+        named = (
+            self.ledger.labelled(record.call.task, item.label)
+            for item in references(record.call.arguments)
+        )
         # A call takes values from earlier ones only; a refused one may name anything, also itself.
         return [each for each in named if each and each.call.sequence < record.call.sequence]
 
@@ -148,12 +151,17 @@ def _task_line(board: Scoreboard, task: TaskRecord) -> str:
     if task.state is not TaskState.OPEN:
         status = task.state.value
     elif open_calls:
-        status = "waiting for " + ", ".join(open_calls[:_SHOWN]) + (" and more" if len(open_calls) > _SHOWN else "")
+        status = (
+            "waiting for "
+            + ", ".join(open_calls[:_SHOWN])
+            + (" and more" if len(open_calls) > _SHOWN else "")
+        )
     elif task.issued == 0:
         status = "not started"
     else:
         status = (
-            f"{task.issued} call{'s' if task.issued != 1 else ''} answered; continue, or leave it if it is finished"
+            f"{task.issued} call{'s' if task.issued != 1 else ''} answered; "
+            "continue, or leave it if it is finished"
         )
     return f"- {task.task.id}: {status}"
 

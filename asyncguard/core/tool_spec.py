@@ -43,7 +43,9 @@ class Fallback:
 
     def translate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """This tool's arguments as the sibling's."""
-        renamed = {theirs: arguments[ours] for theirs, ours in self.arguments.items() if ours in arguments}
+        renamed = {
+            theirs: arguments[ours] for theirs, ours in self.arguments.items() if ours in arguments
+        }
         used = set(self.arguments.values())
         return {name: value for name, value in arguments.items() if name not in used} | renamed
 
@@ -143,30 +145,42 @@ class ToolSpec:
                     f"{_called(self.name)} is declared pure and writes {self.writes}; drop one of them."
                 )
             if self.destructive:
-                raise DeclarationError(f"{_called(self.name)} is declared pure and destructive; drop one of them.")
+                raise DeclarationError(
+                    f"{_called(self.name)} is declared pure and destructive; drop one of them."
+                )
             object.__setattr__(self, "writes", ())
         if self.effect is EffectClass.KEYED and self.key_argument is None:
             raise DeclarationError(
                 f"{_called(self.name)} is keyed; name the argument that takes the key (key_argument)."
             )
         if self.effect is EffectClass.PROBED and self.probe is None:
-            raise DeclarationError(f"{_called(self.name)} is probed; name the read-only tool that checks it (probe).")
+            raise DeclarationError(
+                f"{_called(self.name)} is probed; name the read-only tool that checks it (probe)."
+            )
         if self.name and self.name in (*self.asks, *(item.tool for item in self.fallbacks)):
             raise DeclarationError(
                 f"{_called(self.name)} names itself as fallback, source, verifier, contract or probe; "
                 "name another tool."
             )
         if not self.compared:
-            raise DeclarationError(f'Tool {self.name!r} compares nothing; name pointers, or leave ("",) for the whole.')
+            raise DeclarationError(
+                f'Tool {self.name!r} compares nothing; name pointers, or leave ("",) for the whole.'
+            )
         self._check_durations()
         if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):
-            raise DeclarationError(f"{_called(self.name)} interrupts; it can only run in the foreground.")
+            raise DeclarationError(
+                f"{_called(self.name)} interrupts; it can only run in the foreground."
+            )
 
     def _check_durations(self) -> None:
         if self.timeout is not None and self.timeout <= 0:
-            raise DeclarationError(f"{_called(self.name)} has timeout {self.timeout}; give seconds > 0 or None.")
+            raise DeclarationError(
+                f"{_called(self.name)} has timeout {self.timeout}; give seconds > 0 or None."
+            )
         if self.grace is not None and self.grace < 0:
-            raise DeclarationError(f"{_called(self.name)} has grace {self.grace}; give seconds >= 0 or None.")
+            raise DeclarationError(
+                f"{_called(self.name)} has grace {self.grace}; give seconds >= 0 or None."
+            )
 
     def _read_sequences(self) -> None:
         for name in ("reads", "writes", "compared", "invariants", "fallbacks", "sources"):
@@ -179,7 +193,9 @@ class ToolSpec:
         for name, kind in (("fallbacks", Fallback), ("sources", Source)):
             siblings: tuple[Any, ...] | None = getattr(self, name)
             if siblings is not None:
-                made = tuple(kind(tool=item) if isinstance(item, str) else item for item in siblings)
+                made = tuple(
+                    kind(tool=item) if isinstance(item, str) else item for item in siblings
+                )
                 object.__setattr__(self, name, made)
         verifier: Any = self.verifier
         if isinstance(verifier, str):
@@ -195,8 +211,15 @@ class ToolSpec:
     @property
     def asks(self) -> tuple[str, ...]:
         """Names of the tools that the runtime may ask for the sake of this one's calls; they have to be pure."""
-        single = (self.probe, self.contract, self.verifier.tool if self.verifier is not None else None)
-        return (*(name for name in single if name is not None), *(source.tool for source in self.sources))
+        single = (
+            self.probe,
+            self.contract,
+            self.verifier.tool if self.verifier is not None else None,
+        )
+        return (
+            *(name for name in single if name is not None),
+            *(source.tool for source in self.sources),
+        )
 
     @property
     def argument_names(self) -> tuple[str, ...]:
@@ -242,12 +265,16 @@ def _member(tool: str, kind: type[_Kind], given: str) -> _Kind:
     try:
         return kind(given)
     except ValueError as error:
-        raise DeclarationError(f"{_called(tool)}: {error}; it is one of {', '.join(kind)}.") from error
+        raise DeclarationError(
+            f"{_called(tool)}: {error}; it is one of {', '.join(kind)}."
+        ) from error
 
 
 def _items(tool: str, field: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise DeclarationError(f"{_called(tool)}: {field} has to be a list, not {given!r}; write [{given!r}].")
+        raise DeclarationError(
+            f"{_called(tool)}: {field} has to be a list, not {given!r}; write [{given!r}]."
+        )
     return tuple(given)
 
 

@@ -18,7 +18,9 @@ def database_url(target: str | Path) -> str:
     """
     text = str(target)
     if not text.strip():
-        raise CallerError("The database is missing; give postgresql://user@host/name, or the path of a SQLite file.")
+        raise CallerError(
+            "The database is missing; give postgresql://user@host/name, or the path of a SQLite file."
+        )
     for prefix in _POSTGRES:
         if text.startswith(prefix):
             return _POSTGRES[0] + text.removeprefix(prefix)

@@ -23,7 +23,13 @@ class Carrier:
     """Brings orders to a function. There is one in a process, as there is one DBOS."""
 
     def __init__(
-        self, url: str, *, queue: str, version: str, owner: str, serve: Callable[[str], Awaitable[str]]
+        self,
+        url: str,
+        *,
+        queue: str,
+        version: str,
+        owner: str,
+        serve: Callable[[str], Awaitable[str]],
     ) -> None:
         """Configure DBOS; nothing is taken yet.
 
@@ -69,7 +75,9 @@ class Carrier:
 
     def rename(self, owner: str) -> None:
         """Take orders under another name from now on: the journal knows this process by another epoch."""
-        GlobalParams.executor_id = owner  # read at each look into the queue; DBOS has no public way to change it
+        GlobalParams.executor_id = (
+            owner  # read at each look into the queue; DBOS has no public way to change it
+        )
 
     def stop(self, within: float) -> threading.Thread:
         """Take nothing new, let what runs end, and shut DBOS down; returns at once.
@@ -82,7 +90,9 @@ class Carrier:
         """
 
         def destroy() -> None:
-            DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=max(1, round(within)))
+            DBOS.destroy(
+                destroy_registry=True, workflow_completion_timeout_sec=max(1, round(within))
+            )
 
         thread = threading.Thread(target=destroy, name="asyncguard-drain", daemon=True)
         thread.start()

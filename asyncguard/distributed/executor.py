@@ -23,7 +23,9 @@ from asyncguard.runtime.executors.local import LocalExecutor
 from asyncguard.runtime.executors.port import Completion, Health, Job
 
 DEFAULT_QUEUE = "asyncguard"
-_NOT_OURS = "The conversation is carried on by another process now; nothing more begins in this one."
+_NOT_OURS = (
+    "The conversation is carried on by another process now; nothing more begins in this one."
+)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _CLOSED = "The executor was closed; nothing begins any more."
 
@@ -68,7 +70,9 @@ class DbosExecutor:
             CallerError: The database is none, or a value is unusable.
         """
         if not application_version.strip():
-            raise CallerError("The application version is empty; give the one that the workers have.")
+            raise CallerError(
+                "The application version is empty; give the one that the workers have."
+            )
         if poll <= 0:
             raise CallerError(f"poll={poll} is no interval; give seconds > 0, such as 0.02.")
         self._clock = LoopClock()
@@ -77,7 +81,9 @@ class DbosExecutor:
         self._local_tools = frozenset(local)
         self._queue, self._version = queue, application_version
         self._tables = OrderTables(database_url(database))
-        self._courier = Courier(self._tables, queue=queue, version=application_version, poll=poll, tell=self._told)
+        self._courier = Courier(
+            self._tables, queue=queue, version=application_version, poll=poll, tell=self._told
+        )
         self._lock = threading.Lock()
         self._carried: dict[str, _Carried] = {}
         self._latest: dict[str, str] = {}
@@ -98,7 +104,9 @@ class DbosExecutor:
         try:
             order, text = self._written(job)
         except CallerError as error:
-            refused = _failure(ErrorCode.CANCELLED if self._closed else ErrorCode.NOT_FOR_WORKERS, str(error))
+            refused = _failure(
+                ErrorCode.CANCELLED if self._closed else ErrorCode.NOT_FOR_WORKERS, str(error)
+            )
             loop.call_soon(done, Completion(key=job.key, attempt=job.attempt, result=refused))
             return
         carried = _Carried(job=job, order=order, done=done, loop=loop)
@@ -215,12 +223,16 @@ class DbosExecutor:
         if task.cancelled():
             self._complete(carried.order.id, _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START))
         elif (error := task.exception()) is not None:
-            self._complete(carried.order.id, _failure(type(error).__name__, f"{type(error).__name__}: {error}"))
+            self._complete(
+                carried.order.id, _failure(type(error).__name__, f"{type(error).__name__}: {error}")
+            )
 
     def _told(self, name: str, told: Told) -> None:
         carried = self._carried.get(name)
         if carried is not None:
-            self._complete(name, told if isinstance(told, Failure) else _result(told, carried.order))
+            self._complete(
+                name, told if isinstance(told, Failure) else _result(told, carried.order)
+            )
 
     def _complete(self, name: str, result: Result) -> None:
         with self._lock:
@@ -228,7 +240,9 @@ class DbosExecutor:
             if carried is not None and self._latest.get(carried.job.key) == name:
                 del self._latest[carried.job.key]
         if carried is not None:
-            carried.done(Completion(key=carried.job.key, attempt=carried.job.attempt, result=result))
+            carried.done(
+                Completion(key=carried.job.key, attempt=carried.job.attempt, result=result)
+            )
 
 
 def _result(ended: Ended, order: Order) -> Result:
@@ -238,17 +252,26 @@ def _result(ended: Ended, order: Order) -> Result:
         except CallerError as error:
             return _failure(ErrorCode.UNREADABLE_ANSWER, str(error), started=True)
     if ended.state == SUCCESS:
-        return _failure(ErrorCode.UNREADABLE_ANSWER, "The worker's answer cannot be read.", started=True)
+        return _failure(
+            ErrorCode.UNREADABLE_ANSWER, "The worker's answer cannot be read.", started=True
+        )
     if ended.state == CANCELLED and not ended.claims:
         return _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START)
     if ended.state == CANCELLED:
         return _failure(
-            ErrorCode.CANCELLED, "The call was cancelled while a worker ran it.", started=True, running=True
+            ErrorCode.CANCELLED,
+            "The call was cancelled while a worker ran it.",
+            started=True,
+            running=True,
         )
-    message = f"The workers gave the call up ({ended.state}) after it was taken {ended.claims} times."
+    message = (
+        f"The workers gave the call up ({ended.state}) after it was taken {ended.claims} times."
+    )
     return _failure(ErrorCode.WORKERS_GAVE_UP, message, started=bool(ended.claims))
 
 
 def _failure(error: str, message: str, *, started: bool = False, running: bool = False) -> Failure:
-    symptom = Symptom(error=error, message=message, transient=False, started=started, running=running)
+    symptom = Symptom(
+        error=error, message=message, transient=False, started=started, running=running
+    )
     return Failure(symptom=symptom)

@@ -46,7 +46,9 @@ class _Running:
 class Serving:
     """Serves the orders of one worker."""
 
-    def __init__(self, journal: Journal, tools: Toolbox, clock: Clock, log: Any, patience: float = 60.0) -> None:
+    def __init__(
+        self, journal: Journal, tools: Toolbox, clock: Clock, log: Any, patience: float = 60.0
+    ) -> None:
         """Make a server.
 
         Args:
@@ -138,7 +140,10 @@ class Serving:
         backoff = self._backoff()
         while True:
             answer = await begin_in(self._journal, job, self._clock)
-            away = isinstance(answer, Failure) and answer.symptom.error == ErrorCode.JOURNAL_UNAVAILABLE
+            away = (
+                isinstance(answer, Failure)
+                and answer.symptom.error == ErrorCode.JOURNAL_UNAVAILABLE
+            )
             if not away or backoff.over:
                 return answer
             self._log.warning("journal unavailable", **_names(order))
@@ -162,7 +167,12 @@ class Serving:
             if order.effect is None or order.effect.effect.repeatable:
                 task.cancel()  # the end of any other tells what became of its effect
             self._keep(self._heard_late(order, task))
-            return _failure(ErrorCode.TIMEOUT, f"No answer within {order.timeout:g} s.", started=True, running=True)
+            return _failure(
+                ErrorCode.TIMEOUT,
+                f"No answer within {order.timeout:g} s.",
+                started=True,
+                running=True,
+            )
         return _result(task)
 
     async def _heard_late(self, order: Order, task: asyncio.Task[Result]) -> None:
@@ -194,12 +204,16 @@ class Serving:
 
     def _backoff(self) -> Backoff:
         """Begin to wait for a journal that is away."""
-        return Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, patience=self._patience, clock=self._clock)
+        return Backoff(
+            first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, patience=self._patience, clock=self._clock
+        )
 
 
 def _result(task: asyncio.Task[Result]) -> Result:
     if task.cancelled():
-        return _failure(ErrorCode.CANCELLED, "The call was cancelled while it ran.", started=True, running=True)
+        return _failure(
+            ErrorCode.CANCELLED, "The call was cancelled while it ran.", started=True, running=True
+        )
     error = task.exception()
     if error is not None:  # a toolbox that breaks its promise not to raise is a failure like any
         return _failure(type(error).__name__, f"{type(error).__name__}: {error}", started=True)
@@ -208,7 +222,9 @@ def _result(task: asyncio.Task[Result]) -> Result:
 
 def _failure(error: str, message: str, *, started: bool = False, running: bool = False) -> Failure:
     transient = None if started else False
-    symptom = Symptom(error=error, message=message, transient=transient, started=started, running=running)
+    symptom = Symptom(
+        error=error, message=message, transient=transient, started=started, running=running
+    )
     return Failure(symptom=symptom)
 
 

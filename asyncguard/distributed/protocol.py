@@ -117,7 +117,9 @@ def order_of(job: Job, journal: str) -> Order:
         task=job.task,
         call_id=job.call_id,
         arguments=job.arguments,
-        fingerprint=intent.fingerprint if intent is not None else fingerprint(job.tool, job.arguments),
+        fingerprint=intent.fingerprint
+        if intent is not None
+        else fingerprint(job.tool, job.arguments),
         timeout=job.timeout,
         effect=effect,
     )
@@ -169,7 +171,9 @@ def order_from_json(text: str) -> Order:
     try:
         data = json.loads(text)
         if data["format"] != _FORMAT:
-            raise CallerError(f"The order has the format {data['format']!r}, this worker knows {_FORMAT}; upgrade it.")
+            raise CallerError(
+                f"The order has the format {data['format']!r}, this worker knows {_FORMAT}; upgrade it."
+            )
         effect = data["effect"]
         return Order(
             key=_text(data["key"]),
@@ -183,7 +187,9 @@ def order_from_json(text: str) -> Order:
             effect=None if effect is None else _effect(effect),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CallerError(f"The order cannot be read ({type(error).__name__}); it was not written here.") from error
+        raise CallerError(
+            f"The order cannot be read ({type(error).__name__}); it was not written here."
+        ) from error
 
 
 def _effect(data: Mapping[str, Any]) -> Effect:
@@ -210,7 +216,10 @@ def answer_to_json(fingerprint: str, result: Result) -> str:
         fingerprint: Of the order; empty if it could not be read.
         result: How the attempt ended. What of it is no JSON is told by its text.
     """
-    return json.dumps({"format": _FORMAT, "fingerprint": fingerprint, "result": result_to_json(result)}, default=str)
+    return json.dumps(
+        {"format": _FORMAT, "fingerprint": fingerprint, "result": result_to_json(result)},
+        default=str,
+    )
 
 
 def answer_from_json(text: str, fingerprint: str) -> Result:
@@ -230,8 +239,14 @@ def answer_from_json(text: str, fingerprint: str) -> Result:
         data = json.loads(text)
         answered, result = _text(data["fingerprint"]), result_from_json(data["result"])
     except (KeyError, TypeError, ValueError) as error:
-        raise CallerError(f"The answer of a worker cannot be read ({type(error).__name__}).") from error
+        raise CallerError(
+            f"The answer of a worker cannot be read ({type(error).__name__})."
+        ) from error
     if answered in (fingerprint, ""):
         return result
     message = "This call was sent to a worker before with another tool or other arguments; make it as a new call."
-    return Failure(symptom=Symptom(error=ErrorCode.CONFLICTING_ORDER, message=message, transient=False, started=False))
+    return Failure(
+        symptom=Symptom(
+            error=ErrorCode.CONFLICTING_ORDER, message=message, transient=False, started=False
+        )
+    )

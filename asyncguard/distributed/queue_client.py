@@ -24,7 +24,11 @@ _CHECK_EVERY = 5.0
 _LONG_WAIT = 30.0
 """Seconds after which it is said that calls wait, though workers of their version were there."""
 _LONGEST_PAUSE = 2.0
-_AWAY = (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError, sqlalchemy.exc.TimeoutError)
+_AWAY = (
+    sqlalchemy.exc.OperationalError,
+    sqlalchemy.exc.InterfaceError,
+    sqlalchemy.exc.TimeoutError,
+)
 _log = logging.getLogger("asyncguard.executor")
 Told = Ended | Failure
 
@@ -42,7 +46,13 @@ class Courier:
     """Carries orders to the queue and tells, on its own thread, what became of them."""
 
     def __init__(
-        self, tables: OrderTables, *, queue: str, version: str, poll: float, tell: Callable[[str, Told], None]
+        self,
+        tables: OrderTables,
+        *,
+        queue: str,
+        version: str,
+        poll: float,
+        tell: Callable[[str, Told], None],
     ) -> None:
         """Make a courier; its thread starts with the first order.
 
@@ -95,7 +105,9 @@ class Courier:
                 return
             self._closing = True
             posted = {errand.name for errand in self._errands if errand.text is not None}
-            self._errands.extend(_Errand(name=name, begun=False) for name in sorted(self._awaited | posted))
+            self._errands.extend(
+                _Errand(name=name, begun=False) for name in sorted(self._awaited | posted)
+            )
             self._start()
             self._changed.notify()
 
@@ -107,7 +119,9 @@ class Courier:
 
     def _start(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="asyncguard-courier", daemon=True)
+            self._thread = threading.Thread(
+                target=self._serve, name="asyncguard-courier", daemon=True
+            )
             self._thread.start()
 
     def _serve(self) -> None:
@@ -128,7 +142,9 @@ class Courier:
                     self._errands.extendleft(reversed(batch))  # posting twice posts once
             else:
                 self._trouble = ""
-                pause = max(self._poll, 4 * (time.monotonic() - began))  # many orders are looked at less often
+                pause = max(
+                    self._poll, 4 * (time.monotonic() - began)
+                )  # many orders are looked at less often
         if self._closing:
             self._tell_unsent()
         self._tables.close()
@@ -158,7 +174,10 @@ class Courier:
                 started = errand.name in self._tried
                 message = "The executor was closed before the call could be sent to a worker."
                 self._tell(
-                    errand.name, Failure(symptom=Symptom(error=ErrorCode.CANCELLED, message=message, started=started))
+                    errand.name,
+                    Failure(
+                        symptom=Symptom(error=ErrorCode.CANCELLED, message=message, started=started)
+                    ),
                 )
         self._errands.clear()
 
@@ -191,7 +210,9 @@ class Courier:
             raise
         except (sqlalchemy.exc.SQLAlchemyError, dbos_error.DBOSException) as error:
             message = f"The call could not be sent to a worker ({type(error).__name__}); it was not begun."
-            symptom = Symptom(error=ErrorCode.ORDER_REFUSED, message=message, transient=False, started=False)
+            symptom = Symptom(
+                error=ErrorCode.ORDER_REFUSED, message=message, transient=False, started=False
+            )
             self._tell(name, Failure(symptom=symptom))
 
     def _look(self) -> None:
@@ -214,7 +235,9 @@ class Courier:
         # A thread that was begun before a deploy waits for the order that was posted then, under the version of then.
         others = self._tables.misaddressed(self._awaited, self._version)
         parts = [] if waiting is None or not reason else [self._sentence(waiting, reason)]
-        parts += [self._sentence_of_other(version, count) for version, count in sorted(others.items())]
+        parts += [
+            self._sentence_of_other(version, count) for version, count in sorted(others.items())
+        ]
         self._notice = " ".join(parts)
         causes = (reason, *sorted(others)) if parts else ()
         if parts and causes != self._reported:
@@ -226,8 +249,14 @@ class Courier:
         versions = self._tables.versions()
         if self._version in versions:
             long = waiting.longest >= _LONG_WAIT
-            return "see whether one runs (`asyncguard worker`), and has room for more" if long else ""
-        others = f"there were workers of {', '.join(map(repr, versions))}" if versions else "there was none at all"
+            return (
+                "see whether one runs (`asyncguard worker`), and has room for more" if long else ""
+            )
+        others = (
+            f"there were workers of {', '.join(map(repr, versions))}"
+            if versions
+            else "there was none at all"
+        )
         return f"{others}. Start workers with the agent's list of tools, or give both the same application version"
 
     def _sentence(self, waiting: Waiting, reason: str) -> str:
@@ -247,6 +276,9 @@ class Courier:
 
     def _fail(self, error: Exception) -> None:
         if not self._trouble:
-            _log.warning("the queue's database cannot be asked (%s); calls are kept until it can", type(error).__name__)
+            _log.warning(
+                "the queue's database cannot be asked (%s); calls are kept until it can",
+                type(error).__name__,
+            )
         self._trouble = type(error).__name__
         self._tables.forget()

@@ -20,7 +20,9 @@ try:
     from dbos import DBOS, DBOSClient, EnqueueOptions
     from dbos._serialization import DBOSPortableJSON
 except ImportError as error:
-    raise ImportError("Workers need DBOS; install it with: pip install 'asyncguard[dbos]'") from error
+    raise ImportError(
+        "Workers need DBOS; install it with: pip install 'asyncguard[dbos]'"
+    ) from error
 
 from asyncguard.distributed.database_url import is_sqlite
 
@@ -139,7 +141,9 @@ class OrderTables:
 
     def present(self, names: Collection[str]) -> set[str]:
         """Those of the orders that are there at all."""
-        rows = self._each("SELECT workflow_uuid FROM {schema}workflow_status WHERE workflow_uuid IN :names", names)
+        rows = self._each(
+            "SELECT workflow_uuid FROM {schema}workflow_status WHERE workflow_uuid IN :names", names
+        )
         return {name for (name,) in rows}
 
     def cancelled(self, names: Collection[str]) -> set[str]:
@@ -173,7 +177,9 @@ class OrderTables:
             )
             for key in keys:
                 rows = connection.execute(sql, {"low": f"{key}.", "high": f"{key}/"}).fetchall()
-                numbers = [int(tail) for (name,) in rows if (tail := name[len(key) + 1 :]).isdecimal()]
+                numbers = [
+                    int(tail) for (name,) in rows if (tail := name[len(key) + 1 :]).isdecimal()
+                ]
                 if numbers:
                     found[key] = max(numbers)
         return found
@@ -182,7 +188,9 @@ class OrderTables:
         """The processes that have taken orders and not ended them."""
         sql = "SELECT DISTINCT executor_id FROM {schema}workflow_status WHERE status = :state AND name = :workflow"
         with self._engine.connect() as connection:
-            rows = connection.execute(self._sql(sql), {"state": CLAIMED, "workflow": WORKFLOW}).fetchall()
+            rows = connection.execute(
+                self._sql(sql), {"state": CLAIMED, "workflow": WORKFLOW}
+            ).fetchall()
         return {owner for (owner,) in rows if owner}
 
     def give_back(self, owners: Collection[str]) -> int:
@@ -249,14 +257,18 @@ class OrderTables:
 
     def prune(self, older_than: float) -> int:
         """Remove orders that ended some seconds ago; how many."""
-        condition = """name = :workflow AND completed_at IS NOT NULL AND completed_at < {now} - :age"""
+        condition = (
+            """name = :workflow AND completed_at IS NOT NULL AND completed_at < {now} - :age"""
+        )
         values = {"workflow": WORKFLOW, "age": int(older_than * 1000)}
         with self._engine.begin() as connection:
             for table in ("workflow_input", "workflow_output"):
                 sql = f"""DELETE FROM {{schema}}{table} WHERE workflow_uuid IN
                     (SELECT workflow_uuid FROM {{schema}}workflow_status WHERE {condition})"""
                 connection.execute(self._sql(sql), values)
-            removed = connection.execute(self._sql(f"DELETE FROM {{schema}}workflow_status WHERE {condition}"), values)
+            removed = connection.execute(
+                self._sql(f"DELETE FROM {{schema}}workflow_status WHERE {condition}"), values
+            )
         return removed.rowcount
 
     def close(self) -> None:
@@ -275,7 +287,9 @@ class OrderTables:
         sql, ordered = self._sql(text), sorted(names)
         with self._engine.connect() as connection:
             for start in range(0, len(ordered), _CHUNK):
-                yield from connection.execute(sql, {"names": ordered[start : start + _CHUNK], **values}).fetchall()
+                yield from connection.execute(
+                    sql, {"names": ordered[start : start + _CHUNK], **values}
+                ).fetchall()
 
     def _change(self, text: str, **values: Any) -> int:
         with self._engine.begin() as connection:
@@ -310,7 +324,9 @@ def _engine(url: str) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def _prepare(connection: Any, _: Any) -> None:
-        connection.isolation_level = "IMMEDIATE"  # a writer waits for its turn and never fails halfway
+        connection.isolation_level = (
+            "IMMEDIATE"  # a writer waits for its turn and never fails halfway
+        )
         connection.execute("PRAGMA busy_timeout = 30000")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")

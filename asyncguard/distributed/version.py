@@ -20,7 +20,10 @@ def version_of(specs: Mapping[str, ToolSpec]) -> str:
     Args:
         specs: The declarations by name.
     """
-    agreed = [[name, spec.parameters, spec.effect.value, spec.key_argument] for name, spec in sorted(specs.items())]
+    agreed = [
+        [name, spec.parameters, spec.effect.value, spec.key_argument]
+        for name, spec in sorted(specs.items())
+    ]
     digest = hashlib.sha256(canonical_json(agreed).encode("utf-8", "surrogatepass")).hexdigest()
     release = _RELEASE.match(version("asyncguard"))
     return f"asyncguard-{release.group() if release else '0'}-{digest[:12]}"

@@ -54,13 +54,17 @@ class WorkerSettings:
         if self.concurrency < 1:
             raise CallerError(f"concurrency={self.concurrency} runs no call; give at least 1.")
         if self.poll <= 0 or self.drain_timeout < 0:
-            raise CallerError(f"poll={self.poll} and drain_timeout={self.drain_timeout} have to be seconds > 0.")
+            raise CallerError(
+                f"poll={self.poll} and drain_timeout={self.drain_timeout} have to be seconds > 0."
+            )
 
 
 class Worker:
     """One worker; a process has one at most."""
 
-    def __init__(self, settings: WorkerSettings, journal: Journal, tools: Toolbox, log: Any) -> None:
+    def __init__(
+        self, settings: WorkerSettings, journal: Journal, tools: Toolbox, log: Any
+    ) -> None:
         """Make a worker; nothing is connected yet.
 
         Args:
@@ -123,7 +127,9 @@ class Worker:
         settings = self._settings
         try:
             self._tables.prepare()
-            self._tables.register_queue(settings.queue, concurrency=settings.concurrency, poll=settings.poll)
+            self._tables.register_queue(
+                settings.queue, concurrency=settings.concurrency, poll=settings.poll
+            )
         except (sqlalchemy.exc.SQLAlchemyError, OSError) as error:
             reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
             raise CallerError(
@@ -133,7 +139,9 @@ class Worker:
     def _drain(self, carrier: Carrier) -> Collection[Order]:
         self._state = "draining"
         running = len(self._serving.accepted())
-        self._log.info("worker drains", **self._names(), running=running, seconds=self._settings.drain_timeout)
+        self._log.info(
+            "worker drains", **self._names(), running=running, seconds=self._settings.drain_timeout
+        )
         until = time.monotonic() + self._settings.drain_timeout
         # DBOS would cancel at its own time-out, and leave unsaid what was cancelled: here is decided when it is over.
         ending = carrier.stop(self._settings.drain_timeout + _MARGIN)
@@ -142,7 +150,9 @@ class Worker:
             self._tend(carrier)
         left = self._serving.accepted()
         for order in left:
-            self._log.warning("call left running", key=order.key, attempt=order.attempt, tool=order.tool)
+            self._log.warning(
+                "call left running", key=order.key, attempt=order.attempt, tool=order.tool
+            )
         self._state = "ended"
         self._write_health()
         self._log.info("worker ended", **self._names(), left=len(left))
@@ -194,7 +204,9 @@ class Worker:
         others = {version: found.orders for version, found in waiting.items() if version != own}
         if others.keys() != self._reported.keys():
             for version in sorted(others.keys() - self._reported.keys()):
-                self._log.warning("orders for another version", version=version, orders=others[version])
+                self._log.warning(
+                    "orders for another version", version=version, orders=others[version]
+                )
         self._reported = others
 
     def _write_health(self) -> None:

@@ -41,7 +41,11 @@ def enabled(config: GuardConfig) -> tuple[Guard, ...]:
     Two checks are always there. The first refuses what cannot be run, because there is nothing to hand to an executor;
     the last asks for the approval that a tool's declaration demands, which is the developer's word and no experiment.
     """
-    return (arguments.judge_runnable, *(() if config.shadow else _switched_on(config)), approval.judge)
+    return (
+        arguments.judge_runnable,
+        *(() if config.shadow else _switched_on(config)),
+        approval.judge,
+    )
 
 
 def watching(config: GuardConfig) -> tuple[Guard, ...]:
@@ -51,5 +55,7 @@ def watching(config: GuardConfig) -> tuple[Guard, ...]:
 
 def _switched_on(config: GuardConfig) -> tuple[Guard, ...]:
     return tuple(
-        guard for name, guard in GUARDS if getattr(config, name) and (config.ledger or name not in _NEED_LEDGER)
+        guard
+        for name, guard in GUARDS
+        if getattr(config, name) and (config.ledger or name not in _NEED_LEDGER)
     )

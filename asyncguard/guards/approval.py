@@ -9,4 +9,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     spec = proposal.spec
     if spec is None or not spec.approval or proposal.approved:
         return ADMIT
-    return Admit(guard="approval", approval=f"{spec.name} is declared to need a person's approval for every call.")
+    return Admit(
+        guard="approval",
+        approval=f"{spec.name} is declared to need a person's approval for every call.",
+    )

@@ -69,7 +69,9 @@ def _usable(spec: ToolSpec, board: Scoreboard) -> bool:
     return config.offers_references and config.dependency and spec.allows_references
 
 
-def _not_taken(reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard) -> Reject:
+def _not_taken(
+    reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard
+) -> Reject:
     waiting = source is not None and source.open and source.key != call.key and board.config.ledger
     return Reject(
         guard="arguments",
@@ -82,11 +84,19 @@ def _not_taken(reference: Reference, source: CallRecord | None, call: Call, boar
 def _reason(reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard) -> str:
     label = clipped(reference.label)
     if source is None or source.call.sequence >= call.sequence:
-        earlier = (item for item in board.ledger.open_of(call.task) if item.call.sequence < call.sequence)
+        earlier = (
+            item for item in board.ledger.open_of(call.task) if item.call.sequence < call.sequence
+        )
         return f"{label} is no earlier call of this task. Open calls that can be named: {labels(earlier) or 'none'}."
     if not source.open and not source.succeeded:
-        what = "its outcome is unknown" if source.state is CallState.IN_DOUBT else f"it was {source.state.value}"
-        return f"{label} has no result to use: {what}. Read its answer and give a value that you have."
+        what = (
+            "its outcome is unknown"
+            if source.state is CallState.IN_DOUBT
+            else f"it was {source.state.value}"
+        )
+        return (
+            f"{label} has no result to use: {what}. Read its answer and give a value that you have."
+        )
     if reference.pointer and not reference.pointer.startswith("/"):
         return f"Pointer {short(reference.pointer)} has to be empty or start with '/', as in /items/0/id."
     return ""
@@ -105,7 +115,9 @@ def judge_runnable(proposal: Proposal, board: Scoreboard) -> Verdict:
 def unreadable(proposal: Proposal, board: Scoreboard) -> str:
     """Why the call cannot be run, for the model; empty if it can."""
     if proposal.spec is None:
-        return f"{_unknown_tool(proposal, board)} {clipped(proposal.problem, _MAX_PROBLEM)}".rstrip()
+        return (
+            f"{_unknown_tool(proposal, board)} {clipped(proposal.problem, _MAX_PROBLEM)}".rstrip()
+        )
     if proposal.problem:
         label = clipped(proposal.call.label)
         return f"{label} could not be read: {clipped(proposal.problem, _MAX_PROBLEM)} Correct it and call again."
@@ -114,7 +126,9 @@ def unreadable(proposal: Proposal, board: Scoreboard) -> str:
 
 def _unknown_tool(proposal: Proposal, board: Scoreboard) -> str:
     name, task = proposal.call.tool, proposal.call.task
-    usable = [tool for tool, spec in board.specs.items() if spec.tasks is None or task in spec.tasks]
+    usable = [
+        tool for tool, spec in board.specs.items() if spec.tasks is None or task in spec.tasks
+    ]
     if not usable:
         return f"There is no tool {clipped(name)!r}, nor any other for this task. Answer without tools."
     # Names as long as an essay are no typing errors, and comparing them would cost.

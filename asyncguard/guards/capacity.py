@@ -18,7 +18,9 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
             "Make it again in a later message."
         )
     if too_many := _too_many(proposal, board):
-        return _reject(f"{too_many} Wait for results, then make {call.label} again if it is still needed.")
+        return _reject(
+            f"{too_many} Wait for results, then make {call.label} again if it is still needed."
+        )
     size = content_size(call.arguments) if proposal.size is None else proposal.size
     if size > limits.max_argument_bytes:
         return _reject(
@@ -38,7 +40,9 @@ def _too_many(proposal: Proposal, board: Scoreboard) -> str:
     if record is not None and record.state is not CallState.PROPOSED:
         return ""
     # Later calls of the message may be in the ledger unjudged: they must not take the place of this one.
-    later = sum(item.call.sequence > proposal.call.sequence for item in ledger.in_state(CallState.PROPOSED))
+    later = sum(
+        item.call.sequence > proposal.call.sequence for item in ledger.in_state(CallState.PROPOSED)
+    )
     if ledger.open_count() - later > limits.max_pending:
         return f"{limits.max_pending} calls are open, and no more may be."
     if among - later > limits.max_process_pending:

@@ -26,7 +26,9 @@ _WORDS = re.compile(
     r"(?:unknown|unspecified|undefined|tbd|tba|todo|to be (?:determined|decided|defined|provided)|n/a|placeholder"
     r"|(?:none|not|no value|nothing) (?:given|specified|provided|available|known|stated)|x{3,}(?:[-. ]x+)*)[.!]?"
 )
-_SHAPES = re.compile(r"<[^<>]{1,80}>|\[(?:your|insert|enter)\b[^\[\]]{1,80}\]|your[ _-].{1,60}[ _-]here")
+_SHAPES = re.compile(
+    r"<[^<>]{1,80}>|\[(?:your|insert|enter)\b[^\[\]]{1,80}\]|your[ _-].{1,60}[ _-]here"
+)
 _MARKS = re.compile(r"\?{2,}|\.{3,}|_{3,}|<>")
 _ANY = re.compile("|".join(f"(?:{kind.pattern})" for kind in (_WORDS, _SHAPES, _MARKS)))
 """One look tells nearly every value apart from a stand-in."""
@@ -54,11 +56,15 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     pending = earlier_open(call, board.ledger) if board.config.ledger else []
     if missing:
         what = f"{clipped(call.tool)} needs {listed(missing)}, and the call does not give it."
-        return Reject(guard="clarification", reason=f"{what} {_advice(missing, pending)}", on=keys(pending))
+        return Reject(
+            guard="clarification", reason=f"{what} {_advice(missing, pending)}", on=keys(pending)
+        )
     names = list(stand_ins)
     given = listed(f"{name}={value!r}" for name, value in stand_ins.items())
     what = f"{given} is a stand-in, not a value."
-    return Reject(guard="clarification", reason=f"{what} {_advice(names, pending)}", on=keys(pending))
+    return Reject(
+        guard="clarification", reason=f"{what} {_advice(names, pending)}", on=keys(pending)
+    )
 
 
 def missing_names(spec: ToolSpec, call: Call) -> list[str]:

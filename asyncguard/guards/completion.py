@@ -36,7 +36,9 @@ def judge_completion(board: Scoreboard) -> Completion:
     if not board.config.completion:
         return Completion(verdict=CompletionVerdict.END, reason="The completion guard is off.")
     if board.config.ledger and (waiting := _outstanding(board)):
-        return Completion(verdict=CompletionVerdict.WAIT, reason=f"Results are outstanding: {waiting}.")
+        return Completion(
+            verdict=CompletionVerdict.WAIT, reason=f"Results are outstanding: {waiting}."
+        )
     gaps = {task.task.id: gap for task in board.ledger.open_tasks() if (gap := _gap(task, board))}
     new = tuple(name for name in gaps if not _nudged(name, board))
     if new:
@@ -60,7 +62,12 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
     if last is None:
         untouched = task.issued == 0 and task.task.id != SOLE_TASK
         return "no tool was called for it" if untouched else ""
-    if not board.config.ledger or last.state not in _ABANDONED or _asks_user(last) or last.guard == "duplicate":
+    if (
+        not board.config.ledger
+        or last.state not in _ABANDONED
+        or _asks_user(last)
+        or last.guard == "duplicate"
+    ):
         return ""
     why = f" ({clipped(last.reason, _MAX_REASON)})" if last.reason else ""
     return f"its last call {last.call.label} was {last.state.value} and nothing came after it{why}"

@@ -13,5 +13,7 @@ _WHY = {
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     """Defer a call whose effect would come too early."""
-    found = [item for item in footprint_dependencies(proposal.call, board.ledger) if item.hazard in _WHY]
+    found = [
+        item for item in footprint_dependencies(proposal.call, board.ledger) if item.hazard in _WHY
+    ]
     return defer("conflict", proposal, board, found, _WHY)

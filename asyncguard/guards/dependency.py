@@ -38,7 +38,11 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
 
 
 def defer(
-    guard: str, proposal: Proposal, board: Scoreboard, found: list[Dependency], why: dict[Hazard, str]
+    guard: str,
+    proposal: Proposal,
+    board: Scoreboard,
+    found: list[Dependency],
+    why: dict[Hazard, str],
 ) -> Verdict:
     """A deferral on all that was found, explained by the first kind of it, or plain admission."""
     if not found:

@@ -28,7 +28,9 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         return ADMIT
     parameters = proposal.spec.parameters if proposal.spec is not None else None
     for path, value in own_leaves(call.arguments):
-        if board.evidence.ungrounded(call.task, value) is None or is_fixed(parameters, call.arguments, path):
+        if board.evidence.ungrounded(call.task, value) is None or is_fixed(
+            parameters, call.arguments, path
+        ):
             continue
         where = clipped("/".join(map(str, path)))
         return Reject(

@@ -18,7 +18,9 @@ def fits_live(call: Call, spec: ToolSpec, board: Scoreboard) -> bool:
     """Whether the arguments fit the contract that the tool was last seen to have."""
     if spec.contract is None:
         return False
-    told = next((said for said in _told(call, spec.contract, board) if isinstance(said, Mapping)), {})
+    told = next(
+        (said for said in _told(call, spec.contract, board) if isinstance(said, Mapping)), {}
+    )
     parameters = told.get("parameters")
     if not isinstance(parameters, Mapping) or not parameters:
         return False

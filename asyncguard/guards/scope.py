@@ -14,7 +14,10 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     record = board.ledger.task(call.task)
     if record is None:
         names = listed((task.task.id for task in board.ledger.open_tasks()), _MAX_TASKS) or "none"
-        return Reject(guard="scope", reason=f"There is no task {short(call.task)}. The open tasks are: {names}.")
+        return Reject(
+            guard="scope",
+            reason=f"There is no task {short(call.task)}. The open tasks are: {names}.",
+        )
     if record.state is not TaskState.OPEN:
         return Reject(
             guard="scope",

@@ -32,7 +32,9 @@ TOLD = "It took effect; what it answered was told in its thread, and could not b
 """The result of an attempt that its thread has as done, and whose outcome found no room."""
 
 _ANSWERED = Failure(
-    symptom=Symptom(error=ErrorCode.INTERRUPT, message="A person was asked, and answered.", started=False)
+    symptom=Symptom(
+        error=ErrorCode.INTERRUPT, message="A person was asked, and answered.", started=False
+    )
 )
 
 
@@ -61,7 +63,11 @@ class Recorded:
     @property
     def lost(self) -> bool:
         """Whether a process that is gone had begun it, and it must not be repeated."""
-        return self.attempt.state is AttemptState.INTENT and not self.alive and not self.effect.repeatable
+        return (
+            self.attempt.state is AttemptState.INTENT
+            and not self.alive
+            and not self.effect.repeatable
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,9 +98,13 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
         facts: What is known.
     """
     if facts.ended:
-        return _fenced("This process was taken for dead, and its calls were given to others; it begins nothing more.")
+        return _fenced(
+            "This process was taken for dead, and its calls were given to others; it begins nothing more."
+        )
     if not intent.remote and facts.holder != facts.epoch:
-        return _fenced("The conversation is carried on by another process now; nothing more begins in this one.")
+        return _fenced(
+            "The conversation is carried on by another process now; nothing more begins in this one."
+        )
     if facts.recorded is not None:
         return _judge_again(intent, facts, facts.recorded)
     if facts.rival and not intent.effect.renewable:
@@ -112,7 +122,9 @@ def _judge_again(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
         if recorded.lost and told is None and recorded.effect is EffectClass.AT_MOST_ONCE:
             # What it did is unknown, whatever is wanted now. (A probe knows, but only of the call that was begun.)
             return Lost(epoch=attempt.epoch, other=True), Write.NOTHING
-        return _refused("This call was begun before with another tool or other arguments; make it as a new call.")
+        return _refused(
+            "This call was begun before with another tool or other arguments; make it as a new call."
+        )
     if told is not None:
         return told, Write.NOTHING
     return _judge_state(intent, facts, recorded)
@@ -123,13 +135,19 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
     match attempt.state:
         case AttemptState.ENDED:
             if attempt.result is None:
-                raise JournalError(f"Attempt {attempt.number} of call {intent.key} ended without a result.")
+                raise JournalError(
+                    f"Attempt {attempt.number} of call {intent.key} ended without a result."
+                )
             return Known(result=attempt.result), Write.NOTHING
         case AttemptState.STARTED:
             return Known(result=Started()), Write.NOTHING
         case AttemptState.ASKED:
             # With the answer it is run anew, once: as the attempt that follows, if there is one.
-            return (Known(result=_ANSWERED), Write.NOTHING) if facts.followed else (Fresh(), Write.TAKE_OVER)
+            return (
+                (Known(result=_ANSWERED), Write.NOTHING)
+                if facts.followed
+                else (Fresh(), Write.TAKE_OVER)
+            )
         case AttemptState.INTENT:
             if recorded.alive:
                 return Running(epoch=attempt.epoch), Write.NOTHING
@@ -142,15 +160,23 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
 def _told(number: int, mail: tuple[Mail, ...]) -> Known | None:
     happened = next((item for item in mail if item.kind is MailKind.HAPPENED), None)
     if happened is not None:
-        return Known(result=Success(content=CONFIRMED if happened.content is None else happened.content))
+        return Known(
+            result=Success(content=CONFIRMED if happened.content is None else happened.content)
+        )
     denied = (MailKind.NOT_HAPPENED, MailKind.RETRY)
-    last = next((item for item in reversed(mail) if item.kind in denied and item.attempt == number), None)
+    last = next(
+        (item for item in reversed(mail) if item.kind in denied and item.attempt == number), None
+    )
     if last is None:
         return None
     text = "Somebody looked, and found that it did not happen."
     again = last.kind is MailKind.RETRY
     return Known(
-        result=Failure(symptom=Symptom(error=ErrorCode.NOT_HAPPENED, message=text, started=False, transient=again))
+        result=Failure(
+            symptom=Symptom(
+                error=ErrorCode.NOT_HAPPENED, message=text, started=False, transient=again
+            )
+        )
     )
 
 

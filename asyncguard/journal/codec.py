@@ -16,7 +16,10 @@ def result_to_json(result: Result) -> dict[str, Any]:
         case Success():
             return {"kind": "success", "content": result.content, "update": result.update}
         case Failure():
-            return {"kind": "failure", "symptom": {**asdict(result.symptom), "mro": list(result.symptom.mro)}}
+            return {
+                "kind": "failure",
+                "symptom": {**asdict(result.symptom), "mro": list(result.symptom.mro)},
+            }
         case Started():
             return {"kind": "started"}
         case Escape():
@@ -57,9 +60,15 @@ def as_content(content: Any) -> str | list[Any]:
     try:
         written = json.dumps(content, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise CallerError(f"A result is delivered as text or JSON; this one is neither ({error}).") from error
+        raise CallerError(
+            f"A result is delivered as text or JSON; this one is neither ({error})."
+        ) from error
     # Blocks are read back, so that what is kept is what was checked: a tuple becomes a list, a number a text as key.
-    return json.loads(written) if isinstance(content, list) and content and all(map(_is_block, content)) else written
+    return (
+        json.loads(written)
+        if isinstance(content, list) and content and all(map(_is_block, content))
+        else written
+    )
 
 
 def to_json(value: Any) -> str:
@@ -71,7 +80,9 @@ def to_json(value: Any) -> str:
     try:
         return _encode(value)
     except Exception as error:  # what a tool returned may do anything when it is asked for its text
-        raise CallerError(f"The journal takes plain JSON values; this is none ({error}).") from error
+        raise CallerError(
+            f"The journal takes plain JSON values; this is none ({error})."
+        ) from error
 
 
 # As for fingerprints: an effect that happened is written down, also if its tool returned something odd.

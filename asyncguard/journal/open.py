@@ -15,7 +15,9 @@ _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
 """The last is how SQLAlchemy names the driver that is used here."""
 
 
-def open_journal(target: str | Path, *, create: bool = True, kind: ProcessKind = ProcessKind.AGENT) -> SqlJournal:
+def open_journal(
+    target: str | Path, *, create: bool = True, kind: ProcessKind = ProcessKind.AGENT
+) -> SqlJournal:
     """Open a journal, and make it if it is not there.
 
     Args:
@@ -39,7 +41,9 @@ def _store(target: str | Path, kind: ProcessKind, *, create: bool) -> Store:
     if separator and scheme in _POSTGRES:
         return _postgres(f"postgresql://{rest}", kind, create=create)
     if separator and scheme != "sqlite":
-        raise CallerError(f"A journal is kept in an SQLite file or in PostgreSQL; {scheme}:// is neither.")
+        raise CallerError(
+            f"A journal is kept in an SQLite file or in PostgreSQL; {scheme}:// is neither."
+        )
     path = unquote(target[len(_SQLITE) :]) if separator else target
     if not path or ":memory:" in path or (separator and "?" in path):
         raise CallerError(f"A journal outlives its process: name a file, not {target!r}.")
@@ -50,5 +54,7 @@ def _postgres(url: str, kind: ProcessKind, *, create: bool) -> Store:
     try:
         from asyncguard.journal.sql.postgres import PostgresStore  # noqa: PLC0415 - psycopg is an extra
     except ImportError as error:
-        raise CallerError("A journal in PostgreSQL needs psycopg: pip install 'asyncguard[postgres]'.") from error
+        raise CallerError(
+            "A journal in PostgreSQL needs psycopg: pip install 'asyncguard[postgres]'."
+        ) from error
     return PostgresStore(url, kind, create=create)

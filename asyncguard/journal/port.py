@@ -200,7 +200,13 @@ class Journal(Protocol):
         ...
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+        self,
+        session: str,
+        thread: str,
+        keys: Collection[str],
+        receive: Callable[[Mail], None],
+        *,
+        known: int = 0,
     ) -> Tenure:
         """Take a thread for this process, and its mail.
 
@@ -338,7 +344,9 @@ class Journal(Protocol):
         """
         ...
 
-    def entries(self, *, states: Collection[CallState] = (), session: str = "", key: str = "") -> Sequence[Entry]:
+    def entries(
+        self, *, states: Collection[CallState] = (), session: str = "", key: str = ""
+    ) -> Sequence[Entry]:
         """Calls, oldest first; all filters have to fit. Blocks: not for event loops.
 
         A pending call whose process is gone is listed as in doubt, if its effect must not be repeated.

@@ -85,11 +85,17 @@ class Field:
     that is added to an event without it makes each older trace unreadable."""
 
 
-def _own(name: str, unit: Unit, meaning: str, *, attribute: str = "", added: bool | None = None) -> Field:
+def _own(
+    name: str, unit: Unit, meaning: str, *, attribute: str = "", added: bool | None = None
+) -> Field:
     """A field that the event itself holds."""
     source = attribute or name
     return Field(
-        name=name, unit=unit, meaning=meaning, read=lambda details: getattr(details.event, source), added=added
+        name=name,
+        unit=unit,
+        meaning=meaning,
+        read=lambda details: getattr(details.event, source),
+        added=added,
     )
 
 
@@ -101,7 +107,12 @@ def _named(name: str, meaning: str, *, attribute: str) -> tuple[Field, Field]:
 
     return (
         _own(name, Unit.NAMES, f"Keys of {meaning}.", attribute=attribute),
-        Field(name=f"{name}_calls", unit=Unit.NAMES, meaning="The same as task/tool#ordinal.", read=labels),
+        Field(
+            name=f"{name}_calls",
+            unit=Unit.NAMES,
+            meaning="The same as task/tool#ordinal.",
+            read=labels,
+        ),
     )
 
 
@@ -134,8 +145,15 @@ ENVELOPE: tuple[Field, ...] = (
     Field(name="event", unit=Unit.CODE, meaning="Kind of the event.", read=lambda d: d.event.kind),
     _own("n", Unit.COUNT, "Logical counter of the thread; orders events of equal time."),
     _own("at", Unit.SECONDS, "Engine clock; monotonic within a process, without a fixed zero."),
-    Field(name="agent", unit=Unit.NAME, meaning="Namespace of the agent, or empty.", read=lambda d: d.agent),
-    Field(name="thread", unit=Unit.NAME, meaning="Id of the conversation.", read=lambda d: d.thread),
+    Field(
+        name="agent",
+        unit=Unit.NAME,
+        meaning="Namespace of the agent, or empty.",
+        read=lambda d: d.agent,
+    ),
+    Field(
+        name="thread", unit=Unit.NAME, meaning="Id of the conversation.", read=lambda d: d.thread
+    ),
     Field(name="run", unit=Unit.NAME, meaning="Id of the run.", read=lambda d: d.run),
 )
 """Fields of every record."""
@@ -151,27 +169,65 @@ _ARGUMENTS = Field(
     read=lambda d: None if d.record is None else d.record.effective_arguments,
 )
 _ARGUMENT_BYTES = Field(
-    name="argument_bytes", unit=Unit.BYTES, meaning="Arguments as canonical JSON.", read=_argument_bytes
+    name="argument_bytes",
+    unit=Unit.BYTES,
+    meaning="Arguments as canonical JSON.",
+    read=_argument_bytes,
 )
 _EPOCH = _own("epoch", Unit.NAME, "Id of the process.")
 _ATTEMPT = _own("attempt", Unit.COUNT, "Number of the attempt, from 1.")
-_AIM = _own("aim", Unit.CODE, "What the attempt is for: answer, contract, source, verifier or probe.")
-_CONTENT = _own("content", Unit.PAYLOAD, "Result or error; null where there is none or it was delivered at once.")
+_AIM = _own(
+    "aim", Unit.CODE, "What the attempt is for: answer, contract, source, verifier or probe."
+)
+_CONTENT = _own(
+    "content",
+    Unit.PAYLOAD,
+    "Result or error; null where there is none or it was delivered at once.",
+)
 _ERROR = _own("error", Unit.CODE, "Class of the failure; null for a result.")
 
 CALL: tuple[Field, ...] = (
-    Field(name="key", unit=Unit.NAME, meaning="Idempotency key of the call.", read=lambda d: _call(d).key),
+    Field(
+        name="key",
+        unit=Unit.NAME,
+        meaning="Idempotency key of the call.",
+        read=lambda d: _call(d).key,
+    ),
     TASK,
-    Field(name="label", unit=Unit.NAME, meaning="The call as tool#ordinal within its task.", read=lambda d: d.label),
-    Field(name="tool", unit=Unit.NAME, meaning="Tool of the current attempt.", read=lambda d: d.tool),
-    Field(name="call_state", unit=Unit.CODE, meaning="State of the call after the event.", read=_state),
+    Field(
+        name="label",
+        unit=Unit.NAME,
+        meaning="The call as tool#ordinal within its task.",
+        read=lambda d: d.label,
+    ),
+    Field(
+        name="tool", unit=Unit.NAME, meaning="Tool of the current attempt.", read=lambda d: d.tool
+    ),
+    Field(
+        name="call_state", unit=Unit.CODE, meaning="State of the call after the event.", read=_state
+    ),
 )
 """Fields of every record about one call."""
 
 _PROPOSED = (
-    Field(name="sequence", unit=Unit.COUNT, meaning="Position in program order.", read=lambda d: _call(d).sequence),
-    Field(name="call_id", unit=Unit.NAME, meaning="The provider's id of the call.", read=lambda d: _call(d).call_id),
-    Field(name="message_id", unit=Unit.NAME, meaning="Id of the model message.", read=lambda d: _call(d).message_id),
+    Field(
+        name="sequence",
+        unit=Unit.COUNT,
+        meaning="Position in program order.",
+        read=lambda d: _call(d).sequence,
+    ),
+    Field(
+        name="call_id",
+        unit=Unit.NAME,
+        meaning="The provider's id of the call.",
+        read=lambda d: _call(d).call_id,
+    ),
+    Field(
+        name="message_id",
+        unit=Unit.NAME,
+        meaning="Id of the model message.",
+        read=lambda d: _call(d).message_id,
+    ),
     Field(
         name="fingerprint",
         unit=Unit.NAME,
@@ -213,10 +269,18 @@ def _resources(names: frozenset[str] | None) -> list[str] | None:
 
 
 _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
-    ev.RunStarted: (_EPOCH, _own("said", Unit.FLAG, "Whether the user said something with it.", added=True)),
+    ev.RunStarted: (
+        _EPOCH,
+        _own("said", Unit.FLAG, "Whether the user said something with it.", added=True),
+    ),
     ev.TaskOpened: (
         TASK,
-        Field(name="goal_bytes", unit=Unit.BYTES, meaning="Size of the goal.", read=lambda d: _goal_bytes(d.event)),
+        Field(
+            name="goal_bytes",
+            unit=Unit.BYTES,
+            meaning="Size of the goal.",
+            read=lambda d: _goal_bytes(d.event),
+        ),
         _own("goal", Unit.PAYLOAD, "What the user wants."),
     ),
     ev.TaskEnded: (
@@ -256,14 +320,23 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         _own("outcome", Unit.CODE, "done, failed or in_doubt."),
         _ERROR,
         _own("content_bytes", Unit.BYTES, "Size of result or error text.", attribute="size"),
-        Field(name="seconds", unit=Unit.SECONDS, meaning="From the first start; null if not started.", read=_running),
+        Field(
+            name="seconds",
+            unit=Unit.SECONDS,
+            meaning="From the first start; null if not started.",
+            read=_running,
+        ),
         Field(
             name="marked",
             unit=Unit.FLAG,
             meaning="Whether the model is told that the content was corrected or is doubtful.",
             read=lambda d: bool(d.record is not None and d.record.mark),
         ),
-        _own("doubtful", Unit.FLAG, "Whether the content may be wrong, so that no other call takes a value from it."),
+        _own(
+            "doubtful",
+            Unit.FLAG,
+            "Whether the content may be wrong, so that no other call takes a value from it.",
+        ),
         _CONTENT,
         _own("mark", Unit.PAYLOAD, "What the model is told beside it."),
     ),
@@ -276,7 +349,11 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
     ev.CallDiagnosed: (
         _ATTEMPT,
         _own("suspect", Unit.NAME, "The tool that the diagnosis is about.", attribute="tool"),
-        _own("symptom", Unit.NAMES, "Class of the failure, or the kinds of what is wrong with the answer."),
+        _own(
+            "symptom",
+            Unit.NAMES,
+            "Class of the failure, or the kinds of what is wrong with the answer.",
+        ),
         _own("hazard", Unit.CODE, "specification, invocation, execution, output or conflict."),
         _own("rule", Unit.CODE, "The rule that said so."),
         _own("confidence", Unit.RATIO, "How sure the rule is."),
@@ -293,7 +370,12 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
         _ATTEMPT,
         _ERROR,
         _own("delay", Unit.SECONDS, "Back-off before the next attempt."),
-        _own("next_tool", Unit.NAME, "Tool of the next attempt, empty for the same.", attribute="tool"),
+        _own(
+            "next_tool",
+            Unit.NAME,
+            "Tool of the next attempt, empty for the same.",
+            attribute="tool",
+        ),
         Field(
             name="change_count",
             unit=Unit.COUNT,
@@ -301,7 +383,12 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
             read=lambda d: len(d.event.changes) if isinstance(d.event, ev.CallRecovered) else 0,
         ),
         _own("changes", Unit.PAYLOAD, "These changes; name fields, never values."),
-        _own("sent", Unit.PAYLOAD, "Arguments of the next attempt, where they are its own.", attribute="arguments"),
+        _own(
+            "sent",
+            Unit.PAYLOAD,
+            "Arguments of the next attempt, where they are its own.",
+            attribute="arguments",
+        ),
         _REASON,
     ),
     ev.CircuitMoved: (
@@ -318,7 +405,9 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
     ev.CallCancelled: (_REASON,),
     ev.CallsDelivered: (
         *_named("delivered", "calls whose end the model knows now", attribute="keys"),
-        *_named("placeholders", "calls which the model was told are pending", attribute="placeholders"),
+        *_named(
+            "placeholders", "calls which the model was told are pending", attribute="placeholders"
+        ),
     ),
     ev.TurnTaken: (
         _own("turn", Unit.COUNT, "Number of the turn in the run, from 1."),
@@ -329,12 +418,21 @@ _OWN_FIELDS: Mapping[type[ev.Event], tuple[Field, ...]] = {
     ev.CompletionJudged: (
         _own("verdict", Unit.CODE, "end, wait or nudge."),
         _own("tasks", Unit.NAMES, "Tasks that are unfinished."),
-        _own("enforced", Unit.FLAG, "Whether the verdict counted; false in shadow mode, where the run ended."),
+        _own(
+            "enforced",
+            Unit.FLAG,
+            "Whether the verdict counted; false in shadow mode, where the run ended.",
+        ),
         _REASON,
     ),
     ev.RunParked: _named("open", "the external calls that the run rests for", attribute="keys"),
     ev.RunEnded: (
-        _own("end", Unit.CODE, "complete, max_model_turns, tasks_stopped or direct_return.", attribute="reason"),
+        _own(
+            "end",
+            Unit.CODE,
+            "complete, max_model_turns, tasks_stopped or direct_return.",
+            attribute="reason",
+        ),
         _own("turns", Unit.COUNT, "Model turns of the run."),
     ),
 }
@@ -349,7 +447,9 @@ def _all_fields(event: type[ev.Event]) -> tuple[Field, ...]:
     return (*ENVELOPE, *about_call, *_OWN_FIELDS[event])
 
 
-FIELDS: Mapping[str, tuple[Field, ...]] = {event.kind: _all_fields(event) for event in ev.EVENT_TYPES}
+FIELDS: Mapping[str, tuple[Field, ...]] = {
+    event.kind: _all_fields(event) for event in ev.EVENT_TYPES
+}
 """Event kind to the fields of its records, in the order in which they are written."""
 
 
@@ -378,7 +478,13 @@ def _clean(unit: Unit, value: Any) -> Any:
             return [printable(str(item))[:NAME_LENGTH] for item in value]
         case Unit.CODE:
             # A code that is no code would be somebody's text.
-            return value if value is None else str(value) if _CODE.fullmatch(str(value)) else "redacted"
+            return (
+                value
+                if value is None
+                else str(value)
+                if _CODE.fullmatch(str(value))
+                else "redacted"
+            )
         case Unit.PAYLOAD:
             return plain(value)
         case _:
@@ -387,7 +493,11 @@ def _clean(unit: Unit, value: Any) -> Any:
 
 def printable(text: str) -> str:
     """The text with every character replaced that could steer a terminal or cannot be encoded."""
-    return text if text.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else "\ufffd" for char in text)
+    )
 
 
 def plain(value: Any) -> Any:

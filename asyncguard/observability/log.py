@@ -16,7 +16,14 @@ from asyncguard.observability.fields import fields
 from asyncguard.observability.observer import Details, Observer
 from asyncguard.observability.readable import readable
 
-_WARNINGS = (ev.CallObjected, ev.CallRejected, ev.CallDiagnosed, ev.CallRecovered, ev.CallSquashed, ev.CircuitMoved)
+_WARNINGS = (
+    ev.CallObjected,
+    ev.CallRejected,
+    ev.CallDiagnosed,
+    ev.CallRecovered,
+    ev.CallSquashed,
+    ev.CircuitMoved,
+)
 
 
 def log_events(logger: Any = None, *, payloads: bool = False) -> Observer:
@@ -62,7 +69,10 @@ def console_logger(stream: TextIO | None = None, *, color: bool | None = None) -
         structlog.dev.ConsoleRenderer(colors=colors, sort_keys=False),
     ]
     return structlog.wrap_logger(
-        structlog.WriteLogger(out), processors=processors, wrapper_class=structlog.BoundLogger, context_class=dict
+        structlog.WriteLogger(out),
+        processors=processors,
+        wrapper_class=structlog.BoundLogger,
+        context_class=dict,
     )
 
 

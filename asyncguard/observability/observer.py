@@ -102,9 +102,15 @@ class ObserverSet:
         self._lock = threading.Lock()
         for observer in self._observers:
             if not callable(observer):
-                raise CallerError(f"The observer {observer!r} is not callable; give a function that takes Details.")
-            if inspect.iscoroutinefunction(observer) or inspect.iscoroutinefunction(type(observer).__call__):
-                raise CallerError(f"The observer {_title(observer)} is a coroutine function; give a plain function.")
+                raise CallerError(
+                    f"The observer {observer!r} is not callable; give a function that takes Details."
+                )
+            if inspect.iscoroutinefunction(observer) or inspect.iscoroutinefunction(
+                type(observer).__call__
+            ):
+                raise CallerError(
+                    f"The observer {_title(observer)} is a coroutine function; give a plain function."
+                )
 
     def __bool__(self) -> bool:
         """Whether anybody observes; without observers no details need to be made."""
@@ -121,7 +127,9 @@ class ObserverSet:
             config: The whole configuration as JSON values (``GuardConfig.to_json()``).
             version: Version of asyncguard.
         """
-        observers: tuple[object, ...] = self._observers  # a plain callable may well be of a class that takes heads
+        observers: tuple[object, ...] = (
+            self._observers
+        )  # a plain callable may well be of a class that takes heads
         for observer in observers:
             if isinstance(observer, TakesHead):
                 try:

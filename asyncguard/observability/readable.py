@@ -5,7 +5,18 @@ from typing import Any
 
 # Keys of calls (the record holds the same calls by name), and ids that only a machine compares.
 _FOR_MACHINES = frozenset(
-    {"key", "on", "delivered", "placeholders", "open", "epoch", "call_id", "message_id", "fingerprint", "sequence"}
+    {
+        "key",
+        "on",
+        "delivered",
+        "placeholders",
+        "open",
+        "epoch",
+        "call_id",
+        "message_id",
+        "fingerprint",
+        "sequence",
+    }
 )
 _SECONDS = ("at", "seconds", "delay")
 
@@ -15,7 +26,10 @@ def readable(row: Mapping[str, Any]) -> dict[str, Any]:
     shown = {
         name: value
         for name, value in row.items()
-        if name not in _FOR_MACHINES and value is not None and value is not False and value not in ("", [])
+        if name not in _FOR_MACHINES
+        and value is not None
+        and value is not False
+        and value not in ("", [])
     }
     for name in _SECONDS:
         if isinstance(shown.get(name), float):

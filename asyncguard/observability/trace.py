@@ -74,7 +74,9 @@ def read_trace(path: str | Path) -> Trace:
     try:
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from error
+        raise TraceError(
+            f"{path} cannot be read: {error.strerror or type(error).__name__}."
+        ) from error
     reader = _Reader(str(path), lines)
     rows = tuple(reader.rows())
     if reader.head is None:
@@ -113,7 +115,9 @@ class _Reader:
         following = self.lines[number] if number < len(self.lines) else b""
         is_last = number == len(self.lines)
         if self.head is not None and (is_last or HEAD in (_decode(following) or {})):
-            self.problems.append(f"Line {number} is unfinished and was left out; its process ended while writing it.")
+            self.problems.append(
+                f"Line {number} is unfinished and was left out; its process ended while writing it."
+            )
             return
         self._refuse(number, "this is not a JSON object")
 
@@ -122,7 +126,10 @@ class _Reader:
         if not isinstance(version, int) or version < 1:
             self._refuse(number, f"{version!r} is not a format version")
         if version > FORMAT:
-            self._refuse(number, f"the format is {version}, this version reads up to {FORMAT}; install a newer one")
+            self._refuse(
+                number,
+                f"the format is {version}, this version reads up to {FORMAT}; install a newer one",
+            )
         if self.head is None:
             self.head = data
         elif data.get("started") != self._started:
@@ -135,14 +142,18 @@ class _Reader:
         known = FIELDS.get(kind)
         if known is None:
             if kind not in self._unknown:
-                self.problems.append(f"Line {number}: the event {kind!r} is unknown here; such events were left out.")
+                self.problems.append(
+                    f"Line {number}: the event {kind!r} is unknown here; such events were left out."
+                )
             self._unknown.add(kind)
             return False
         if not _is_number(data.get("wall")):
             self._refuse(number, f"{kind} lacks a usable 'wall'")
         for field in known:
             if field.added is not None:
-                data.setdefault(field.name, list(field.added) if isinstance(field.added, tuple) else field.added)
+                data.setdefault(
+                    field.name, list(field.added) if isinstance(field.added, tuple) else field.added
+                )
             if field.unit is not Unit.PAYLOAD and not _fits(data, field.name, field.unit):
                 self._refuse(number, f"{kind} lacks a usable {field.name!r}")
         return True

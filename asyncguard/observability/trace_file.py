@@ -29,14 +29,24 @@ HEAD = "asyncguard_trace"
 
 # O_NONBLOCK changes nothing for a regular file, whose writes go to memory. It tells detectors of blocking calls so: the
 # LangGraph development server has one, which would make a write from the event loop raise.
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = (
+    os.O_RDWR
+    | os.O_APPEND
+    | os.O_CREAT
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
 
 
 class TraceFile:
     """An observer that appends events to a file; also a context manager that closes it. Safe to share by threads."""
 
     def __init__(
-        self, path: str | os.PathLike[str], *, payloads: bool = False, wall: Callable[[], float] = time.time
+        self,
+        path: str | os.PathLike[str],
+        *,
+        payloads: bool = False,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         """Open the file; a new one can be read and written by its owner only.
 
@@ -48,7 +58,11 @@ class TraceFile:
         Raises:
             CallerError: The file cannot be opened, or an argument is of another type.
         """
-        check_arguments(TraceFile.__init__, {"path": path, "payloads": payloads, "wall": wall}, called="TraceFile")
+        check_arguments(
+            TraceFile.__init__,
+            {"path": path, "payloads": payloads, "wall": wall},
+            called="TraceFile",
+        )
         self.path = Path(path)
         self._payloads = payloads
         self._wall = wall
@@ -59,7 +73,9 @@ class TraceFile:
             self._file: int | None = os.open(self.path, _FLAGS, 0o600)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise CallerError(f"The trace file {self.path} cannot be opened ({reason}); give another path.") from error
+            raise CallerError(
+                f"The trace file {self.path} cannot be opened ({reason}); give another path."
+            ) from error
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":
             # Another process died in the middle of its last line: ours must not be glued to it.
@@ -93,10 +109,14 @@ class TraceFile:
         # Held for the time of one system call, so that nobody writes to a file number that was closed meanwhile.
         with self._lock:
             if self._file is None:
-                raise CallerError(f"The trace file {self.path} is closed; close it after the last run.")
+                raise CallerError(
+                    f"The trace file {self.path} is closed; close it after the last run."
+                )
             written = os.write(self._file, line)
         if written < len(line):
-            raise AsyncguardError(f"The trace file {self.path} took only a part of a line; is the disk full?")
+            raise AsyncguardError(
+                f"The trace file {self.path} took only a part of a line; is the disk full?"
+            )
 
     def close(self) -> None:
         """Close the file; a second time does nothing."""
@@ -109,11 +129,17 @@ class TraceFile:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        place: TracebackType | None,
     ) -> None:
         self.close()
 
 
 def _line(data: Mapping[str, Any]) -> bytes:
     # ASCII: text with lone surrogates could not be written otherwise.
-    return json.dumps(data, separators=(",", ":"), allow_nan=False, default=str).encode("ascii") + b"\n"
+    return (
+        json.dumps(data, separators=(",", ":"), allow_nan=False, default=str).encode("ascii")
+        + b"\n"
+    )

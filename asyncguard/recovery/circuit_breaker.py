@@ -39,7 +39,9 @@ class Circuit:
         if self.failures < 0:
             raise CallerError(f"Circuit.failures is {self.failures}; a count cannot be negative.")
         if (self.state is CircuitState.CLOSED) is not (self.opened_at is None):
-            raise CallerError("Circuit.opened_at is None exactly while the circuit is closed; correct one of the two.")
+            raise CallerError(
+                "Circuit.opened_at is None exactly while the circuit is closed; correct one of the two."
+            )
 
     def concerns(self, cause: str) -> bool:
         """Whether a call with this cause is held back: all are, but by failures that have one other cause."""
@@ -76,7 +78,9 @@ def after_failure(circuit: Circuit, now: float, limit: int, cause: str = "") -> 
     resting = circuit.resting | ({cause} if not closed or counts[cause] >= limit else set())
     if circuit.state is CircuitState.OPEN or (closed and failures < limit):
         return replace(circuit, failures=failures, counts=counts, resting=resting)
-    return Circuit(state=CircuitState.OPEN, failures=failures, opened_at=now, counts=counts, resting=resting)
+    return Circuit(
+        state=CircuitState.OPEN, failures=failures, opened_at=now, counts=counts, resting=resting
+    )
 
 
 def admits(circuit: Circuit, now: float, cooldown: float, cause: str = "") -> tuple[bool, Circuit]:

@@ -94,14 +94,18 @@ def compare(candidates: Sequence[Candidate], pointers: Sequence[str], dated: str
         CallerError: No pointer is given, so that any two answers would agree.
     """
     if not pointers:
-        raise CallerError("No part of the answers is selected; give at least one JSON pointer, '' for the whole.")
+        raise CallerError(
+            "No part of the answers is selected; give at least one JSON pointer, '' for the whole."
+        )
     entries, apart = [], []
     for candidate in candidates:
         parts = [_part(candidate.value, pointer) for pointer in pointers]
         if any(part is None for part in parts):
             apart.append(candidate.source)
         else:
-            entries.append(_Entry(candidate=candidate, said=parts, instant=_instant(candidate, dated)))
+            entries.append(
+                _Entry(candidate=candidate, said=parts, instant=_instant(candidate, dated))
+            )
     sides = _sides(entries)
     how, side = _decide(sides, dated)
     return _verdict(how, side, entries, tuple(sorted(apart)))
@@ -128,7 +132,11 @@ def _newest(sides: list[_Side]) -> _Side | None:
     if not known or len(known) < len(instants) or len({kind for kind, _ in known}) > 1:
         return None
     last = max(when for _, when in known)
-    holding = [side for side in sides if any(entry.instant is not None and entry.instant[1] == last for entry in side)]
+    holding = [
+        side
+        for side in sides
+        if any(entry.instant is not None and entry.instant[1] == last for entry in side)
+    ]
     return holding[0] if len(holding) == 1 else None
 
 
@@ -152,14 +160,18 @@ def _representative(side: _Side, how: Comparison) -> _Entry:
     if how is Comparison.LATEST:
         last = max(entry.instant for entry in side if entry.instant is not None)
         side = [entry for entry in side if entry.instant == last]
-    return min(side, key=lambda entry: (not entry.candidate.trusted, entry.candidate.source, _text(entry)))
+    return min(
+        side, key=lambda entry: (not entry.candidate.trusted, entry.candidate.source, _text(entry))
+    )
 
 
 def _text(entry: _Entry) -> str:
     return canonical_json(entry.candidate.value)
 
 
-def _reason(how: Comparison, agreeing: Sequence[str], differing: Sequence[str], apart: Sequence[str]) -> list[str]:
+def _reason(
+    how: Comparison, agreeing: Sequence[str], differing: Sequence[str], apart: Sequence[str]
+) -> list[str]:
     ours, theirs = ", ".join(agreeing), ", ".join(differing)
     total = len(agreeing) + len(differing)
     decided = {
@@ -167,7 +179,9 @@ def _reason(how: Comparison, agreeing: Sequence[str], differing: Sequence[str], 
         Comparison.MAJORITY: f"{len(agreeing)} of {total} agree ({ours})",
         Comparison.TRUSTED: f"no majority; what is trusted counts ({ours})",
         Comparison.LATEST: f"no majority; the latest counts ({ours})",
-        Comparison.TIE: f"nothing decides between {theirs}" if differing else "there is nothing to compare",
+        Comparison.TIE: f"nothing decides between {theirs}"
+        if differing
+        else "there is nothing to compare",
     }
     words = [decided[how]]
     if differing and how is not Comparison.TIE:
@@ -199,7 +213,9 @@ def _agree(one: Any, other: Any) -> bool:
         case ("number", left), ("number", right):
             return _close(left, right)
         case ("object", left), ("object", right):
-            return left.keys() == right.keys() and all(_agree(each, right[name]) for name, each in left.items())
+            return left.keys() == right.keys() and all(
+                _agree(each, right[name]) for name, each in left.items()
+            )
         case ("list", left), ("list", right):
             return len(left) == len(right) and all(map(_agree, left, right))
         case list(), list():
@@ -220,7 +236,9 @@ def _close(one: int | float, other: int | float) -> bool:
 
 def _part(value: Any, pointer: str) -> tuple[str, Any] | None:
     """The canonical form of a part, ``None`` if the pointer leads nowhere."""
-    if isinstance(value, str):  # a text has no parts, and is not read as JSON here: "1" is no number
+    if isinstance(
+        value, str
+    ):  # a text has no parts, and is not read as JSON here: "1" is no number
         return _canonical(value) if pointer == "" else None
     try:
         return _canonical(value_at(value, pointer))
@@ -326,7 +344,9 @@ def settle(answers: Sequence[Said], called: ToolSpec) -> Settlement:
         if len(holding) < len(everybody):
             broken = ", ".join(sorted(said.candidate.source for said in answers if not said.holds))
             among = compare(holding, called.compared, called.dated)
-            return _of(among, f"{broken} breaks what is declared of the answer; {among.reason}", answers)
+            return _of(
+                among, f"{broken} breaks what is declared of the answer; {among.reason}", answers
+            )
     return _of(verdict, verdict.reason, answers)
 
 
@@ -338,5 +358,7 @@ def _of(verdict: Verdict, reason: str, answers: Sequence[Said]) -> Settlement:
         reason=reason,
         candidates=tuple(said.candidate for said in answers),
         agreeing=verdict.agreeing,
-        changes=next((said.changes for said in answers if said.candidate.source == verdict.chosen), ()),
+        changes=next(
+            (said.changes for said in answers if said.candidate.source == verdict.chosen), ()
+        ),
     )

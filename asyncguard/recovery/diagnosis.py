@@ -94,7 +94,12 @@ def diagnose(observation: Observation, extra: UserRule | None = None) -> Diagnos
     for rule in RULES:
         if evidence := rule.evidence(observation):
             break
-    return Diagnosis(hazard=rule.hazard, rule=rule.name, evidence=(*evidence, *complaint), confidence=rule.confidence)
+    return Diagnosis(
+        hazard=rule.hazard,
+        rule=rule.name,
+        evidence=(*evidence, *complaint),
+        confidence=rule.confidence,
+    )
 
 
 def _asked(extra: UserRule, observation: Observation) -> tuple[Diagnosis | None, tuple[str, ...]]:
@@ -104,7 +109,9 @@ def _asked(extra: UserRule, observation: Observation) -> tuple[Diagnosis | None,
         return None, (f"the user's own rule failed with {type(error).__name__}",)
     if found is None or isinstance(found, Diagnosis):
         return found, ()
-    return None, (f"the user's own rule answered with {type(found).__name__} and not with a Diagnosis",)
+    return None, (
+        f"the user's own rule answered with {type(found).__name__} and not with a Diagnosis",
+    )
 
 
 # -- evidence of failures ------------------------------------------------------------------------------------------
@@ -129,19 +136,31 @@ def _forbidden(seen: Observation) -> tuple[str, ...]:
     symptom = seen.symptom
     if symptom is None or not _is_one(symptom, PERMISSION_STATUSES, PERMISSION_CLASSES):
         return ()
-    return (f"{_named(seen.tool, symptom)}: permission is missing, and neither repetition nor other arguments give it",)
+    return (
+        f"{_named(seen.tool, symptom)}: permission is missing, and neither repetition nor other arguments give it",
+    )
 
 
 def _refused_unfit(seen: Observation) -> tuple[str, ...]:
-    return () if seen.arguments_fit else _refusal(seen, "the arguments do not satisfy the declared parameters")
+    return (
+        ()
+        if seen.arguments_fit
+        else _refusal(seen, "the arguments do not satisfy the declared parameters")
+    )
 
 
 def _refused_changed(seen: Observation) -> tuple[str, ...]:
-    return _refusal(seen, *_FIT, "its live contract is another one") if seen.contract_differs else ()
+    return (
+        _refusal(seen, *_FIT, "its live contract is another one") if seen.contract_differs else ()
+    )
 
 
 def _refused_same(seen: Observation) -> tuple[str, ...]:
-    return _refusal(seen, *_FIT, "its live contract is the same") if seen.contract_differs is False else ()
+    return (
+        _refusal(seen, *_FIT, "its live contract is the same")
+        if seen.contract_differs is False
+        else ()
+    )
 
 
 def _refused_unread(seen: Observation) -> tuple[str, ...]:
@@ -153,7 +172,11 @@ _FIT = ("the arguments satisfy the declared parameters",)
 
 def _refusal(seen: Observation, *more: str) -> tuple[str, ...]:
     symptom = seen.symptom
-    return () if symptom is None or not refused(symptom) else (f"{_named(seen.tool, symptom)}: a refusal", *more)
+    return (
+        ()
+        if symptom is None or not refused(symptom)
+        else (f"{_named(seen.tool, symptom)}: a refusal", *more)
+    )
 
 
 def _absent(seen: Observation) -> tuple[str, ...]:
@@ -178,7 +201,11 @@ def _whatever(seen: Observation) -> tuple[str, ...]:
 
 def _is_one(symptom: Symptom, statuses: Container[int], classes: frozenset[str]) -> bool:
     """By status if there is one: it says more than the class of a client library that carries it."""
-    return symptom.status in statuses if symptom.status is not None else not classes.isdisjoint(symptom.mro)
+    return (
+        symptom.status in statuses
+        if symptom.status is not None
+        else not classes.isdisjoint(symptom.mro)
+    )
 
 
 def _named(tool: str, symptom: Symptom) -> str:
@@ -233,7 +260,11 @@ def _remeasured(seen: Observation) -> tuple[str, ...]:
 
 def _malformed_same(seen: Observation) -> tuple[str, ...]:
     found = _sentences(seen, _FORM)
-    return (*found, "the live contract is as declared") if found and seen.contract_differs is False else ()
+    return (
+        (*found, "the live contract is as declared")
+        if found and seen.contract_differs is False
+        else ()
+    )
 
 
 def _malformed(seen: Observation) -> tuple[str, ...]:
@@ -256,7 +287,11 @@ def _sentences(seen: Observation, kinds: frozenset[AnomalyKind]) -> tuple[str, .
     if seen.symptom is not None:
         return ()
     found = (anomaly for anomaly in seen.anomalies if anomaly.kind in kinds)
-    return tuple(dict.fromkeys(f"{anomaly.pointer or 'the answer'} {_WORDS[anomaly.kind]}" for anomaly in found))
+    return tuple(
+        dict.fromkeys(
+            f"{anomaly.pointer or 'the answer'} {_WORDS[anomaly.kind]}" for anomaly in found
+        )
+    )
 
 
 def _differing(seen: Observation) -> tuple[str, ...]:
@@ -275,10 +310,14 @@ def _live_fields_differ(seen: Observation) -> bool:
 
 def _live_units_differ(seen: Observation) -> bool:
     declared, live = _described(seen)
-    if any(unit is not None and live.get(path) not in (None, unit) for path, unit in declared.items()):
+    if any(
+        unit is not None and live.get(path) not in (None, unit) for path, unit in declared.items()
+    ):
         return True
     # A renamed field has another path: then one unit has gone and another one has come.
-    ours, theirs = ({unit for unit in each.values() if unit is not None} for each in (declared, live))
+    ours, theirs = (
+        {unit for unit in each.values() if unit is not None} for each in (declared, live)
+    )
     return bool(ours - theirs) and bool(theirs - ours)
 
 
@@ -310,7 +349,9 @@ RULES: tuple[Rule, ...] = (
     Rule(name="transient", hazard=_H.EXECUTION, evidence=_transient, confidence=0.95),
     Rule(name="forbidden", hazard=_H.EXECUTION, evidence=_forbidden, confidence=0.8),
     Rule(name="refused_unfit", hazard=_H.INVOCATION, evidence=_refused_unfit, confidence=0.95),
-    Rule(name="refused_changed", hazard=_H.SPECIFICATION, evidence=_refused_changed, confidence=0.9),
+    Rule(
+        name="refused_changed", hazard=_H.SPECIFICATION, evidence=_refused_changed, confidence=0.9
+    ),
     Rule(name="refused_same", hazard=_H.INVOCATION, evidence=_refused_same, confidence=0.9),
     Rule(name="refused_unread", hazard=_H.SPECIFICATION, evidence=_refused_unread, confidence=0.6),
     Rule(name="absent", hazard=_H.INVOCATION, evidence=_absent, confidence=0.5),

@@ -106,7 +106,9 @@ class Case:
     @property
     def well_formed(self) -> bool:
         """Whether a strange answer has the declared form, so that only its content is doubted."""
-        return not self.failed and (self.normalised is not None or only(self.seen.anomalies, DOUBTFUL))
+        return not self.failed and (
+            self.normalised is not None or only(self.seen.anomalies, DOUBTFUL)
+        )
 
     @property
     def unreadable(self) -> bool:
@@ -181,7 +183,14 @@ class Case:
     @property
     def next_sibling(self) -> Fallback | None:
         """The first declared sibling that was not tried: they are tried in order, each once."""
-        return next((each for each in siblings_left(self.called, self.record) if self.may_replace(each.tool)), None)
+        return next(
+            (
+                each
+                for each in siblings_left(self.called, self.record)
+                if self.may_replace(each.tool)
+            ),
+            None,
+        )
 
     def may_replace(self, tool: str) -> bool:
         """Whether another tool may be used in place of the attempted one.
@@ -196,7 +205,11 @@ class Case:
         spec = self.attempted
         if not spec.effect.repeatable or spec.effect is EffectClass.PURE:
             return False
-        mine = (each for each in self.record.findings if each.aim is Aim.ANSWER and each.tool == spec.name)
+        mine = (
+            each
+            for each in self.record.findings
+            if each.aim is Aim.ANSWER and each.tool == spec.name
+        )
         return not self.untouched or any(_touched(each, spec) for each in mine)
 
 
@@ -204,7 +217,9 @@ def siblings_left(called: ToolSpec, record: CallRecord) -> list[Fallback]:
     """The declared siblings that come after the tool of the latest attempt."""
     names = [sibling.tool for sibling in called.fallbacks]
     answering = record.answering or record.tool
-    return list(called.fallbacks[names.index(answering) + 1 :] if answering in names else called.fallbacks)
+    return list(
+        called.fallbacks[names.index(answering) + 1 :] if answering in names else called.fallbacks
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +251,10 @@ class Casebook:
 
     def foreign_units(self, record: CallRecord) -> str:
         """The units of an answer of another tool, where the tool that was called declares nothing of its answers."""
-        if record.answering == record.call.tool or self._spec(record.call.tool).result_schema is not None:
+        if (
+            record.answering == record.call.tool
+            or self._spec(record.call.tool).result_schema is not None
+        ):
             return ""
         return units_told(self._spec(record.answering).result_schema)
 
@@ -275,7 +293,9 @@ class Casebook:
             probe_changes=probe_changes,
             settlement=settlement,
             effectful=frozenset(
-                each.tool for each in called.fallbacks if self._spec(each.tool).effect is not EffectClass.PURE
+                each.tool
+                for each in called.fallbacks
+                if self._spec(each.tool).effect is not EffectClass.PURE
             ),
             keyed_begun=self._keyed_begun(record),
         )
@@ -321,7 +341,9 @@ class Casebook:
         if spec.tasks is not None and record.call.task not in spec.tasks:
             return False
         given = helper.translate(record.effective_arguments)
-        return all(map(spec.takes, given)) and all(name in given for name in spec.required_arguments)
+        return all(map(spec.takes, given)) and all(
+            name in given for name in spec.required_arguments
+        )
 
     def _expected(self, record: CallRecord) -> ToolSpec:
         """The tool that was tried, answering in the form that the called one declares."""
@@ -354,7 +376,9 @@ class Casebook:
         )
         return diagnose(observation, self.diagnose)
 
-    def _normalised(self, record: CallRecord, answer: Answer, contract: Contract | None) -> Normalised | None:
+    def _normalised(
+        self, record: CallRecord, answer: Answer, contract: Contract | None
+    ) -> Normalised | None:
         schema = self._expected(record).result_schema
         if schema is None:
             return None
@@ -362,7 +386,9 @@ class Casebook:
         if reading.problems:
             return None
         if reading.changes:
-            found: Normalised | None = Normalised(value=reading.answer.value, changes=reading.changes)
+            found: Normalised | None = Normalised(
+                value=reading.answer.value, changes=reading.changes
+            )
         else:
             found = normalise(answer, schema, None if contract is None else contract.returns)
         if found is None or not found.changes:
@@ -371,19 +397,25 @@ class Casebook:
         again = inspect(spec, arguments, Answer(parsed=True, value=found.value, text=None))
         return None if again else found
 
-    def _rebound(self, record: CallRecord, attempted: ToolSpec, contract: Contract | None) -> Rebound | None:
+    def _rebound(
+        self, record: CallRecord, attempted: ToolSpec, contract: Contract | None
+    ) -> Rebound | None:
         if contract is None or contract.parameters is None or attempted.parameters is None:
             return None
         if attempted.name != record.call.tool:
             return None  # a sibling is called with a translation; its own drift sends us to the next one
         found = rebind(record.effective_arguments, attempted.parameters, contract.parameters)
         # What was tried and refused is not tried again.
-        return None if found is None or not found.changes or found.arguments == record.bound else found
+        return (
+            None if found is None or not found.changes or found.arguments == record.bound else found
+        )
 
     def _probe(self, record: CallRecord, seen: Seen) -> tuple[Probed, Any, tuple[str, ...]]:
         # What was said before the latest attempt ended says nothing about that one.
         later = takewhile(lambda item: item.aim is not Aim.ANSWER, reversed(record.findings))
-        found = next((item for item in later if item.aim is Aim.PROBE and item.tries == record.tries), None)
+        found = next(
+            (item for item in later if item.aim is Aim.PROBE and item.tries == record.tries), None
+        )
         if found is None:
             return Probed.UNASKED, None, ()
         value = read_answer(found.content).value if found.error is None else None
@@ -396,7 +428,9 @@ class Casebook:
         if value.get("result") is None:
             return Probed.HAPPENED, None, ()
         probe = self._spec(found.tool)
-        said_by = replace(probe, result_schema=properties(main_form(probe.result_schema)).get("result"))
+        said_by = replace(
+            probe, result_schema=properties(main_form(probe.result_schema)).get("result")
+        )
         answer = Answer(parsed=True, value=value["result"], text=None)
         reading = translate(answer, said_by, self._spec(record.call.tool).result_schema)
         return Probed.HAPPENED, None if reading.problems else reading.answer.value, reading.changes
@@ -448,7 +482,9 @@ def hidden_arguments(spec: ToolSpec) -> frozenset[str]:
 
 
 def _without(parameters: Mapping[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
-    kept = {name: each for name, each in parameters.get("properties", {}).items() if name not in hidden}
+    kept = {
+        name: each for name, each in parameters.get("properties", {}).items() if name not in hidden
+    }
     required = [name for name in parameters.get("required", ()) if name not in hidden]
     return {**parameters, "properties": kept, "required": required}
 
@@ -457,4 +493,7 @@ def _differs(spec: ToolSpec, contract: Contract | None) -> bool | None:
     if contract is None:
         return None
     pairs = ((spec.parameters, contract.parameters), (spec.result_schema, contract.returns))
-    return any(ours is not None and theirs is not None and not same_contract(ours, theirs) for ours, theirs in pairs)
+    return any(
+        ours is not None and theirs is not None and not same_contract(ours, theirs)
+        for ours, theirs in pairs
+    )

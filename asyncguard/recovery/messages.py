@@ -42,7 +42,9 @@ def diagnosis_and_options(case: Case, outcome: Outcome) -> str:
     """For a call that ends without a usable result: what was seen, what it is taken to mean, what can be done."""
     told = list(_told(case))
     if case.failed or case.diagnosis.confidence >= _WORTH_TELLING:
-        told.append(f"Diagnosis: {case.diagnosis.hazard.value} fault ({'; '.join(case.diagnosis.evidence)}).")
+        told.append(
+            f"Diagnosis: {case.diagnosis.hazard.value} fault ({'; '.join(case.diagnosis.evidence)})."
+        )
     options = list(_options(case, outcome))
     if not options and outcome is Outcome.FAILED and case.diagnosis.rule in _ABOUT_ARGUMENTS:
         options = ["call it with other arguments"]
@@ -57,7 +59,9 @@ def _told(case: Case) -> Iterator[str]:
         return
     yield f"The answer cannot be used as it is: {'; '.join(_wrong(case.seen.anomalies))}."
     if case.settlement is not None and not case.settlement.decided:
-        said = (f"{each.source}: {canonical_json(each.value)}" for each in case.settlement.candidates)
+        said = (
+            f"{each.source}: {canonical_json(each.value)}" for each in case.settlement.candidates
+        )
         yield f"Sources disagree and none decides: {'; '.join(said)}."
     elif isinstance(case.seen.content, str):
         yield f"It was: {case.seen.content}"
@@ -76,7 +80,9 @@ def _options(case: Case, outcome: Outcome) -> Iterator[str]:
         yield "call it again with the arguments that its live contract names"
     others = [each.tool for each in (*case.called.fallbacks, *case.called.sources)]
     tried = {found.tool for found in case.record.findings}
-    for tool in dict.fromkeys(name for name in others if name not in tried and case.may_replace(name)):
+    for tool in dict.fromkeys(
+        name for name in others if name not in tried and case.may_replace(name)
+    ):
         yield f"use {tool}"
     if case.called.verifier is not None and case.called.verifier.tool not in tried:
         yield f"derive it with {case.called.verifier.tool}"

@@ -57,11 +57,16 @@ def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
     for row in rows:
         if _enabled(row.action, config) and row.applies(case, config, spent):
             then = row.then(case, config)
-            if isinstance(then, Attempt) and len(case.record.recoveries) >= config.limits.max_recoveries:
+            if (
+                isinstance(then, Attempt)
+                and len(case.record.recoveries) >= config.limits.max_recoveries
+            ):
                 continue
             changes = _changes(row.action, case)
             return Recovery(action=row.action, reason=row.reason, then=then, changes=changes)
-    return Recovery(action=RecoveryAction.GIVE_UP, reason=_why_given_up(case), then=_end(case, config))
+    return Recovery(
+        action=RecoveryAction.GIVE_UP, reason=_why_given_up(case), then=_end(case, config)
+    )
 
 
 _SWITCHES: Mapping[RecoveryAction, str] = {
@@ -98,7 +103,11 @@ def _user_spoke(case: Case, config: GuardConfig, spent: Spent) -> bool:
 
 def _circuit_is_open(case: Case, _: GuardConfig, __: Spent) -> bool:
     symptom = case.seen.symptom
-    return symptom is not None and symptom.error == ErrorCode.CIRCUIT_OPEN and case.next_sibling is not None
+    return (
+        symptom is not None
+        and symptom.error == ErrorCode.CIRCUIT_OPEN
+        and case.next_sibling is not None
+    )
 
 
 def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
@@ -106,7 +115,9 @@ def _can_retry(case: Case, config: GuardConfig, spent: Spent) -> bool:
     if symptom is None or not case.safe:
         return False
     # What was refused may pass again if it was changed on its way: the arguments fit, and the contract is what it was.
-    garbled = case.refused and case.diagnosis.hazard is HazardKind.INVOCATION and not symptom.answered
+    garbled = (
+        case.refused and case.diagnosis.hazard is HazardKind.INVOCATION and not symptom.answered
+    )
     if not (is_transient(symptom) or garbled or case.probed is Probed.NOT_HAPPENED):
         return False
     asked = symptom.retry_after or 0.0
@@ -173,7 +184,11 @@ def _normalised(case: Case, _: GuardConfig, __: Spent) -> bool:
 
 def _once_more(case: Case, config: GuardConfig, spent: Spent) -> bool:
     fresh = case.safe and case.unreadable and not case.done(RecoveryAction.RETRY)
-    return fresh and spent.run < config.limits.max_run_retries and spent.task < config.limits.max_task_retries
+    return (
+        fresh
+        and spent.run < config.limits.max_run_retries
+        and spent.task < config.limits.max_task_retries
+    )
 
 
 def _content_is_doubted(case: Case, config: GuardConfig, spent: Spent) -> bool:
@@ -198,7 +213,9 @@ def _again(case: Case, config: GuardConfig) -> Attempt:
 
 def _read_contract(case: Case, _: GuardConfig) -> Attempt:
     assert case.attempted.contract is not None  # the row's condition
-    return Attempt(aim=Aim.CONTRACT, tool=case.attempted.contract, arguments={"tool": case.attempted.name})
+    return Attempt(
+        aim=Aim.CONTRACT, tool=case.attempted.contract, arguments={"tool": case.attempted.name}
+    )
 
 
 def _rebound(case: Case, _: GuardConfig) -> Attempt:
@@ -213,7 +230,9 @@ def _sibling(case: Case, _: GuardConfig) -> Attempt:
 
 def _ask_probe(case: Case, _: GuardConfig) -> Attempt:
     assert case.attempted.probe is not None  # the row's condition
-    return Attempt(aim=Aim.PROBE, tool=case.attempted.probe, arguments=case.record.effective_arguments)
+    return Attempt(
+        aim=Aim.PROBE, tool=case.attempted.probe, arguments=case.record.effective_arguments
+    )
 
 
 def _ask_probe_later(case: Case, config: GuardConfig) -> Attempt:
@@ -232,13 +251,17 @@ def _ask_source(case: Case, _: GuardConfig) -> Attempt:
 
 def _ask(case: Case, aim: Aim, other: Fallback | None) -> Attempt:
     assert other is not None  # the row's condition
-    return Attempt(aim=aim, tool=other.tool, arguments=other.translate(case.record.effective_arguments))
+    return Attempt(
+        aim=aim, tool=other.tool, arguments=other.translate(case.record.effective_arguments)
+    )
 
 
 def _accept_normalised(case: Case, _: GuardConfig) -> End:
     assert case.normalised is not None  # the row's condition
     return End(
-        outcome=Outcome.DONE, content=_as_text(case.normalised.value), mark=mark_of_changes(case.normalised.changes)
+        outcome=Outcome.DONE,
+        content=_as_text(case.normalised.value),
+        mark=mark_of_changes(case.normalised.changes),
     )
 
 
@@ -260,7 +283,9 @@ def _accept_probe(case: Case, _: GuardConfig) -> End:
             mark = f"{mark_of_changes(case.probe_changes)}; {mark}"
         return End(outcome=Outcome.DONE, content=_as_text(case.probe_result), mark=mark)
     if case.failed:
-        return End(outcome=Outcome.DONE, content="It took effect; its result is not known.", mark=mark)
+        return End(
+            outcome=Outcome.DONE, content="It took effect; its result is not known.", mark=mark
+        )
     doubt = f"{mark_of_doubt(case.seen.anomalies)}; {probe} says that its effect happened"
     return End(outcome=Outcome.DONE, content=case.seen.content, mark=doubt, doubtful=True)
 
@@ -275,7 +300,9 @@ def _explain(case: Case, config: GuardConfig) -> End:
     end = _end(case, config)
     if end.outcome is Outcome.DONE or case.answered:
         return end  # passed on with a mark, or the tool has spoken for itself
-    return End(outcome=end.outcome, content=diagnosis_and_options(case, end.outcome), error=end.error)
+    return End(
+        outcome=end.outcome, content=diagnosis_and_options(case, end.outcome), error=end.error
+    )
 
 
 def _end(case: Case, config: GuardConfig) -> End:
@@ -288,7 +315,12 @@ def _end(case: Case, config: GuardConfig) -> End:
         outcome = Outcome.IN_DOUBT if case.unknown else Outcome.FAILED
         return End(outcome=outcome, content=case.seen.content, error=case.diagnosis.hazard.value)
     # An effect has happened, however strange its answer; and an answer that nobody explains is passed on, marked.
-    return End(outcome=Outcome.DONE, content=case.seen.content, mark=mark_of_doubt(case.seen.anomalies), doubtful=True)
+    return End(
+        outcome=Outcome.DONE,
+        content=case.seen.content,
+        mark=mark_of_doubt(case.seen.anomalies),
+        doubtful=True,
+    )
 
 
 def _why_given_up(case: Case) -> str:
@@ -314,36 +346,126 @@ _A = RecoveryAction
 _TOLD = Row(action=_A.ASK, reason="nothing more can be done here", applies=_always, then=_explain)
 
 FAILED: tuple[Row, ...] = (
-    Row(action=_A.VERIFY, reason="the probe says that it happened", applies=_happened, then=_accept_probe),
+    Row(
+        action=_A.VERIFY,
+        reason="the probe says that it happened",
+        applies=_happened,
+        then=_accept_probe,
+    ),
     Row(action=_A.GIVE_UP, reason="the user stopped it", applies=_user_spoke, then=_end),
-    Row(action=_A.VERIFY, reason="the effect may have begun", applies=_in_doubt_with_probe, then=_ask_probe),
-    Row(action=_A.VERIFY, reason="the attempt may still run", applies=_may_happen_yet, then=_ask_probe_later),
+    Row(
+        action=_A.VERIFY,
+        reason="the effect may have begun",
+        applies=_in_doubt_with_probe,
+        then=_ask_probe,
+    ),
+    Row(
+        action=_A.VERIFY,
+        reason="the attempt may still run",
+        applies=_may_happen_yet,
+        then=_ask_probe_later,
+    ),
     Row(action=_A.REBIND, reason="the live contract differs", applies=_can_rebind, then=_rebound),
-    Row(action=_A.REFRESH, reason="the tool refused the call", applies=_contract_would_tell, then=_read_contract),
+    Row(
+        action=_A.REFRESH,
+        reason="the tool refused the call",
+        applies=_contract_would_tell,
+        then=_read_contract,
+    ),
     Row(action=_A.FALLBACK, reason="the tool rests", applies=_circuit_is_open, then=_sibling),
     Row(action=_A.RETRY, reason="transient", applies=_can_retry, then=_again),
     Row(action=_A.FALLBACK, reason="sibling declared", applies=_has_sibling, then=_sibling),
-    Row(action=_A.VERIFY, reason="another derivation agrees", applies=_settled_by_verifier, then=_accept_settled),
-    Row(action=_A.CROSS_CHECK, reason="another source answers", applies=_settled_by_sources, then=_accept_settled),
-    Row(action=_A.VERIFY, reason="it can be derived in another way", applies=_has_verifier, then=_ask_verifier),
-    Row(action=_A.CROSS_CHECK, reason="another source can answer", applies=_has_source, then=_ask_source),
+    Row(
+        action=_A.VERIFY,
+        reason="another derivation agrees",
+        applies=_settled_by_verifier,
+        then=_accept_settled,
+    ),
+    Row(
+        action=_A.CROSS_CHECK,
+        reason="another source answers",
+        applies=_settled_by_sources,
+        then=_accept_settled,
+    ),
+    Row(
+        action=_A.VERIFY,
+        reason="it can be derived in another way",
+        applies=_has_verifier,
+        then=_ask_verifier,
+    ),
+    Row(
+        action=_A.CROSS_CHECK,
+        reason="another source can answer",
+        applies=_has_source,
+        then=_ask_source,
+    ),
     _TOLD,
 )
 """For an attempt that failed."""
 
 STRANGE: tuple[Row, ...] = (
-    Row(action=_A.NORMALISE, reason="it takes no guess", applies=_normalised, then=_accept_normalised),
-    Row(action=_A.VERIFY, reason="the probe says what happened", applies=_happened, then=_accept_probe),
-    Row(action=_A.VERIFY, reason="another derivation decides", applies=_settled_by_verifier, then=_accept_settled),
-    Row(action=_A.CROSS_CHECK, reason="the sources decide", applies=_settled_by_sources, then=_accept_settled),
-    Row(action=_A.REFRESH, reason="the contract may differ", applies=_contract_would_tell, then=_read_contract),
-    Row(action=_A.VERIFY, reason="the effect's answer is strange", applies=_in_doubt_with_probe, then=_ask_probe),
-    Row(action=_A.VERIFY, reason="the content is doubted", applies=_content_is_doubted, then=_ask_verifier),
-    Row(action=_A.CROSS_CHECK, reason="the content is doubted", applies=_sources_should_agree, then=_ask_source),
+    Row(
+        action=_A.NORMALISE,
+        reason="it takes no guess",
+        applies=_normalised,
+        then=_accept_normalised,
+    ),
+    Row(
+        action=_A.VERIFY,
+        reason="the probe says what happened",
+        applies=_happened,
+        then=_accept_probe,
+    ),
+    Row(
+        action=_A.VERIFY,
+        reason="another derivation decides",
+        applies=_settled_by_verifier,
+        then=_accept_settled,
+    ),
+    Row(
+        action=_A.CROSS_CHECK,
+        reason="the sources decide",
+        applies=_settled_by_sources,
+        then=_accept_settled,
+    ),
+    Row(
+        action=_A.REFRESH,
+        reason="the contract may differ",
+        applies=_contract_would_tell,
+        then=_read_contract,
+    ),
+    Row(
+        action=_A.VERIFY,
+        reason="the effect's answer is strange",
+        applies=_in_doubt_with_probe,
+        then=_ask_probe,
+    ),
+    Row(
+        action=_A.VERIFY,
+        reason="the content is doubted",
+        applies=_content_is_doubted,
+        then=_ask_verifier,
+    ),
+    Row(
+        action=_A.CROSS_CHECK,
+        reason="the content is doubted",
+        applies=_sources_should_agree,
+        then=_ask_source,
+    ),
     Row(action=_A.RETRY, reason="unreadable", applies=_once_more, then=_again),
     Row(action=_A.FALLBACK, reason="sibling declared", applies=_has_sibling, then=_sibling),
-    Row(action=_A.VERIFY, reason="it can be derived in another way", applies=_has_verifier, then=_ask_verifier),
-    Row(action=_A.CROSS_CHECK, reason="another source can answer", applies=_has_source, then=_ask_source),
+    Row(
+        action=_A.VERIFY,
+        reason="it can be derived in another way",
+        applies=_has_verifier,
+        then=_ask_verifier,
+    ),
+    Row(
+        action=_A.CROSS_CHECK,
+        reason="another source can answer",
+        applies=_has_source,
+        then=_ask_source,
+    ),
     _TOLD,
 )
 """For an answer that is not what was declared."""

@@ -93,7 +93,11 @@ def _text_of(content: Any) -> str | None:
     for block in content:
         if isinstance(block, str):
             return None  # a list of texts is data; blocks are objects
-        if not isinstance(block, Mapping) or block.get("type") != "text" or not isinstance(block.get("text"), str):
+        if (
+            not isinstance(block, Mapping)
+            or block.get("type") != "text"
+            or not isinstance(block.get("text"), str)
+        ):
             return None
         texts.append(block["text"])
     return "\n".join(texts)
@@ -139,7 +143,9 @@ def inspect(spec: ToolSpec, arguments: Mapping[str, Any], answer: Answer) -> tup
         if not shape.fits(value):
             found.extend(_violations(shape, answer))
         if shape.has_units:
-            found.extend(_unit(naming.path, naming.declared) for naming in conflicts(shape.schema, value))
+            found.extend(
+                _unit(naming.path, naming.declared) for naming in conflicts(shape.schema, value)
+            )
     if spec.invariants and all(item.kind not in SCHEMA_VISIBLE for item in found):
         found.extend(_broken(spec.invariants, arguments, value))
     return tuple(dict.fromkeys(found))[:_MAX_ANOMALIES]
@@ -150,7 +156,12 @@ def declared_value(shape: Shape, answer: Answer) -> Any:
 
     A declared text may read like JSON (``"007"``, ``"null"``): then the text itself is what was answered.
     """
-    if answer.parsed and answer.text is not None and "string" in shape.kinds and not isinstance(answer.value, str):
+    if (
+        answer.parsed
+        and answer.text is not None
+        and "string" in shape.kinds
+        and not isinstance(answer.value, str)
+    ):
         return answer.value if shape.fits(answer.value) else answer.text
     return answer.value
 
@@ -163,13 +174,17 @@ def _unit(path: tuple[str | int, ...], declared: str) -> Anomaly:
     )
 
 
-def _broken(invariants: tuple[Invariant, ...], arguments: Mapping[str, Any], value: Any) -> Iterator[Anomaly]:
+def _broken(
+    invariants: tuple[Invariant, ...], arguments: Mapping[str, Any], value: Any
+) -> Iterator[Anomaly]:
     for invariant in invariants:
         try:
             problem = invariant(arguments, value)
         except Exception as error:  # noqa: BLE001 - a rule of the user's that cannot judge an answer is a finding
             name = getattr(invariant, "__name__", type(invariant).__name__)
-            problem = f"The rule {name} could not judge the answer: it raised {type(error).__name__}."
+            problem = (
+                f"The rule {name} could not judge the answer: it raised {type(error).__name__}."
+            )
         if problem is not None:
             yield Anomaly(kind=AnomalyKind.INVARIANT, pointer="", message=problem[:_MAX_SENTENCE])
 
@@ -177,7 +192,11 @@ def _broken(invariants: tuple[Invariant, ...], arguments: Mapping[str, Any], val
 def _violations(shape: Shape, answer: Answer) -> list[Anomaly]:
     if not answer.parsed and "string" not in shape.kinds:
         wanted = " or ".join(sorted(shape.kinds))
-        return [_anomaly(AnomalyKind.UNREADABLE, (), f"is declared as {wanted} and is a text that is no JSON")]
+        return [
+            _anomaly(
+                AnomalyKind.UNREADABLE, (), f"is declared as {wanted} and is a text that is no JSON"
+            )
+        ]
     value = declared_value(shape, answer)
     try:
         errors = sorted(shape.errors(value), key=position)
@@ -185,7 +204,9 @@ def _violations(shape: Shape, answer: Answer) -> list[Anomaly]:
         return [_anomaly(AnomalyKind.VALUE, (), f"cannot be checked ({type(error).__name__})")]
     found = [anomaly for error in errors for anomaly in _sorted_out(error)]
     if found and _is_error(shape, value):
-        found.append(_anomaly(AnomalyKind.UNREADABLE, (), "is an error, and holds nothing that is declared"))
+        found.append(
+            _anomaly(AnomalyKind.UNREADABLE, (), "is an error, and holds nothing that is declared")
+        )
     if not found and not all_finite(value):
         found.append(_anomaly(AnomalyKind.BOUNDS, (), "holds a number that is not finite"))
     return found
@@ -219,12 +240,22 @@ def _sorted_out(violation: Violation) -> Iterator[Anomaly]:
         case _ if violation.schema is False:
             yield _anomaly(AnomalyKind.UNEXPECTED, path, "is declared never to be there")
         case _:
-            limit = f" {violation.validator_value}" if keyword in LIMITS or keyword in ("format", "pattern") else ""
-            yield _anomaly(_KINDS.get(keyword, AnomalyKind.VALUE), path, f"breaks the declared {keyword}{limit}")
+            limit = (
+                f" {violation.validator_value}"
+                if keyword in LIMITS or keyword in ("format", "pattern")
+                else ""
+            )
+            yield _anomaly(
+                _KINDS.get(keyword, AnomalyKind.VALUE),
+                path,
+                f"breaks the declared {keyword}{limit}",
+            )
 
 
 def _anomaly(kind: AnomalyKind, path: tuple[str | int, ...], problem: str) -> Anomaly:
-    return Anomaly(kind=kind, pointer=pointer_of(path), message=f"{_where(path)} {problem}."[:_MAX_SENTENCE])
+    return Anomaly(
+        kind=kind, pointer=pointer_of(path), message=f"{_where(path)} {problem}."[:_MAX_SENTENCE]
+    )
 
 
 def _where(path: tuple[str | int, ...]) -> str:

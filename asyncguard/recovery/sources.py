@@ -18,7 +18,9 @@ from asyncguard.recovery.consensus import Candidate, Said, Settlement, settle
 from asyncguard.recovery.result_check import Answer, inspect, read_answer
 from asyncguard.recovery.translation import Reading, translate
 
-DOUBTFUL = frozenset({AnomalyKind.BOUNDS, AnomalyKind.INVARIANT, AnomalyKind.DISAGREEMENT, AnomalyKind.UNIT})
+DOUBTFUL = frozenset(
+    {AnomalyKind.BOUNDS, AnomalyKind.INVARIANT, AnomalyKind.DISAGREEMENT, AnomalyKind.UNIT}
+)
 """Anomalies of an answer whose form is right: it may be true all the same."""
 _DISPUTED = frozenset({AnomalyKind.DISAGREEMENT})
 
@@ -30,7 +32,9 @@ def only(anomalies: tuple[Anomaly, ...], kinds: frozenset[AnomalyKind]) -> bool:
 
 def may_be_asked(spec: ToolSpec) -> bool:
     """Whether recovery may call a tool unbidden."""
-    return spec.effect is EffectClass.PURE and not (spec.approval or spec.interrupts or spec.mode is Mode.EXTERNAL)
+    return spec.effect is EffectClass.PURE and not (
+        spec.approval or spec.interrupts or spec.mode is Mode.EXTERNAL
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,21 +64,35 @@ class Panel:
             sources.setdefault(asker.name, Source(tool=asker.name, arguments=theirs))
             for other in asker.sources:
                 if other.tool != tool:
-                    sources.setdefault(other.tool, replace(other, arguments=_through(theirs, other)))
+                    sources.setdefault(
+                        other.tool, replace(other, arguments=_through(theirs, other))
+                    )
         first = called if called.sources else asking[0][0]
-        return replace(called, sources=tuple(sources.values()), compared=first.compared, dated=first.dated)
+        return replace(
+            called, sources=tuple(sources.values()), compared=first.compared, dated=first.dated
+        )
 
     def form(self, record: CallRecord) -> Mapping[str, Any] | None:
         """The form in which answers to a call are compared: as declared, or as the first source that does declares."""
         asked = self.question(record.call.tool)
-        specs = (asked, *(self.specs[each.tool] for each in asked.sources if each.tool in self.specs))
+        specs = (
+            asked,
+            *(self.specs[each.tool] for each in asked.sources if each.tool in self.specs),
+        )
         return next((spec.result_schema for spec in specs if spec.result_schema is not None), None)
 
-    def reading(self, record: CallRecord, tool: str, answer: Answer, contract: Contract | None = None) -> Reading:
+    def reading(
+        self, record: CallRecord, tool: str, answer: Answer, contract: Contract | None = None
+    ) -> Reading:
         """What a tool answered for a call, in the form in which answers to it are compared."""
         if tool == record.call.tool or tool not in self.specs:
             return Reading(answer=answer)
-        return translate(answer, self.specs[tool], self.form(record), None if contract is None else contract.returns)
+        return translate(
+            answer,
+            self.specs[tool],
+            self.form(record),
+            None if contract is None else contract.returns,
+        )
 
     def comparable(self, record: CallRecord, tool: str, content: Any) -> Any:
         """The same, of content as it came; ``None`` if it cannot be brought into that form."""
@@ -82,7 +100,11 @@ class Panel:
         return None if reading.problems else reading.answer.value
 
     def own(
-        self, record: CallRecord, anomalies: tuple[Anomaly, ...], normalised: Any, answer: Answer | None
+        self,
+        record: CallRecord,
+        anomalies: tuple[Anomaly, ...],
+        normalised: Any,
+        answer: Answer | None,
     ) -> Said | None:
         """What the call itself was answered, if that can be compared with others at all."""
         value = normalised
@@ -96,9 +118,13 @@ class Panel:
         candidate = Candidate(source=record.answering, value=value, trusted=False, date=None)
         return Said(candidate=candidate, holds=normalised is not None or only(anomalies, _DISPUTED))
 
-    def settlement(self, record: CallRecord, called: ToolSpec, own: Said | None) -> Settlement | None:
+    def settlement(
+        self, record: CallRecord, called: ToolSpec, own: Said | None
+    ) -> Settlement | None:
         """What the call's own answer and those of its sources come to, ``None`` if no source said anything."""
-        others = [said for found in record.findings if (said := self._said(record, found)) is not None]
+        others = [
+            said for found in record.findings if (said := self._said(record, found)) is not None
+        ]
         if not others:
             return None
         answers = others if own is None else [own, *others]
@@ -108,7 +134,9 @@ class Panel:
     def _weighed(self, said: Said, compared: Collection[str]) -> Said:
         """The answer, trusted if any of the tools that are compared names its tool as a trusted source."""
         tool = said.candidate.source
-        naming = (source for name in compared if name in self.specs for source in self.specs[name].sources)
+        naming = (
+            source for name in compared if name in self.specs for source in self.specs[name].sources
+        )
         trusted = any(source.trusted for source in naming if source.tool == tool)
         return replace(said, candidate=replace(said.candidate, trusted=trusted))
 
@@ -120,11 +148,15 @@ class Panel:
         if reading.problems:
             return None
         anomalies = inspect(
-            ToolSpec(name=found.tool, result_schema=self.form(record)), record.effective_arguments, reading.answer
+            ToolSpec(name=found.tool, result_schema=self.form(record)),
+            record.effective_arguments,
+            reading.answer,
         )
         if not only(anomalies, DOUBTFUL):
             return None
-        candidate = Candidate(source=found.tool, value=reading.answer.value, trusted=False, date=None)
+        candidate = Candidate(
+            source=found.tool, value=reading.answer.value, trusted=False, date=None
+        )
         return Said(candidate=candidate, holds=not anomalies, changes=reading.changes)
 
 

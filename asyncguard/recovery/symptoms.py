@@ -50,8 +50,19 @@ for all and says it by its status."""
 
 THROTTLED_CODES = frozenset(
     {
-        *("Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException"),
-        *("TooManyRequestsException", "ProvisionedThroughputExceededException", "EC2ThrottledException", "SlowDown"),
+        *(
+            "Throttling",
+            "ThrottlingException",
+            "ThrottledException",
+            "RequestThrottled",
+            "RequestThrottledException",
+        ),
+        *(
+            "TooManyRequestsException",
+            "ProvisionedThroughputExceededException",
+            "EC2ThrottledException",
+            "SlowDown",
+        ),
         *("RequestLimitExceeded", "BandwidthLimitExceeded", "LimitExceededException"),
     }
 )
@@ -98,7 +109,30 @@ REFUSAL_TEXTS: Mapping[str, re.Pattern[str]] = {
 """Class (or :attr:`Symptom.error`) to what the text of a failure of that class says when the call was refused."""
 
 DECLINED_STATUSES = frozenset(
-    {400, 401, 402, 403, 404, 405, 407, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 423, 424, 425, 426, 428}
+    {
+        400,
+        401,
+        402,
+        403,
+        404,
+        405,
+        407,
+        410,
+        411,
+        412,
+        413,
+        414,
+        415,
+        416,
+        417,
+        421,
+        422,
+        423,
+        424,
+        425,
+        426,
+        428,
+    }
     | {429, 431, 451}
 )
 """HTTP statuses by which a service says that it did not carry the request out (RFC 9110, 4918, 6585, 8470).

@@ -42,7 +42,9 @@ class Reading:
     """Why it cannot be read as an answer of the other tool; empty if it can."""
 
 
-def translate(answer: Answer, said_by: ToolSpec, wanted: Schema | None, live: Schema | None = None) -> Reading:
+def translate(
+    answer: Answer, said_by: ToolSpec, wanted: Schema | None, live: Schema | None = None
+) -> Reading:
     """Read the answer of one tool in the form of another.
 
     Args:
@@ -60,7 +62,9 @@ def translate(answer: Answer, said_by: ToolSpec, wanted: Schema | None, live: Sc
     read = normalise(answer, own, live)
     if read is None:
         broken = _broken(answer, said_by)
-        if {anomaly.kind for anomaly in broken} != {AnomalyKind.BOUNDS}:  # its form is right then, and can be read
+        if {anomaly.kind for anomaly in broken} != {
+            AnomalyKind.BOUNDS
+        }:  # its form is right then, and can be read
             return Reading(answer=answer, problems=broken or (_incomparable(said_by.name),))
         read = Normalised(value=declared_value(shape_of(own), answer), changes=())
     carried = carry(read.value, *_forms(Same(own), Same(wanted)), filling=False, same_tool=False)
@@ -68,8 +72,16 @@ def translate(answer: Answer, said_by: ToolSpec, wanted: Schema | None, live: Sc
         return Reading(answer=answer, problems=(_incomparable(said_by.name),))
     if not read.changes and _within(carried.value, read.value):
         return Reading(answer=answer, changes=carried.assumptions)
-    changes = (f"read the answer as {said_by.name} declares it", *read.changes, *carried.changes, *carried.assumptions)
-    return Reading(answer=Answer(parsed=True, value=carried.value, text=None), changes=tuple(dict.fromkeys(changes)))
+    changes = (
+        f"read the answer as {said_by.name} declares it",
+        *read.changes,
+        *carried.changes,
+        *carried.assumptions,
+    )
+    return Reading(
+        answer=Answer(parsed=True, value=carried.value, text=None),
+        changes=tuple(dict.fromkeys(changes)),
+    )
 
 
 def units_told(schema: Schema | None) -> str:
@@ -78,8 +90,14 @@ def units_told(schema: Schema | None) -> str:
         return ""
     form = main_form(expanded(schema))
     items = form.get("items")
-    found = [leaf for leaf in leaves(items if isinstance(items, Mapping) else form, {}) if unit_text(leaf.schema)]
-    return ", ".join(f"{'.'.join(leaf.path) or 'the answer'} in {unit_text(leaf.schema)}" for leaf in found)
+    found = [
+        leaf
+        for leaf in leaves(items if isinstance(items, Mapping) else form, {})
+        if unit_text(leaf.schema)
+    ]
+    return ", ".join(
+        f"{'.'.join(leaf.path) or 'the answer'} in {unit_text(leaf.schema)}" for leaf in found
+    )
 
 
 def _at_stake(own: Schema, wanted: Schema) -> bool:
@@ -87,7 +105,11 @@ def _at_stake(own: Schema, wanted: Schema) -> bool:
     if not (shape_of(own).has_units or shape_of(wanted).has_units):
         return False
     form = main_form(expanded(own))
-    says_nothing = not properties(form) and "items" not in form and not kinds(form).isdisjoint({"object", "array"})
+    says_nothing = (
+        not properties(form)
+        and "items" not in form
+        and not kinds(form).isdisjoint({"object", "array"})
+    )
     return not says_nothing or shape_of(own).has_units
 
 

@@ -19,7 +19,9 @@ _KEPT = 512
 """Ended calls that are remembered; running ones always are."""
 _Receiver = Callable[[Completion], None]
 
-_NOT_BEGUN = frozenset({ErrorCode.TAKEN_OVER, ErrorCode.JOURNAL_REFUSED, ErrorCode.JOURNAL_UNAVAILABLE})
+_NOT_BEGUN = frozenset(
+    {ErrorCode.TAKEN_OVER, ErrorCode.JOURNAL_REFUSED, ErrorCode.JOURNAL_UNAVAILABLE}
+)
 """Failures of attempts that the journal did not let begin."""
 
 
@@ -60,7 +62,14 @@ class Begun:
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     def start(
-        self, key: str, *, number: int, tool: str, fingerprint: str, arguments: Mapping[str, Any], receive: _Receiver
+        self,
+        key: str,
+        *,
+        number: int,
+        tool: str,
+        fingerprint: str,
+        arguments: Mapping[str, Any],
+        receive: _Receiver,
     ) -> _Receiver:
         """Note an attempt.
 
@@ -75,7 +84,9 @@ class Begun:
         Returns:
             The callback for its completion, which tells whoever waits by then.
         """
-        attempt = _Attempt(number=number, tool=tool, fingerprint=fingerprint, arguments=arguments, receive=receive)
+        attempt = _Attempt(
+            number=number, tool=tool, fingerprint=fingerprint, arguments=arguments, receive=receive
+        )
         with self._lock:
             self._attempts[key] = attempt
             self._ended.pop(key, None)
@@ -93,7 +104,11 @@ class Begun:
         """Note what an attempt came to after it was given up: that is the answer for branches that ask later."""
         with self._lock:
             attempt = self._attempts.get(completion.key)
-            if attempt is not None and attempt.number == completion.attempt and attempt.completion is not None:
+            if (
+                attempt is not None
+                and attempt.number == completion.attempt
+                and attempt.completion is not None
+            ):
                 attempt.completion = completion
 
     def knows(self, key: str, *, after: int = 0) -> bool:

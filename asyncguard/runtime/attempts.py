@@ -117,7 +117,9 @@ def _issue_token(session: Session, record: CallRecord) -> str:
     key, attempt = record.key, record.attempts
 
     def receive(result: Success) -> None:
-        session.receive(Mail(kind=MailKind.DELIVERY, key=key, attempt=attempt, content=result.content))
+        session.receive(
+            Mail(kind=MailKind.DELIVERY, key=key, attempt=attempt, content=result.content)
+        )
 
     # With a journal the token stands in the intent; the delivery is mail to the process with the lease.
     token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)

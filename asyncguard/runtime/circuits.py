@@ -45,7 +45,13 @@ def let_through(session: Session, record: CallRecord, tool: str) -> Failure | No
     message = f"{tool} failed {circuit.failures} times in a row and rests."
     # While one call probes the tool, the others come back soon.
     wait = remaining(circuit, now, cooldown) if circuit.state is CircuitState.OPEN else None
-    symptom = Symptom(error=ErrorCode.CIRCUIT_OPEN, message=message, transient=True, started=False, retry_after=wait)
+    symptom = Symptom(
+        error=ErrorCode.CIRCUIT_OPEN,
+        message=message,
+        transient=True,
+        started=False,
+        retry_after=wait,
+    )
     return Failure(symptom=symptom)
 
 
@@ -60,7 +66,9 @@ def move_circuit(session: Session, record: CallRecord, tool: str, symptom: Sympt
     if symptom is None:
         moved = after_success(circuit, cause)
     else:
-        moved = after_failure(circuit, engine.clock.now(), engine.config.limits.breaker_failures, cause)
+        moved = after_failure(
+            circuit, engine.clock.now(), engine.config.limits.breaker_failures, cause
+        )
     _keep(session, tool, circuit, moved)
 
 

@@ -60,7 +60,9 @@ class Backoff:
     The first look needs no pause, and one look is made after the patience is over: what came in the last pause counts.
     """
 
-    def __init__(self, *, first: float, longest: float, patience: float | None = None, clock: Clock = _LOOP) -> None:
+    def __init__(
+        self, *, first: float, longest: float, patience: float | None = None, clock: Clock = _LOOP
+    ) -> None:
         """Begin to wait.
 
         Args:

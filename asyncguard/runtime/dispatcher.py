@@ -63,7 +63,9 @@ def issue_again(session: Session, runner: Runner) -> int:
 
 
 def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float) -> None:
-    attempt = attempt_of(session, record)  # first: it issues the delivery token of an external call for the intent
+    attempt = attempt_of(
+        session, record
+    )  # first: it issues the delivery token of an external call for the intent
     journaled = session.engine.journal is not None and record.aim is ev.Aim.ANSWER
     job = Job(
         key=attempt.key,
@@ -101,7 +103,9 @@ def _inside(run: Callable[[], Awaitable[Result]]) -> Callable[[], Awaitable[Resu
     return marked
 
 
-def _receiver(session: Session, record: CallRecord, attempt: Attempt) -> Callable[[Completion], None]:
+def _receiver(
+    session: Session, record: CallRecord, attempt: Attempt
+) -> Callable[[Completion], None]:
     if attempt.spec.effect.repeatable or attempt.spec.interrupts or attempt.external:
         return session.completed
     begun = session.engine.begun
@@ -198,7 +202,11 @@ async def _linger(session: Session, *, fresh: bool, due: Callable[[], bool]) -> 
             return
     collect(session)
     end = clock.now() + session.engine.config.timing.linger
-    while _ended(session) > before and session.ledger.count(CallState.PENDING) and (left := end - clock.now()) > 0:
+    while (
+        _ended(session) > before
+        and session.ledger.count(CallState.PENDING)
+        and (left := end - clock.now()) > 0
+    ):
         if not await session.wait_changed(left):
             return
         collect(session)

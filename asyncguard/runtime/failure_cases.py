@@ -43,7 +43,9 @@ def harmless(session: Session, record: CallRecord) -> bool:
         return True
     if not record.tries:
         return record.key not in session.live.replays
-    ended = any(found.aim is ev.Aim.ANSWER and found.tries == record.tries for found in record.findings)
+    ended = any(
+        found.aim is ev.Aim.ANSWER and found.tries == record.tries for found in record.findings
+    )
     return ended and not case_of(session, record).unknown
 
 
@@ -66,7 +68,9 @@ def take_answer(session: Session, record: CallRecord, result: Success) -> None:
     if not anomalies:
         retire(session, record, result, mark=mark_of_units(session.casebook.foreign_units(record)))
         return
-    session.live.answered(record.key, raw_of(result))  # a marked answer still has the state updates that came with it
+    session.live.answered(
+        record.key, raw_of(result)
+    )  # a marked answer still has the state updates that came with it
     learn(session, record, ev.Aim.ANSWER, record.answering, result.content)
     session.live.saw(record.key, Seen(content=result.content, anomalies=anomalies))
     consider(session, record)
@@ -81,7 +85,9 @@ def seen_of(session: Session, record: CallRecord) -> Seen:
         if found.error is not None:
             known = Seen(symptom=_outlived(session, record, symptom_of_finding(found)))
         else:
-            known = Seen(content=found.content, anomalies=anomalies_of(session, record, found.content))
+            known = Seen(
+                content=found.content, anomalies=anomalies_of(session, record, found.content)
+            )
         session.live.saw(record.key, known)
     return known
 
@@ -105,7 +111,9 @@ def anomalies_of(session: Session, record: CallRecord, content: Any) -> tuple[An
     found = session.casebook.inspect(record, content)
     if found or not config.cross_check:
         return found
-    return _disagreements(session, record, session.casebook.panel.comparable(record, record.answering, content))
+    return _disagreements(
+        session, record, session.casebook.panel.comparable(record, record.answering, content)
+    )
 
 
 def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[Anomaly, ...]:
@@ -122,7 +130,10 @@ def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[An
             theirs = Candidate(source=source.tool, value=said, trusted=False, date=None)
             if not compare((own, theirs), called.compared, None).differing:
                 continue  # they agree, or one of them lacks what would have to
-            if not any(found.aim is ev.Aim.SOURCE and found.tool == source.tool for found in record.findings):
+            if not any(
+                found.aim is ev.Aim.SOURCE and found.tool == source.tool
+                for found in record.findings
+            ):
                 learn(session, record, ev.Aim.SOURCE, source.tool, other.content)
             message = f"{other.call.label} says something else about the same"
             differing.append(Anomaly(kind=AnomalyKind.DISAGREEMENT, pointer="", message=message))
@@ -140,7 +151,13 @@ def _same_question(session: Session, record: CallRecord, source: Source) -> list
 
 
 def learn(
-    session: Session, record: CallRecord, aim: ev.Aim, tool: str, content: Any, *, error: str | None = None
+    session: Session,
+    record: CallRecord,
+    aim: ev.Aim,
+    tool: str,
+    content: Any,
+    *,
+    error: str | None = None,
 ) -> None:
     """Record what was learnt for a call and does not end it."""
     session.record.found(record.key, aim=aim, tool=tool, content=content, error=error)
@@ -153,23 +170,33 @@ def consider(session: Session, record: CallRecord) -> None:
         # Brought into its form the answer can be held against what other calls of the task have brought.
         differing = _disagreements(session, record, case.normalised.value)
         if differing:
-            session.live.saw(record.key, replace(case.seen, anomalies=(*case.seen.anomalies, *differing)))
+            session.live.saw(
+                record.key, replace(case.seen, anomalies=(*case.seen.anomalies, *differing))
+            )
             case = case_of(session, record)
     fresh = record.aim is ev.Aim.ANSWER
     if fresh or case.diagnosis.hazard is not session.live.hazards.get(record.key):
         _tell(session, record, case)
     if fresh and case.seen.symptom is not None:
         tell_circuit(session, record, case, case.seen.symptom)
-    session.live.decided(record.key, decide(case, session.engine.config, _spent(session, record.call.task)))
+    session.live.decided(
+        record.key, decide(case, session.engine.config, _spent(session, record.call.task))
+    )
 
 
 def _spent(session: Session, name: str) -> Spent:
     """Retries so far; decided ones count before they are carried out, for many calls may fail at once."""
     ledger = session.ledger
     task = ledger.task(name)
-    due = [key for key, decided in session.live.recoveries.items() if decided.action is ev.RecoveryAction.RETRY]
+    due = [
+        key
+        for key, decided in session.live.recoveries.items()
+        if decided.action is ev.RecoveryAction.RETRY
+    ]
     of_task = sum(ledger.record(key).call.task == name for key in due)
-    return Spent(run=ledger.retries + len(due), task=of_task + (0 if task is None else task.retries))
+    return Spent(
+        run=ledger.retries + len(due), task=of_task + (0 if task is None else task.retries)
+    )
 
 
 def case_of(session: Session, record: CallRecord, seen: Seen | None = None) -> Case:

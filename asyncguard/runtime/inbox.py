@@ -63,7 +63,9 @@ class Inbox:
             JournalError: The journal cannot be written; nothing was delivered.
         """
         if not isinstance(token, str):
-            raise CallerError(f"A token is the text that the external tool received, not {type(token).__name__}.")
+            raise CallerError(
+                f"A token is the text that the external tool received, not {type(token).__name__}."
+            )
         told = as_content(content)
         with self._lock:
             receive = self._waiting.pop(token, None)

@@ -40,7 +40,9 @@ def heard_late(session: Session, tool: str, completion: Completion) -> None:
     if not isinstance(completion.result, Success | Failure):
         return
     if session.board.spec(tool).effect.renewable:
-        _log.warning("Attempt %d of %s ended after its time was over: ignored.", completion.attempt, tool)
+        _log.warning(
+            "Attempt %d of %s ended after its time was over: ignored.", completion.attempt, tool
+        )
         return
     session.engine.begun.ended_late(completion)
     session.completed(completion)
@@ -57,14 +59,20 @@ def settled_late(session: Session, record: CallRecord, completion: Completion) -
             anomalies = anomalies_of(session, record, content)
             mark = mark_of_doubt(anomalies) if anomalies else ""
             session.live.answered(record.key, raw_of(completion.result))
-            end_call(session, record, End(outcome=ev.Outcome.DONE, content=content, mark=mark, doubtful=bool(mark)))
+            end_call(
+                session,
+                record,
+                End(outcome=ev.Outcome.DONE, content=content, mark=mark, doubtful=bool(mark)),
+            )
             return True
         case Failure(symptom=symptom):
             case = case_of(session, record, Seen(symptom=symptom))
             if case.unknown or not (case.untouched or case.answered):
                 return False
             text = diagnosis_and_options(case, ev.Outcome.FAILED)
-            end_call(session, record, End(outcome=ev.Outcome.FAILED, content=text, error=symptom.error))
+            end_call(
+                session, record, End(outcome=ev.Outcome.FAILED, content=text, error=symptom.error)
+            )
             return True
     return False
 
@@ -73,7 +81,10 @@ def _answers_for(session: Session, record: CallRecord, completion: Completion) -
     """Whether an attempt's end is one of the call: of the latest attempt, or a result under the key of them all."""
     if completion.attempt == record.latest:
         return True
-    keyed = record.answering == record.call.tool and session.board.spec(record.tool).effect is EffectClass.KEYED
+    keyed = (
+        record.answering == record.call.tool
+        and session.board.spec(record.tool).effect is EffectClass.KEYED
+    )
     return keyed and isinstance(completion.result, Success)
 
 

@@ -25,7 +25,9 @@ from asyncguard.errors import CallerError
 
 T = TypeVar("T")
 
-_ENTRY: contextvars.ContextVar["SyncEntry | None"] = contextvars.ContextVar("asyncguard_sync_entry", default=None)
+_ENTRY: contextvars.ContextVar["SyncEntry | None"] = contextvars.ContextVar(
+    "asyncguard_sync_entry", default=None
+)
 _DEPTH: contextvars.ContextVar[int] = contextvars.ContextVar("asyncguard_tool_loop", default=0)
 """Index of the first tool loop that no tool around this code blocks."""
 
@@ -129,7 +131,9 @@ async def off_portal(function: Callable[[], Awaitable[T]]) -> T:
     return here.result()
 
 
-def from_thread(function: Callable[[], Awaitable[T]], begun: Callable[[Callable[[], object]], None]) -> T:
+def from_thread(
+    function: Callable[[], Awaitable[T]], begun: Callable[[Callable[[], object]], None]
+) -> T:
     """Wait in a thread of a sync entry for an async call of the user's, which the tools' loop runs.
 
     Args:
@@ -180,7 +184,9 @@ class Portal:
         around = _loop_around()
         if around is loop:
             coroutine.close()
-            raise CallerError("A sync entry was called on the loop that would have to run it; use the async entry.")
+            raise CallerError(
+                "A sync entry was called on the loop that would have to run it; use the async entry."
+            )
         entry = SyncEntry(loop)
         context = contextvars.copy_context()
         context.run(_ENTRY.set, entry)
@@ -204,11 +210,15 @@ class Portal:
     def loop(self) -> asyncio.AbstractEventLoop:
         """Return the portal's loop, which its thread runs."""
         with self._lock:
-            if self._loop is None or self._process != os.getpid():  # a forked process has no threads
+            if (
+                self._loop is None or self._process != os.getpid()
+            ):  # a forked process has no threads
                 # A loop keeps the context that it was made in. The caller's holds its run, and with it the agent whose
                 # portal this is: neither would ever be collected.
                 loop = contextvars.Context().run(asyncio.new_event_loop)
-                thread = threading.Thread(target=_serve, args=(loop,), name="asyncguard-portal", daemon=True)
+                thread = threading.Thread(
+                    target=_serve, args=(loop,), name="asyncguard-portal", daemon=True
+                )
                 thread.start()
                 weakref.finalize(self, _stop, loop, thread)
                 self._loop, self._process = loop, os.getpid()
@@ -235,7 +245,9 @@ def _depth_of(loop: asyncio.AbstractEventLoop | None) -> int | None:
     if loop is None:
         return None
     with _LOCK:
-        return next((depth for depth, portal in enumerate(_TOOL_LOOPS) if portal.loop() is loop), None)
+        return next(
+            (depth for depth, portal in enumerate(_TOOL_LOOPS) if portal.loop() is loop), None
+        )
 
 
 def _loop_around() -> asyncio.AbstractEventLoop | None:

@@ -46,8 +46,12 @@ class Wish:
 def take_message(session: Session, message_id: str, wishes: Sequence[Wish]) -> None:
     """Enter a model message: one turn, and a verdict for each of its calls."""
     ledger = session.ledger
-    session.board.runs_elsewhere(sum(ledger.find(key) is None for key in session.engine.executor.pending()))
-    proposals = [_propose(session, message_id, position, wish) for position, wish in enumerate(wishes)]
+    session.board.runs_elsewhere(
+        sum(ledger.find(key) is None for key in session.engine.executor.pending())
+    )
+    proposals = [
+        _propose(session, message_id, position, wish) for position, wish in enumerate(wishes)
+    ]
     for proposal in proposals:
         _judge(session, proposal)
     mentioned = {wish.task for wish in wishes}
@@ -86,7 +90,9 @@ def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Pr
         fingerprint=fingerprint(wish.tool, text if received == wish.arguments else received),
     )
     session.record.proposed(call, session.declare(wish.tool))
-    return Proposal(call=call, spec=spec, position=position, size=content_size(text), problem=wish.problem)
+    return Proposal(
+        call=call, spec=spec, position=position, size=content_size(text), problem=wish.problem
+    )
 
 
 def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> None:
@@ -98,7 +104,9 @@ def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> N
         case Reject():
             session.record.rejected(key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
         case Defer():
-            session.record.deferred(key, guard=verdict.guard, reason=verdict.reason, on=verdict.on, also=verdict.also)
+            session.record.deferred(
+                key, guard=verdict.guard, reason=verdict.reason, on=verdict.on, also=verdict.also
+            )
         case Admit():
             _let_pass(session, proposal, verdict, released=released)
 
@@ -126,7 +134,9 @@ def _let_pass(session: Session, proposal: Proposal, verdict: Admit, *, released:
         session.record.rejected(key, guard=OPERANDS, reason=str(error))
         return
     if arguments is not None and (problems := _check(session, proposal.call.tool, arguments)):
-        reason = "With the referenced values filled in, the arguments do not fit: " + "; ".join(problems)
+        reason = "With the referenced values filled in, the arguments do not fit: " + "; ".join(
+            problems
+        )
         session.record.rejected(key, guard=OPERANDS, reason=reason)
         return
     approval = verdict.approval or _approval_of_operands(session, proposal, arguments)
@@ -140,17 +150,32 @@ def _let_pass(session: Session, proposal: Proposal, verdict: Admit, *, released:
         session.board.evidence.add(proposal.call.task, f"{name} {value}")
 
 
-def _approval_of_operands(session: Session, proposal: Proposal, arguments: Mapping[str, Any] | None) -> str:
+def _approval_of_operands(
+    session: Session, proposal: Proposal, arguments: Mapping[str, Any] | None
+) -> str:
     """Why a person has to see a destructive call whose operands are tool output; empty if nobody has to.
 
     The model may not have seen these values, so the context may still be clean when they are used.
     """
     spec, config = proposal.spec, session.engine.config
-    if arguments is None or spec is None or not spec.destructive or not config.trust or config.shadow:
+    if (
+        arguments is None
+        or spec is None
+        or not spec.destructive
+        or not config.trust
+        or config.shadow
+    ):
         return ""
-    sources = (session.ledger.labelled(proposal.call.task, item.label) for item in references(proposal.call.arguments))
+    sources = (
+        session.ledger.labelled(proposal.call.task, item.label)
+        for item in references(proposal.call.arguments)
+    )
     untrusted = [item.call.label for item in sources if item and not session.board.trusts(item)]
-    return f"its arguments hold output of {', '.join(untrusted)}, which is not trusted" if untrusted else ""
+    return (
+        f"its arguments hold output of {', '.join(untrusted)}, which is not trusted"
+        if untrusted
+        else ""
+    )
 
 
 def _check(session: Session, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
@@ -167,13 +192,21 @@ def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
     for reference in references(call.arguments):
         source = session.ledger.labelled(call.task, reference.label)
         if source is None or not source.succeeded:
-            raise OperandError(f"{reference.label} has no result to take a value from; give the value itself.")
+            raise OperandError(
+                f"{reference.label} has no result to take a value from; give the value itself."
+            )
         if source.doubtful:
-            raise OperandError(f"The result of {reference.label} is doubtful; check it and give the value itself.")
+            raise OperandError(
+                f"The result of {reference.label} is doubtful; check it and give the value itself."
+            )
         if source.content is None:
-            raise OperandError(f"The result of {reference.label} is no longer held; give the value itself.")
+            raise OperandError(
+                f"The result of {reference.label} is no longer held; give the value itself."
+            )
         values[reference.path] = value = in_result(source.content, reference.pointer)
-        if next(references([value]), None) is not None:  # it would pass for an operand, which fits every schema
+        if (
+            next(references([value]), None) is not None
+        ):  # it would pass for an operand, which fits every schema
             told = f"The value at {reference.pointer!r} in the result of {reference.label} has the form of a reference"
             raise OperandError(f"{told}; give the value itself.")
     if not values:
@@ -188,7 +221,11 @@ def release_ready(session: Session) -> None:
     What was begun elsewhere is not judged: it is too late for that.
     """
     for record in session.ledger.ready():
-        failed = tuple(key for key in session.ledger.failed_blockers(record) if not _taken_back(session, record, key))
+        failed = tuple(
+            key
+            for key in session.ledger.failed_blockers(record)
+            if not _taken_back(session, record, key)
+        )
         labels = ", ".join(session.ledger.record(key).call.label for key in failed)
         given = Circumstances(failed=failed, told=f"{labels} gave no usable result")
         if resolve(session, record, Why.RELEASED, given) is Fate.JUDGE:
@@ -203,7 +240,9 @@ def _taken_back(session: Session, record: CallRecord, blocker: str) -> bool:
     return task != record.call.task and stopped is not None and stopped.state is TaskState.STOPPED
 
 
-def answer_approval(session: Session, record: CallRecord, *, approved: bool, told: str = "") -> None:
+def answer_approval(
+    session: Session, record: CallRecord, *, approved: bool, told: str = ""
+) -> None:
     """Enter a person's answer about a held call; an approved call meets the guards once more.
 
     One that was approved before, and begun by a process that is gone, is not "not run": its attempt answers for it, and
@@ -220,15 +259,17 @@ def refuse_held(session: Session) -> None:
         reason = "The call needs a person's approval, and in this run nobody can be asked."
         if record.guard == "duplicate":
             reason = (
-                f"{record.reason} In this run nobody can be asked: tell the user, who can look, or run the agent with "
+                f"{record.reason} In this run nobody can be asked: tell the user, who can look, "
+                "or run the agent with a checkpointer and a thread_id, so that the call can be approved."
             )
-            reason += "a checkpointer and a thread_id, so that the call can be approved."
         session.record.rejected(record.key, guard=record.guard, reason=reason)
 
 
 def _again(session: Session, record: CallRecord, *, approved: bool = False) -> Proposal:
     tool = record.call.tool
-    spec = session.engine.specs.get(tool) or (None if session.engine.all_met else session.board.kept.get(tool))
+    spec = session.engine.specs.get(tool) or (
+        None if session.engine.all_met else session.board.kept.get(tool)
+    )
     return Proposal(call=record.call, spec=spec, approved=approved or record.approved)
 
 

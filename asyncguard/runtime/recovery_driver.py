@@ -59,10 +59,14 @@ def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Take the failure of an attempt for the call's own result; some are the journal's word, and not the tool's."""
     if symptom.error == ErrorCode.TAKEN_OVER:
         session.demand_reconcile()  # if the thread comes back to this process, the call is to be issued again
-        raise ThreadBusyError(symptom.message)  # what this process knows is behind: it must not be stored
+        raise ThreadBusyError(
+            symptom.message
+        )  # what this process knows is behind: it must not be stored
     if symptom.error == ErrorCode.PROCESS_LOST:
         edited = not symptom.transient  # begun as another call
-        resolve(session, record, Why.REPORTED_LOST, Circumstances(edited=edited, told=symptom.message))
+        resolve(
+            session, record, Why.REPORTED_LOST, Circumstances(edited=edited, told=symptom.message)
+        )
     elif symptom.error == ErrorCode.INTERRUPT:
         ask_again(session, record)
     else:

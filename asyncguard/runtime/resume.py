@@ -123,7 +123,11 @@ def resolve(session: Session, record: CallRecord, why: Why, given: Circumstances
     Returns:
         What was decided. ``JUDGE`` is left to the caller, as are ``KEEP`` and ``WAIT``.
     """
-    facts = _facts_to_issue(session, record) if why is Why.ISSUED else _facts(session, record, why, given)
+    facts = (
+        _facts_to_issue(session, record)
+        if why is Why.ISSUED
+        else _facts(session, record, why, given)
+    )
     decision = decide(facts)
     if (carry_out := CARRIED_OUT.get(decision.fate)) is not None:
         reason = decision.reason or given.told
@@ -154,7 +158,9 @@ def reconcile(
         Whether calls wait until this process has met its tools; then it has to be asked again.
     """
     lost = frozenset(record.key for record in session.lost(queued=issuing))
-    given = Circumstances(hands=hands, answers=answers or {}, lost=lost, siblings=siblings, said=said)
+    given = Circumstances(
+        hands=hands, answers=answers or {}, lost=lost, siblings=siblings, said=said
+    )
     waits = False
     for state in (CallState.PENDING, CallState.QUEUED, CallState.DEFERRED, CallState.HELD):
         for record in list(session.ledger.in_state(state)):
@@ -226,7 +232,10 @@ def _is_harmless(session: Session, record: CallRecord, why: Why, given: Circumst
 def _replayable(session: Session, record: CallRecord, *, siblings: bool) -> bool:
     board = session.board
     others = siblings_left(board.spec(record.call.tool), record) if siblings else []
-    return all(lost_outcome(board.spec(tool)) is None for tool in (record.tool, *(other.tool for other in others)))
+    return all(
+        lost_outcome(board.spec(tool)) is None
+        for tool in (record.tool, *(other.tool for other in others))
+    )
 
 
 def _journal(session: Session, record: CallRecord, why: Why) -> Journal:
@@ -258,7 +267,9 @@ def _here(session: Session, record: CallRecord, given: Circumstances) -> Here:
         return Here.CURRENT if latest == record.attempts else Here.NOTHING
     if latest > record.latest:
         return Here.LATER
-    in_hand = record.state is CallState.QUEUED and given.lost is not None and record.key not in given.lost
+    in_hand = (
+        record.state is CallState.QUEUED and given.lost is not None and record.key not in given.lost
+    )
     return Here.IN_HAND if in_hand else Here.NOTHING
 
 
@@ -298,7 +309,9 @@ def _accept_answer(case: Case) -> None:
         session.record.admitted(record.key, released=True)
     if record.state is CallState.QUEUED:
         session.record.assumed_started(record.key)
-    outcome, error = (ev.Outcome.FAILED, ErrorCode.TOOL_ERROR) if answer.failed else (ev.Outcome.DONE, None)
+    outcome, error = (
+        (ev.Outcome.FAILED, ErrorCode.TOOL_ERROR) if answer.failed else (ev.Outcome.DONE, None)
+    )
     session.record.retired(record.key, outcome=outcome, content=answer.content, error=error)
     session.record.delivered([record.key])
     session.board.evidence.add(record.call.task, answer.text)
@@ -353,9 +366,15 @@ def _put_in_doubt(case: Case) -> None:
     if record.state is CallState.QUEUED:
         session.record.assumed_started(record.key)
     if session.board.spec(record.tool).probe is not None and session.engine.config.verify:
-        take_failure(session, record, Symptom(error=ErrorCode.PROCESS_LOST, message=_LOST, transient=True))
+        take_failure(
+            session, record, Symptom(error=ErrorCode.PROCESS_LOST, message=_LOST, transient=True)
+        )
         return
-    end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=_LOST, error=ErrorCode.PROCESS_LOST))
+    end_call(
+        session,
+        record,
+        End(outcome=ev.Outcome.IN_DOUBT, content=_LOST, error=ErrorCode.PROCESS_LOST),
+    )
 
 
 def _abandon(case: Case) -> None:
@@ -366,7 +385,11 @@ def _abandon(case: Case) -> None:
     if case.facts.why is not Why.REPORTED_LOST:
         text = f"{text[:1].upper()}{text[1:]}, and an attempt may have begun."
         session.record.assumed_started(record.key)
-    end_call(session, record, End(outcome=ev.Outcome.IN_DOUBT, content=text, error=ErrorCode.PROCESS_LOST))
+    end_call(
+        session,
+        record,
+        End(outcome=ev.Outcome.IN_DOUBT, content=text, error=ErrorCode.PROCESS_LOST),
+    )
 
 
 def _leave_outside(case: Case) -> None:
@@ -386,8 +409,12 @@ def _cancel(case: Case) -> None:
 def _refuse(case: Case) -> None:
     session, record = case.session, case.record
     session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
-    symptom = Symptom(error=ErrorCode.JOURNAL_REFUSED, message=_EDITED, transient=False, started=False)
-    session.completed(Completion(key=record.key, attempt=record.attempts, result=Failure(symptom=symptom)))
+    symptom = Symptom(
+        error=ErrorCode.JOURNAL_REFUSED, message=_EDITED, transient=False, started=False
+    )
+    session.completed(
+        Completion(key=record.key, attempt=record.attempts, result=Failure(symptom=symptom))
+    )
 
 
 # -- attempts that were made ---------------------------------------------------------------------------------------
@@ -418,7 +445,10 @@ def _take_up(case: Case) -> None:
 def _take_up_from_journal(session: Session, record: CallRecord, known: Attempt) -> None:
     """Queue a call for the latest attempt of the journal, with its arguments; what led to it was never stored."""
     called = known.tool == record.call.tool
-    if record.state is CallState.QUEUED and (record.attempts + 1, record.tool) == (known.number, known.tool):
+    if record.state is CallState.QUEUED and (record.attempts + 1, record.tool) == (
+        known.number,
+        known.tool,
+    ):
         return
     if record.state is not CallState.QUEUED:
         arguments = known.arguments if called and known.arguments != record.call.arguments else None
@@ -438,7 +468,9 @@ def _follow(case: Case) -> None:
 
 def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
     """Bring a queued call to the attempt before the one that is known."""
-    session.record.started(record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch)
+    session.record.started(
+        record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch
+    )
     _requeue_as(session, record, known)
 
 
@@ -469,7 +501,9 @@ CARRIED_OUT: Mapping[Fate, Callable[[Case], None]] = {
     Fate.INTERRUPT: _interrupt,
     Fate.IN_DOUBT: _put_in_doubt,
     Fate.ABANDON: _abandon,
-    Fate.SQUASH: lambda case: case.session.record.squashed(case.record.key, reason=case.reason, on=case.given.failed),
+    Fate.SQUASH: lambda case: case.session.record.squashed(
+        case.record.key, reason=case.reason, on=case.given.failed
+    ),
     Fate.CANCEL: _cancel,
     Fate.REJECT: lambda case: case.session.record.rejected(
         case.record.key, guard=case.record.guard, reason=case.reason

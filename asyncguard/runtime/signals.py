@@ -74,7 +74,10 @@ def replays(session: Session, record: CallRecord) -> bool:
     if session.live.replays.get(record.key) == record.attempts:
         return True
     known = session.lease.begun_before.get(record.key)
-    return known is not None and (known.number, known.state) == (record.attempts, AttemptState.INTENT)
+    return known is not None and (known.number, known.state) == (
+        record.attempts,
+        AttemptState.INTENT,
+    )
 
 
 def intent_of(session: Session, record: CallRecord, arguments: Mapping[str, Any]) -> Intent | None:
@@ -128,7 +131,9 @@ def take_mail(session: Session) -> None:
         if record is None:
             continue  # a call of another branch of the thread
         if record.open and record.attempts < mail.attempt:
-            session.put_back(mail)  # the state is behind; the call is issued again, and is pending then
+            session.put_back(
+                mail
+            )  # the state is behind; the call is issued again, and is pending then
         elif mail.kind is MailKind.DELIVERY:
             _take_delivery(session, record, mail)
         elif record.state is CallState.IN_DOUBT and mail.attempt >= record.latest:
@@ -148,7 +153,9 @@ def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
     match mail.kind:
         case MailKind.HAPPENED:
             content = CONFIRMED if mail.content is None else mail.content
-            session.completed(Completion(key=record.key, attempt=record.latest, result=Success(content=content)))
+            session.completed(
+                Completion(key=record.key, attempt=record.latest, result=Success(content=content))
+            )
         case MailKind.RETRY:
             session.record.requeued(
                 record.key,
@@ -158,4 +165,6 @@ def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
             )
         case _:
             text = f"It did not happen, as {by} found. Call it again if it is still wanted."
-            session.record.retired(record.key, outcome=ev.Outcome.FAILED, content=text, error=ErrorCode.NOT_HAPPENED)
+            session.record.retired(
+                record.key, outcome=ev.Outcome.FAILED, content=text, error=ErrorCode.NOT_HAPPENED
+            )

@@ -54,7 +54,9 @@ def cancel_tasks(session: Session, names: Sequence[str]) -> None:
     known = {task.task.id: task for task in session.ledger.tasks()}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise CallerError(f"There is no task {unknown[0]!r} to cancel; the tasks are: {', '.join(known) or 'none'}.")
+        raise CallerError(
+            f"There is no task {unknown[0]!r} to cancel; the tasks are: {', '.join(known) or 'none'}."
+        )
     for name in dict.fromkeys(names):
         for record in list(session.ledger.open_of(name)):
             resolve(session, record, Why.CANCELLED)

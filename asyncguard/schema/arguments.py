@@ -62,11 +62,15 @@ def _compile(schema: Mapping[str, Any]) -> Validator:
         Draft202012Validator.check_schema(own)
     except (SchemaError, RecursionError) as error:
         detail = error.message if isinstance(error, SchemaError) else "it is nested too deeply"
-        raise DeclarationError(f"The schema of the arguments is invalid: {clipped(detail, 200)}.") from error
+        raise DeclarationError(
+            f"The schema of the arguments is invalid: {clipped(detail, 200)}."
+        ) from error
     for target in keyword_texts(own, "$ref", "$dynamicRef", "$id"):
         # Looking elsewhere would mean the network, at the moment when a call is judged.
         if (not target.startswith("#/") and target != "#") or in_schema(own, target) is None:
-            raise DeclarationError(f"The schema refers to {short(target)}, which is not in it; inline the definition.")
+            raise DeclarationError(
+                f"The schema refers to {short(target)}, which is not in it; inline the definition."
+            )
     validator: Any = _OperandValidator(own)
     fits = surely_fits(own)
 
@@ -105,7 +109,8 @@ _KEYWORDS = Draft202012Validator.VALIDATORS
 _EXCLUSIVE = {"oneOf": _KEYWORDS["anyOf"], "not": _undecided}
 """Keywords that demand a mismatch: an operand below them matches every branch, so they decide when it is known."""
 _OperandValidator = extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator, {keyword: _passing_operands(keyword, check) for keyword, check in _KEYWORDS.items()}
+    Draft202012Validator,
+    {keyword: _passing_operands(keyword, check) for keyword, check in _KEYWORDS.items()},
 )
 
 

@@ -18,7 +18,9 @@ _MAX_HOPS = 12
 """References followed below one another; a schema that refers to itself ends here, and its validator does not."""
 _JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
 _ANYTHING: Mapping[str, Any] = {}
-_BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_BY_NAME = frozenset(
+    {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
+)
 """Keywords that map names of any kind to schemas."""
 _DATA = frozenset({"enum", "const", "default", "examples", "aliases", "wrappers"})
 """Keywords that hold data and no schemas."""
@@ -122,21 +124,31 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
     try:
         Draft202012Validator.check_schema(own)
     except SchemaError as error:
-        raise DeclarationError(f"The schema of {whose} is invalid: {error.message[:200]}.") from error
+        raise DeclarationError(
+            f"The schema of {whose} is invalid: {error.message[:200]}."
+        ) from error
     for pattern in keyword_texts(own, "pattern"):
         try:
             re.compile(pattern)
         except re.error as error:
-            raise DeclarationError(f"The schema of {whose} holds a pattern that cannot be read: {error}.") from error
+            raise DeclarationError(
+                f"The schema of {whose} holds a pattern that cannot be read: {error}."
+            ) from error
     for names in keyword_values(own, "wrappers"):
-        if isinstance(names, str) or not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+        if (
+            isinstance(names, str)
+            or not isinstance(names, list | tuple)
+            or not all(isinstance(n, str) for n in names)
+        ):
             raise DeclarationError(
                 f"The schema of {whose} holds wrappers that are no list of names; write them as in "
                 '"wrappers": ["data", "result"].'
             )
     for target in keyword_texts(own, "$ref"):
         if in_schema(own, target) is None:
-            raise DeclarationError(f"The schema of {whose} refers to {target!r}, which is not in it; inline it.")
+            raise DeclarationError(
+                f"The schema of {whose} refers to {target!r}, which is not in it; inline it."
+            )
 
 
 def expanded(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -155,7 +167,9 @@ def _inline(node: Any, root: Mapping[str, Any], hops: int) -> Any:
     target = node.get("$ref")
     if not isinstance(target, str):
         return {
-            name: _inline(value, root, hops) for name, value in node.items() if name not in ("$defs", "definitions")
+            name: _inline(value, root, hops)
+            for name, value in node.items()
+            if name not in ("$defs", "definitions")
         }
     if hops >= _MAX_HOPS:
         return {}
@@ -264,7 +278,9 @@ def field_aliases(schema: Any) -> frozenset[str]:
     """Return the other names of a field."""
     found = main_form(schema).get("aliases")
     return (
-        frozenset(item for item in found if isinstance(item, str)) if isinstance(found, list | tuple) else frozenset()
+        frozenset(item for item in found if isinstance(item, str))
+        if isinstance(found, list | tuple)
+        else frozenset()
     )
 
 

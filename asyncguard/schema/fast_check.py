@@ -16,7 +16,17 @@ Fits = Callable[[Any], bool]
 """Whether a value surely fits; ``False`` says nothing."""
 
 _SILENT = frozenset(
-    {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$defs"}
+    {
+        "title",
+        "description",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "$comment",
+        "$defs",
+    }
     | {"definitions", "unit", "aliases"}
 )
 """Keywords that assert nothing. (A ``$schema`` inside may change what the others mean: that is the validator's.)"""
@@ -75,7 +85,11 @@ def is_date_time(text: Any) -> bool:
     if not isinstance(text, str):
         return True
     try:
-        return len(text) > len("2000-01-01") and is_date(text[:10]) and bool(datetime.fromisoformat(text))
+        return (
+            len(text) > len("2000-01-01")
+            and is_date(text[:10])
+            and bool(datetime.fromisoformat(text))
+        )
     except ValueError:
         return False
 

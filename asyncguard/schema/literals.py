@@ -36,7 +36,11 @@ def is_fixed(parameters: Mapping[str, Any] | None, arguments: Any, path: Path) -
         value = value[token]
         nodes = [child for node in nodes for child in _children(node, token, parameters)]
         wanted = canonical_json(value)
-        if any(wanted == canonical_json(choice) for node in nodes for choice in _choices(node, parameters)):
+        if any(
+            wanted == canonical_json(choice)
+            for node in nodes
+            for choice in _choices(node, parameters)
+        ):
             return True
     return False
 

@@ -19,7 +19,9 @@ def missing_names(violation: Violation) -> list[str]:
     wanted: Any = violation.validator_value
     instance: Any = violation.instance
     if isinstance(wanted, Mapping):
-        wanted = [name for trigger, names in wanted.items() if trigger in instance for name in names]
+        wanted = [
+            name for trigger, names in wanted.items() if trigger in instance for name in names
+        ]
     return [name for name in wanted if name not in instance]
 
 

@@ -19,7 +19,11 @@ def completed(message: AIMessage, request: Sequence[BaseMessage], *, signed: boo
     if message.usage_metadata is None:
         message.usage_metadata = _usage(message, request)
     finish = "tool_calls" if message.tool_calls or message.invalid_tool_calls else "stop"
-    message.response_metadata = {"model_name": "scripted", "finish_reason": finish, **message.response_metadata}
+    message.response_metadata = {
+        "model_name": "scripted",
+        "finish_reason": finish,
+        **message.response_metadata,
+    }
     if signed and message.tool_calls:
         first = message.tool_calls[0]["id"]
         signature = base64.b64encode(f"signature of {first}".encode()).decode()
@@ -63,5 +67,8 @@ def _call_pieces(message: AIMessage) -> Iterator[ToolCallChunk]:
 def _usage(message: AIMessage, request: Sequence[BaseMessage]) -> UsageMetadata:
     # Four characters a token: near enough for budgets, and the same on every machine.
     asked = sum(len(str(part.content)) for part in request) // 4
-    answered = (len(str(message.content)) + sum(len(json.dumps(call["args"])) for call in message.tool_calls)) // 4
+    answered = (
+        len(str(message.content))
+        + sum(len(json.dumps(call["args"])) for call in message.tool_calls)
+    ) // 4
     return UsageMetadata(input_tokens=asked, output_tokens=answered, total_tokens=asked + answered)

@@ -29,7 +29,9 @@ class ScriptExhaustedError(RuntimeError):
     def __init__(self, name: str, length: int, asked: str) -> None:
         self.name = name
         self.length = length
-        super().__init__(f"The script of {name!r} holds {length} answer(s) and all were given. Asked now: {asked}")
+        super().__init__(
+            f"The script of {name!r} holds {length} answer(s) and all were given. Asked now: {asked}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,9 @@ class Calls:
             raise ValueError(f"{len(self.calls)} call(s), but {len(self.ids)} id(s)")
 
 
-def calls(*proposed: tuple[str, Mapping[str, Any]], text: str = "", ids: Sequence[str] | None = None) -> Calls:
+def calls(
+    *proposed: tuple[str, Mapping[str, Any]], text: str = "", ids: Sequence[str] | None = None
+) -> Calls:
     """Writes an answer that calls tools: `calls(("search", {"q": "x"}), ("book", {"id": 3}))`.
 
     Args:

@@ -55,7 +55,9 @@ class _Tape:
 
     def __init__(self, script: Script) -> None:
         if isinstance(script, str | AIMessage | Calls):
-            raise TypeError("a script is a list of answers or one function; put a single answer into a list")
+            raise TypeError(
+                "a script is a list of answers or one function; put a single answer into a list"
+            )
         self.steps = None if callable(script) else tuple(script)
         self.policy = script if callable(script) else None
         self.requests: list[ModelRequest] = []
@@ -69,7 +71,9 @@ class _Tape:
             return self.policy
         if number > len(self.steps):
             last = repr(messages[-1].content)[:200] if messages else "nothing"
-            raise ScriptExhaustedError(name, len(self.steps), f"request {number}, last message {last}")
+            raise ScriptExhaustedError(
+                name, len(self.steps), f"request {number}, last message {last}"
+            )
         return self.steps[number - 1]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "_Tape":
@@ -130,7 +134,11 @@ class ScriptedChatModel(BaseChatModel):
     def remaining(self) -> int | None:
         """Answers left in the script; None if a function makes them."""
         with self._tape.lock:
-            return None if self._tape.steps is None else max(0, len(self._tape.steps) - len(self._tape.requests))
+            return (
+                None
+                if self._tape.steps is None
+                else max(0, len(self._tape.steps) - len(self._tape.requests))
+            )
 
     @property
     @override
@@ -225,7 +233,9 @@ class ScriptedChatModel(BaseChatModel):
     def _seconds(self, request: ModelRequest) -> float:
         return self._latency(request) if callable(self._latency) else self._latency
 
-    def _complete(self, request: ModelRequest, answer: AIMessage | str | Calls | Exception) -> AIMessage:
+    def _complete(
+        self, request: ModelRequest, answer: AIMessage | str | Calls | Exception
+    ) -> AIMessage:
         match answer:
             case Exception():
                 raise answer
@@ -234,8 +244,13 @@ class ScriptedChatModel(BaseChatModel):
             case str():
                 message = AIMessage(content=answer)
             case Calls():
-                ids = answer.ids or [f"{self._id_prefix}_{request.number}_{k + 1}" for k in range(len(answer.calls))]
-                made = [tool_call(name=n, args=dict(a), id=i) for (n, a), i in zip(answer.calls, ids, strict=True)]
+                ids = answer.ids or [
+                    f"{self._id_prefix}_{request.number}_{k + 1}" for k in range(len(answer.calls))
+                ]
+                made = [
+                    tool_call(name=n, args=dict(a), id=i)
+                    for (n, a), i in zip(answer.calls, ids, strict=True)
+                ]
                 message = AIMessage(content=answer.text, tool_calls=made)
             case _:
                 raise TypeError(f"a step returned {type(answer).__name__}, which is no answer")
@@ -243,7 +258,9 @@ class ScriptedChatModel(BaseChatModel):
         return completed(message, request.messages, signed=self._sign_calls)
 
 
-def _schema(tool: dict[str, Any] | type | Callable[..., Any] | BaseTool, strict: bool | None) -> dict[str, Any]:
+def _schema(
+    tool: dict[str, Any] | type | Callable[..., Any] | BaseTool, strict: bool | None
+) -> dict[str, Any]:
     # A provider's own tool, such as {"type": "web_search"}, has no function and goes through as it is.
     if isinstance(tool, dict) and tool.get("type") not in (None, "function", "object"):
         return tool

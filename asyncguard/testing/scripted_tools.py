@@ -91,19 +91,25 @@ class _Log:
     def start(self, args: Mapping[str, Any]) -> tuple[int, Delayed]:
         with self.lock:
             number = len(self.calls) + 1
-            self.calls.append(ScriptedCall(number=number, args=dict(args), started=self.timing.clock()))
+            self.calls.append(
+                ScriptedCall(number=number, args=dict(args), started=self.timing.clock())
+            )
         if callable(self.outcomes):
             outcome: Any = self.outcomes
         elif number <= len(self.outcomes):
             outcome = self.outcomes[number - 1]
         else:
-            outcome = ScriptExhaustedError(self.name, len(self.outcomes), f"call {number} with {dict(args)}")
+            outcome = ScriptExhaustedError(
+                self.name, len(self.outcomes), f"call {number} with {dict(args)}"
+            )
         return number, outcome if isinstance(outcome, Delayed) else after(self.latency, outcome)
 
     def finish(self, number: int, end: CallEnd, result: Any) -> None:
         with self.lock:
             call = self.calls[number - 1]
-            self.calls[number - 1] = replace(call, finished=self.timing.clock(), end=end, result=result)
+            self.calls[number - 1] = replace(
+                call, finished=self.timing.clock(), end=end, result=result
+            )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "_Log":
         return self
@@ -170,7 +176,9 @@ def _variants(log: _Log) -> tuple[Callable[..., Any], Callable[..., Awaitable[An
             outcome = _deliver(delayed.outcome, kwargs)
             if inspect.iscoroutine(outcome):
                 outcome.close()
-                raise TypeError(f"the outcome of {log.name!r} is a coroutine, but the tool was called sync")
+                raise TypeError(
+                    f"the outcome of {log.name!r} is a coroutine, but the tool was called sync"
+                )
         except BaseException as error:
             log.finish(number, CallEnd.RAISED, error)
             raise
@@ -205,5 +213,7 @@ def _deliver(outcome: Any, args: Mapping[str, Any]) -> Any:
 
 
 def _model(name: str, args: Mapping[str, Any]) -> type[BaseModel]:
-    fields: dict[str, Any] = {key: kind if isinstance(kind, tuple) else (kind, ...) for key, kind in args.items()}
+    fields: dict[str, Any] = {
+        key: kind if isinstance(kind, tuple) else (kind, ...) for key, kind in args.items()
+    }
     return create_model(f"{name}_arguments", **fields)

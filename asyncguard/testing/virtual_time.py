@@ -110,7 +110,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     # Declared by asyncio.base_events and by nothing public; every release since 3.4 keeps the next timer at its head.
     _scheduled: list[asyncio.TimerHandle]
 
-    def __init__(self, *, settle: float = 0.0, patience: float = 30.0, horizon: float = HUNDRED_DAYS) -> None:
+    def __init__(
+        self, *, settle: float = 0.0, patience: float = 30.0, horizon: float = HUNDRED_DAYS
+    ) -> None:
         self._now = 0.0
         self._order = itertools.count()
         self.settle = settle
@@ -127,7 +129,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @override
     def call_at(
-        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+        self,
+        when: float,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
+        context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Schedules a callback; among equal times the one scheduled first runs first."""
         return super().call_at(_Instant(when, next(self._order)), callback, *args, context=context)
@@ -189,12 +195,16 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             VirtualDeadlockError: Real work is silent, there is no timer, or it lies behind the horizon.
         """
         if silent:
-            self._give_up(f"{silent} piece(s) of real work gave no sign for {self.patience:g} real seconds")
+            self._give_up(
+                f"{silent} piece(s) of real work gave no sign for {self.patience:g} real seconds"
+            )
         due = self._scheduled[0].when() if self._scheduled else math.inf
         if math.isinf(due):
             self._give_up("Nothing is scheduled and no real work is outstanding")
         if due > self._horizon:
-            self._give_up(f"The next timer lies behind the horizon of {self._horizon:g} virtual seconds")
+            self._give_up(
+                f"The next timer lies behind the horizon of {self._horizon:g} virtual seconds"
+            )
         self._now = max(self._now, float(due))
 
     def _give_up(self, reason: str) -> None:

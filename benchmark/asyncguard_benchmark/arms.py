@@ -71,7 +71,12 @@ class Arm:
 
     def to_json(self) -> dict[str, Any]:
         """Everything that the arm says, as plain JSON."""
-        told = {**self.config.to_json(), "wording": self.wording, "sham": self.sham, "drops": self.drops}
+        told = {
+            **self.config.to_json(),
+            "wording": self.wording,
+            "sham": self.sham,
+            "drops": self.drops,
+        }
         # Said only where it is so: the digests of all other arms are those of files that know of no second run.
         return {**told, "again": True} if self.again else told
 
@@ -95,7 +100,10 @@ def _arms() -> dict[str, Arm]:
         ALL: Arm(kind=ArmKind.REFERENCE),
         NONE: Arm(kind=ArmKind.REFERENCE, config=GuardConfig.none()),
         **{name: Arm(kind=ArmKind.FAMILY, config=config) for name, config in families.items()},
-        **{name: Arm(kind=ArmKind.LEAVE_ONE_OUT, config=config) for name, config in left_out.items()},
+        **{
+            name: Arm(kind=ArmKind.LEAVE_ONE_OUT, config=config)
+            for name, config in left_out.items()
+        },
         "without-wording": Arm(kind=ArmKind.LEAVE_ONE_OUT, wording=False),
         **{name: Arm(kind=ArmKind.ONE_IN, config=config) for name, config in alone.items()},
         SHAM: Arm(kind=ArmKind.SHAM, config=families[FEATURES], sham=True),
@@ -105,7 +113,9 @@ def _arms() -> dict[str, Arm]:
 
 
 def _shadow() -> GuardConfig:
-    return GuardConfig.none(shadow=True).with_switches(dict.fromkeys((*GUARD_NAMES, "ledger"), True))
+    return GuardConfig.none(shadow=True).with_switches(
+        dict.fromkeys((*GUARD_NAMES, "ledger"), True)
+    )
 
 
 ARMS: Mapping[str, Arm] = _arms()
@@ -128,11 +138,17 @@ def _recovery_arms() -> dict[str, Arm]:
         switches = {name: name in names for name in RECOVERY_NAMES}
         return Arm(kind=ArmKind.RECOVERY, config=GuardConfig().with_switches(switches), again=again)
 
-    others = {name: tuple(each for each in RECOVERY_NAMES if each != name) for name in RECOVERY_NAMES}
+    others = {
+        name: tuple(each for each in RECOVERY_NAMES if each != name) for name in RECOVERY_NAMES
+    }
     found = {
         NONE: arm(),
         ALL: arm(*RECOVERY_NAMES),
-        **{f"only-{name}": arm(name, *_RESTS_ON.get(name, ())) for name in RECOVERY_NAMES if name != "ask"},
+        **{
+            f"only-{name}": arm(name, *_RESTS_ON.get(name, ()))
+            for name in RECOVERY_NAMES
+            if name != "ask"
+        },
         HINT_ONLY: arm("ask"),
         **{f"without-{name}": arm(*kept) for name, kept in others.items()},
         SCALING: arm(again=True),

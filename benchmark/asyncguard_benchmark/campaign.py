@@ -109,7 +109,15 @@ class Grid:
 
     def cells(self) -> list[Cell]:
         """The episodes, each once; the plain player has no guards, so it plays the arm `none` only."""
-        axes = product(self.agents, self.players, self.arms, self.declared, self.regimes, self.surfaces, self.seeds)
+        axes = product(
+            self.agents,
+            self.players,
+            self.arms,
+            self.declared,
+            self.regimes,
+            self.surfaces,
+            self.seeds,
+        )
         found: list[Condition] = []
         for agent, player, arm, declared, regime, surface, seed in axes:
             plain = player == PLAIN
@@ -125,7 +133,11 @@ class Grid:
             )
             if condition not in found:
                 found.append(condition)
-        return [Cell(composition=each, condition=condition) for condition in found for each in self.compositions]
+        return [
+            Cell(composition=each, condition=condition)
+            for condition in found
+            for each in self.compositions
+        ]
 
 
 def key_of(cell: Cell) -> EpisodeKey:

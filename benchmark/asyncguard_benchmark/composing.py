@@ -24,7 +24,9 @@ _MOST_DRAWS = 1000
 """Draws for one composition before giving up on finding one that is new."""
 
 
-def build_suites(tasks: Sequence[SubTask], seed: int = SHIPPED_SEED) -> dict[Suite, tuple[Composition, ...]]:
+def build_suites(
+    tasks: Sequence[SubTask], seed: int = SHIPPED_SEED
+) -> dict[Suite, tuple[Composition, ...]]:
     """All sets of compositions; `lite` is drawn from `main`, kind by kind.
 
     Args:
@@ -45,7 +47,9 @@ def build_suites(tasks: Sequence[SubTask], seed: int = SHIPPED_SEED) -> dict[Sui
     return {Suite.MAIN: main, Suite.FOUR: four, Suite.LITE: tuple(sorted(lite, key=main.index))}
 
 
-def build_compositions(tasks: Sequence[SubTask], counts: Mapping[Kind, int], seed: int) -> tuple[Composition, ...]:
+def build_compositions(
+    tasks: Sequence[SubTask], counts: Mapping[Kind, int], seed: int
+) -> tuple[Composition, ...]:
     """Draws categories uniformly, then tasks uniformly within them; no composition holds the same tasks as another.
 
     A cross composition takes each category at most once if there are enough, otherwise each at least once.
@@ -54,7 +58,9 @@ def build_compositions(tasks: Sequence[SubTask], counts: Mapping[Kind, int], see
         ValueError: there are too few tasks for the counts.
     """
     random = Random(seed)
-    groups = {category: [task for task in tasks if task.category is category] for category in Category}
+    groups = {
+        category: [task for task in tasks if task.category is category] for category in Category
+    }
     groups = {category: group for category, group in groups.items() if group}
     seen: set[frozenset[str]] = set()
     return tuple(
@@ -76,7 +82,9 @@ def _new(
     raise ValueError(f"found no new composition of kind {kind}: too few tasks")
 
 
-def _draw(random: Random, groups: Mapping[Category, list[SubTask]], kind: Kind) -> Iterator[SubTask]:
+def _draw(
+    random: Random, groups: Mapping[Category, list[SubTask]], kind: Kind
+) -> Iterator[SubTask]:
     for category in _categories(random, list(groups), kind):
         yield random.choice(groups[category])
 
@@ -94,7 +102,9 @@ def suites_to_json(suites: Mapping[Suite, Sequence[Composition]]) -> str:
     """The text of the file that ships: one composition a line, sub-tasks by id; `lite` names those of `main`."""
     whole = {suite: suites[suite] for suite in (Suite.MAIN, Suite.FOUR)}
     parts = [
-        f"{json.dumps(suite.value)}: [\n" + ",\n".join(f" {_line(each)}" for each in compositions) + "\n]"
+        f"{json.dumps(suite.value)}: [\n"
+        + ",\n".join(f" {_line(each)}" for each in compositions)
+        + "\n]"
         for suite, compositions in whole.items()
     ]
     lite = json.dumps([each.id for each in suites[Suite.LITE]])
@@ -102,7 +112,11 @@ def suites_to_json(suites: Mapping[Suite, Sequence[Composition]]) -> str:
 
 
 def _line(composition: Composition) -> str:
-    value = {"id": composition.id, "kind": composition.kind.value, "sub_tasks": list(composition.task_ids)}
+    value = {
+        "id": composition.id,
+        "kind": composition.kind.value,
+        "sub_tasks": list(composition.task_ids),
+    }
     return json.dumps(value)
 
 

@@ -70,7 +70,13 @@ def _size(tasks: Sequence[SubTask], category: Category) -> Iterator[str]:
 
 def corpus_problems(tasks: Sequence[SubTask]) -> tuple[str, ...]:
     """What is wrong with a corpus as a whole: templates, repeated openings, sequences and states."""
-    return (*_similar(tasks), *_openings(tasks), *_direct(tasks), *_sequences(tasks), *_states(tasks))
+    return (
+        *_similar(tasks),
+        *_openings(tasks),
+        *_direct(tasks),
+        *_sequences(tasks),
+        *_states(tasks),
+    )
 
 
 def masked(task: SubTask) -> str:
@@ -78,7 +84,9 @@ def masked(task: SubTask) -> str:
     text = task.query
     for call in task.gold:
         for _, value in leaves(call.arguments):
-            text = text.replace(str(value), "_") if isinstance(value, str) and len(value) > 2 else text
+            text = (
+                text.replace(str(value), "_") if isinstance(value, str) and len(value) > 2 else text
+            )
     return re.sub(r"\d[\d.,]*", "0", text).lower()
 
 
@@ -96,7 +104,9 @@ def _similar(tasks: Sequence[SubTask]) -> Iterator[str]:
 
 def _openings(tasks: Sequence[SubTask]) -> Iterator[str]:
     most = max(1, int(MOST_SHARED_OPENING * len(tasks)))
-    openings = Counter(" ".join(re.findall(r"\w+", task.query.lower())[:_OPENING_WORDS]) for task in tasks)
+    openings = Counter(
+        " ".join(re.findall(r"\w+", task.query.lower())[:_OPENING_WORDS]) for task in tasks
+    )
     for opening, count in openings.items():
         if count > most:
             yield f"{count} queries open with {opening!r}"
@@ -111,7 +121,9 @@ def _direct(tasks: Sequence[SubTask]) -> Iterator[str]:
 def _sequences(tasks: Sequence[SubTask]) -> Iterator[str]:
     sizes = Counter(task.category for task in tasks)
     stateful = [task for task in tasks if task.category in STATEFUL]
-    sequences = Counter((task.category, tuple(call.tool for call in task.gold)) for task in stateful)
+    sequences = Counter(
+        (task.category, tuple(call.tool for call in task.gold)) for task in stateful
+    )
     for (category, tools), count in sequences.items():
         if count > max(1, int(MOST_SHARED_SEQUENCE * sizes[category])):
             yield f"{count} {category} tasks use the tools {' '.join(tools)}"

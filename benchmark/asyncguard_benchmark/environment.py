@@ -88,7 +88,9 @@ class Environment:
         self.composition = composition
         self.regime = regime
         self._seed = seed
-        self._tools = {task.id: Pipeline(task, composition.faults) for task in composition.sub_tasks}
+        self._tools = {
+            task.id: Pipeline(task, composition.faults) for task in composition.sub_tasks
+        }
         self._issued: Counter[str] = Counter()
         self._records: list[CallRecord] = []
         self._raised: dict[int, Exception] = {}
@@ -172,7 +174,8 @@ class Environment:
     def due(self) -> tuple[CallRecord, ...]:
         """Delivers what is due: by due tick, then by order of issue. Each call is returned once, ever."""
         ready = sorted(
-            (r for r in self.pending() if r.due <= self.tick), key=lambda record: (record.due, record.number)
+            (r for r in self.pending() if r.due <= self.tick),
+            key=lambda record: (record.due, record.number),
         )
         delivered = tuple(replace(record, delivered=self.tick) for record in ready)
         for record in delivered:

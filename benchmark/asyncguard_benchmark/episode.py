@@ -59,7 +59,12 @@ _SETTINGS = {
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": {"guard": _TEXT, "verdict": _TEXT, "task": _TEXT, "enforced": {"type": "boolean"}},
+                "properties": {
+                    "guard": _TEXT,
+                    "verdict": _TEXT,
+                    "task": _TEXT,
+                    "enforced": {"type": "boolean"},
+                },
                 "required": ["guard", "verdict"],
             },
         },
@@ -68,7 +73,9 @@ _SETTINGS = {
         "refusals_wanted": _COUNT,
         "usage": {
             "type": "object",
-            "properties": {"dollars": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}]}},
+            "properties": {
+                "dollars": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}]}
+            },
         },
     },
 }
@@ -96,7 +103,17 @@ _EPISODE = {
         "counters": _COUNTERS,
         "firings": {"type": "array", "items": FIRING_SCHEMA, "minItems": 1},
     },
-    "required": ["format", "composition", "agent", "player", "run", "settings", "messages", "trajectory", "counters"],
+    "required": [
+        "format",
+        "composition",
+        "agent",
+        "player",
+        "run",
+        "settings",
+        "messages",
+        "trajectory",
+        "counters",
+    ],
     "additionalProperties": False,
 }
 
@@ -135,7 +152,13 @@ class Episode:
 
 
 def finished(
-    environment: Environment, messages: Sequence[BaseMessage], run: Run, *, agent: str, player: str, **settings: Any
+    environment: Environment,
+    messages: Sequence[BaseMessage],
+    run: Run,
+    *,
+    agent: str,
+    player: str,
+    **settings: Any,
 ) -> Episode:
     """The episode of an environment whose run is over; every player ends with this.
 
@@ -165,9 +188,14 @@ _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"
 
 def message_to_json(message: BaseMessage) -> dict[str, Any]:
     """Role, content and what ties calls to their answers; ids of messages and usage data are left out."""
-    value: dict[str, Any] = {"role": _ROLES.get(message.type, message.type), "content": message.content}
+    value: dict[str, Any] = {
+        "role": _ROLES.get(message.type, message.type),
+        "content": message.content,
+    }
     if isinstance(message, AIMessage) and message.tool_calls:
-        value["tool_calls"] = [{key: call[key] for key in ("id", "name", "args")} for call in message.tool_calls]
+        value["tool_calls"] = [
+            {key: call[key] for key in ("id", "name", "args")} for call in message.tool_calls
+        ]
     if isinstance(message, ToolMessage):
         value |= {"tool_call_id": message.tool_call_id, "status": message.status}
     return value
@@ -176,7 +204,9 @@ def message_to_json(message: BaseMessage) -> dict[str, Any]:
 def as_example(episode: Episode) -> str:
     """The conversation after the system prompt as text, to be the few-shot example of another run."""
     told = (message for message in episode.messages if message["role"] != "system")
-    return "\n".join(f"{message['role']}: {json.dumps(_said(message), ensure_ascii=False)}" for message in told)
+    return "\n".join(
+        f"{message['role']}: {json.dumps(_said(message), ensure_ascii=False)}" for message in told
+    )
 
 
 def _said(message: Mapping[str, Any]) -> Any:
@@ -190,7 +220,11 @@ def episode_to_json(episode: Episode) -> dict[str, Any]:
         "composition": composition_to_json(episode.composition),
         "agent": episode.agent,
         "player": episode.player,
-        "run": {"regime": episode.run.regime.value, "surface": episode.run.surface.value, "seed": episode.run.seed},
+        "run": {
+            "regime": episode.run.regime.value,
+            "surface": episode.run.surface.value,
+            "seed": episode.run.seed,
+        },
         "settings": dict(episode.settings),
         "messages": [dict(message) for message in episode.messages],
         "trajectory": [_record_to_json(record) for record in episode.trajectory],
@@ -226,7 +260,10 @@ def episode_from_json(value: Any, compositions: Mapping[str, Composition] | None
         composition = _named(value["composition"], compositions or {})
     except DataError as problem:
         raise EpisodeFormatError(problem.where, problem.problem) from problem
-    records = tuple(CallRecord(**{**r, "pending_before": tuple(r["pending_before"])}) for r in value["trajectory"])
+    records = tuple(
+        CallRecord(**{**r, "pending_before": tuple(r["pending_before"])})
+        for r in value["trajectory"]
+    )
     _check_records(records, composition)
     run = value["run"]
     return Episode(
@@ -246,7 +283,9 @@ def _named(value: Mapping[str, Any], known: Mapping[str, Composition]) -> Compos
     if set(value) != {"digest"}:
         return _composition(json.dumps(value))
     if not isinstance(value["digest"], str) or value["digest"] not in known:
-        raise DataError("episode.composition", f"nothing before it says what {value['digest']!r} is")
+        raise DataError(
+            "episode.composition", f"nothing before it says what {value['digest']!r} is"
+        )
     return known[value["digest"]]
 
 

@@ -16,7 +16,9 @@ EXAMPLE_TASKS = ("fs-w01", "tb-w01")
 def example_composition() -> Composition:
     """The tasks that the example shows."""
     known = by_id(shipped_sub_tasks(Split.WILD))
-    return Composition(id="example", kind=Kind.C2, sub_tasks=tuple(known[name] for name in EXAMPLE_TASKS))
+    return Composition(
+        id="example", kind=Kind.C2, sub_tasks=tuple(known[name] for name in EXAMPLE_TASKS)
+    )
 
 
 @cache

@@ -59,7 +59,9 @@ class Line:
 
 def read_lines(path: Path) -> Iterator[Line]:
     """Every episode, and every line that cannot be read."""
-    return (line for line in all_lines(path) if line.episode is not None or line.problem is not None)
+    return (
+        line for line in all_lines(path) if line.episode is not None or line.problem is not None
+    )
 
 
 def all_lines(path: Path) -> Iterator[Line]:
@@ -93,7 +95,10 @@ def _said(value: Any, known: Mapping[str, Composition], number: int) -> Line:
             return Line(number=number, command=tuple(command))
         case {"failure": failure, **rest} if not rest:
             check(failure, _FAILURE_FORM, _FAILURE)
-            return Line(number=number, failure=EpisodeKey(**{k: v for k, v in failure.items() if k != "error"}))
+            return Line(
+                number=number,
+                failure=EpisodeKey(**{k: v for k, v in failure.items() if k != "error"}),
+            )
         case _:
             return Line(number=number, episode=episode_from_json(value, known))
 
@@ -151,7 +156,9 @@ class Journal:
         last = None
         for last in all_lines(path):
             if last.problem is not None and last.finished:
-                raise EpisodeFormatError(str(path), f"line {last.number} is not an episode: {last.problem}")
+                raise EpisodeFormatError(
+                    str(path), f"line {last.number} is not an episode: {last.problem}"
+                )
             self._note(last)
         return last
 
@@ -180,7 +187,8 @@ class Journal:
         kept = data.rfind(b"\n") + 1
         self._file.truncate(kept)
         self.notice = (
-            f"{path}: line {last.number} was cut off after {len(data) - kept} bytes; what it said is played again"
+            f"{path}: line {last.number} was cut off after {len(data) - kept} bytes; "
+            "what it said is played again"
         )
 
     def add(self, episode: Episode) -> None:
@@ -221,6 +229,9 @@ class Journal:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._file.close()

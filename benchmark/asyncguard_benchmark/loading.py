@@ -31,7 +31,10 @@ _SOURCE = {
         {"enum": ["query", "schema"]},
         {
             "type": "object",
-            "properties": {"call": {"type": "integer", "minimum": 0}, "pointer": {"type": "string"}},
+            "properties": {
+                "call": {"type": "integer", "minimum": 0},
+                "pointer": {"type": "string"},
+            },
             "required": ["call", "pointer"],
             "additionalProperties": False,
         },
@@ -39,7 +42,11 @@ _SOURCE = {
             "type": "object",
             "properties": {
                 "derived": {"type": "string", "minLength": 1},
-                "uses": {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True},
+                "uses": {
+                    "type": "array",
+                    "items": {"type": "integer", "minimum": 0},
+                    "uniqueItems": True,
+                },
             },
             "required": ["derived", "uses"],
             "additionalProperties": False,
@@ -190,10 +197,15 @@ def composition_from_json(value: Any, where: str) -> Composition:
         DataError: it breaks the format.
     """
     check(value, _COMPOSITION, where)
-    tasks = [sub_task_from_json(task, f"{where}.sub_tasks[{n}]") for n, task in enumerate(value["sub_tasks"])]
+    tasks = [
+        sub_task_from_json(task, f"{where}.sub_tasks[{n}]")
+        for n, task in enumerate(value["sub_tasks"])
+    ]
     try:
         faults = tuple(fault_from_json(fault) for fault in value.get("faults", ()))
-        return Composition(id=value["id"], kind=Kind(value["kind"]), sub_tasks=tuple(tasks), faults=faults)
+        return Composition(
+            id=value["id"], kind=Kind(value["kind"]), sub_tasks=tuple(tasks), faults=faults
+        )
     except ValueError as problem:
         raise DataError(where, str(problem)) from problem
 
@@ -230,7 +242,9 @@ def category_sub_tasks(category: Category, split: Split = Split.MAIN) -> tuple[S
     kind = "tasks" if split is Split.MAIN else "wild"
     # "TP*" is no file name on every system.
     name = f"{kind}_{category.value.lower().replace('*', '_star')}.json"
-    tasks = tuple(sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(read_list(name)))
+    tasks = tuple(
+        sub_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(read_list(name))
+    )
     by_id(tasks)
     return tasks
 
@@ -249,13 +263,17 @@ def shipped_compositions(suite: Suite = Suite.MAIN) -> tuple[Composition, ...]:
     main = _suite(value["main"], "compositions.json.main")
     unknown = sorted(chosen - {each.id for each in main})
     if unknown:
-        raise DataError("compositions.json.lite", f"compositions that main does not hold: {unknown}")
+        raise DataError(
+            "compositions.json.lite", f"compositions that main does not hold: {unknown}"
+        )
     return tuple(each for each in main if each.id in chosen)
 
 
 def _suite(values: Sequence[Mapping[str, Any]], where: str) -> tuple[Composition, ...]:
     known = by_id(shipped_sub_tasks())
-    return tuple(_composition(value, known, f"{where}[{number}]") for number, value in enumerate(values))
+    return tuple(
+        _composition(value, known, f"{where}[{number}]") for number, value in enumerate(values)
+    )
 
 
 def _composition(value: Mapping[str, Any], known: Mapping[str, SubTask], where: str) -> Composition:
@@ -294,6 +312,8 @@ def read_list(name: str) -> list[Any]:
 
 def _read_json(name: str) -> Any:
     try:
-        return json.loads((files("asyncguard_benchmark") / "data" / name).read_text(encoding="utf-8"))
+        return json.loads(
+            (files("asyncguard_benchmark") / "data" / name).read_text(encoding="utf-8")
+        )
     except (OSError, ValueError) as problem:
         raise DataError(name, f"cannot be read: {problem}") from problem

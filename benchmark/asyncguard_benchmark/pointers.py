@@ -65,5 +65,7 @@ def put(value: Any, pointer: str, item: Any) -> Any:
         return item
     head, rest = names[0], "".join(child("", part) for part in names[1:])
     if isinstance(value, list):
-        return [put(old, rest, item) if str(index) == head else old for index, old in enumerate(value)]
+        return [
+            put(old, rest, item) if str(index) == head else old for index, old in enumerate(value)
+        ]
     return {**value, head: put(value.get(head), rest, item)}

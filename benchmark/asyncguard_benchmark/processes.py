@@ -12,7 +12,9 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 
-def worker_pool(jobs: int, prepare: Callable[..., Any] | None = None, *arguments: Any) -> ProcessPoolExecutor:
+def worker_pool(
+    jobs: int, prepare: Callable[..., Any] | None = None, *arguments: Any
+) -> ProcessPoolExecutor:
     """A pool of fresh processes; a fork would copy the locks of threads that are not there any more.
 
     Args:
@@ -21,7 +23,9 @@ def worker_pool(jobs: int, prepare: Callable[..., Any] | None = None, *arguments
         arguments: What it is called with.
     """
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(prepare, *arguments))
+    return ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=_begin, initargs=(prepare, *arguments)
+    )
 
 
 def _begin(prepare: Callable[..., Any] | None, *arguments: Any) -> None:

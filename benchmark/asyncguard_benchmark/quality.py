@@ -24,17 +24,27 @@ def problems(task: SubTask, split: Split = Split.MAIN) -> tuple[str, ...]:
         task: What to prove.
         split: In the wild split every task has a derived value, in the main split none has.
     """
-    results: list[Any] = [json.loads(text) if text != "None" else None for text in run_gold(task, task.gold)]
+    results: list[Any] = [
+        json.loads(text) if text != "None" else None for text in run_gold(task, task.gold)
+    ]
     failed = [f"gold call {n} fails: {r['error']}" for n, r in enumerate(results) if _is_error(r)]
     if failed:
         return tuple(failed)
     # Tasks of the hazard suite say by their workflow which of their calls are independent of each other.
     unordered = _unordered(task) if isinstance(task.category, Category) else ()
-    return (*_derived(task, split), *_ungrounded(task, results), *unordered, *_named_tools(task), *_easy(task))
+    return (
+        *_derived(task, split),
+        *_ungrounded(task, results),
+        *unordered,
+        *_named_tools(task),
+        *_easy(task),
+    )
 
 
 def _derived(task: SubTask, split: Split) -> Iterator[str]:
-    derived = any(source.kind is SourceKind.DERIVED for call in task.gold for source in call.sources.values())
+    derived = any(
+        source.kind is SourceKind.DERIVED for call in task.gold for source in call.sources.values()
+    )
     if derived and split is Split.MAIN:
         yield "has a derived value, which belongs to the wild split"
     if not derived and split is Split.WILD:
@@ -65,7 +75,9 @@ def _ungrounded(task: SubTask, results: Sequence[Any]) -> Iterator[str]:
                 yield f"gold call {position}: {pointer} {complaint}"
 
 
-def _source_problem(task: SubTask, call: GoldCall, pointer: str, source: Source, results: Sequence[Any]) -> str | None:
+def _source_problem(
+    task: SubTask, call: GoldCall, pointer: str, source: Source, results: Sequence[Any]
+) -> str | None:
     try:
         value = resolve(call.arguments, pointer)
         match source.kind:
@@ -80,7 +92,11 @@ def _source_problem(task: SubTask, call: GoldCall, pointer: str, source: Source,
                 said = [leaf for _, leaf in leaves(value) if in_query(task.query, leaf)]
                 return f"holds {said}, which the query says: not derived" if said else None
             case SourceKind.SCHEMA:
-                return None if _fixed(task, call, pointer, value) else f"is {value!r}, which the schema does not fix"
+                return (
+                    None
+                    if _fixed(task, call, pointer, value)
+                    else f"is {value!r}, which the schema does not fix"
+                )
     except PointerError as problem:
         return str(problem)
 
@@ -92,14 +108,18 @@ def in_query(query: str, value: Any) -> bool:
     if isinstance(value, str):
         return re.search(rf"(?<![\w]){re.escape(value)}(?![\w])", query) is not None
     spellings = {str(value), f"{value:,}", f"{value:.2f}", f"{value:,.2f}"}
-    return any(re.search(rf"(?<![\w.]){re.escape(text)}(?![\w]|[.,]\d)", query) for text in spellings)
+    return any(
+        re.search(rf"(?<![\w.]){re.escape(text)}(?![\w]|[.,]\d)", query) for text in spellings
+    )
 
 
 def _fixed(task: SubTask, call: GoldCall, pointer: str, value: Any) -> bool:
     """Whether the schema leaves no other value: the default, a constant, or the only option."""
     properties: Mapping[str, Any] = tools_of(task)[call.tool].parameters["properties"]
     schema = properties.get(pointer.removeprefix("/"), {})
-    return value in [schema[key] for key in ("default", "const") if key in schema] or schema.get("enum") == [value]
+    return value in [schema[key] for key in ("default", "const") if key in schema] or schema.get(
+        "enum"
+    ) == [value]
 
 
 def _unordered(task: SubTask) -> Iterator[str]:

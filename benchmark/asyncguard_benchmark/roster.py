@@ -71,7 +71,9 @@ class AgentSpec:
     @property
     def label(self) -> str:
         """Kind and settings as one name."""
-        return ",".join([self.kind, *(f"{name}={value:g}" for name, value in sorted(self.settings.items()))])
+        return ",".join(
+            [self.kind, *(f"{name}={value:g}" for name, value in sorted(self.settings.items()))]
+        )
 
     def make(self, composition: Composition, seed: int) -> SpeakingAgent:
         """The agent for one composition.
@@ -98,7 +100,9 @@ class AgentSpec:
 
     def _rates(self, member: float = 0, compliance: float = 1.0, **unknown: float) -> Rates:
         if unknown:
-            raise UnknownNameError(f"a persona has member and compliance, not {', '.join(sorted(unknown))}")
+            raise UnknownNameError(
+                f"a persona has member and compliance, not {', '.join(sorted(unknown))}"
+            )
         return shipped_personas().rates(self.kind.removeprefix(PREFIX), int(member), compliance)
 
 
@@ -131,16 +135,26 @@ def player_of(name: str, arm: str, *, declared: bool, example: str | None = None
     switched = arm_of(arm)
     if name == PLAIN:
         if arm != NONE:
-            raise UnknownNameError(f"the plain player has no guards, so it cannot play the arm {arm}")
+            raise UnknownNameError(
+                f"the plain player has no guards, so it cannot play the arm {arm}"
+            )
         return partial(play_plain, example=example)
     play = _named(_GUARDED, name, "player")
     refused = {} if switched.drops is None else {switched.drops: _NOT_MADE}
     setting = Setting(
-        config=switched.config, declared=declared, wording=switched.wording, refused=refused, example=example
+        config=switched.config,
+        declared=declared,
+        wording=switched.wording,
+        refused=refused,
+        example=example,
     )
     if switched.sham:
         return partial(play_sham, setting=setting, play=play)
-    return partial(play_again, setting=setting, play=play) if switched.again else partial(play, setting=setting)
+    return (
+        partial(play_again, setting=setting, play=play)
+        if switched.again
+        else partial(play, setting=setting)
+    )
 
 
 def _named(known: Mapping[str, _T], name: str, what: str) -> _T:

@@ -152,9 +152,13 @@ class Source:
     def __post_init__(self) -> None:
         complete = self.call is not None and self.pointer is not None
         if complete != (self.kind is SourceKind.RESULT):
-            raise ValueError("a result source needs a call and a pointer, and no other source may have them")
+            raise ValueError(
+                "a result source needs a call and a pointer, and no other source may have them"
+            )
         if bool(self.how) != (self.kind is SourceKind.DERIVED) or (self.uses and not self.how):
-            raise ValueError("a derived source says how, and no other source may say how or what it uses")
+            raise ValueError(
+                "a derived source says how, and no other source may say how or what it uses"
+            )
 
     def needs(self) -> frozenset[int]:
         """Indices of the gold calls whose results must be there before the value can be known."""
@@ -196,9 +200,13 @@ class SubTask:
             raise ValueError("a sub-task needs at least two gold calls")
         for position, call in enumerate(self.gold):
             if call.tool not in self.tools:
-                raise ValueError(f"gold call {position} uses {call.tool!r}, which is not in the API list")
+                raise ValueError(
+                    f"gold call {position} uses {call.tool!r}, which is not in the API list"
+                )
             if any(needed >= position for needed in call.needs()):
-                raise ValueError(f"gold call {position} takes a value from a call that is not earlier")
+                raise ValueError(
+                    f"gold call {position} takes a value from a call that is not earlier"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,7 +232,9 @@ class Composition:
         for fault in self.faults:
             task = self.sub_task(fault.task)
             if task is None or fault.tool not in task.tools:
-                raise ValueError(f"a fault is put on {fault.tool!r} of {fault.task!r}, which is not in it")
+                raise ValueError(
+                    f"a fault is put on {fault.tool!r} of {fault.task!r}, which is not in it"
+                )
 
     @property
     def task_ids(self) -> tuple[str, ...]:

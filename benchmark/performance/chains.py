@@ -55,7 +55,9 @@ class Chains:
     def tool(self) -> BaseTool:
         """Returns the tool, which takes as long as the workload says."""
         return StructuredTool.from_function(
-            coroutine=self._follow, name=TOOL, description="Follows a key to the next one of its task."
+            coroutine=self._follow,
+            name=TOOL,
+            description="Follows a key to the next one of its task.",
         )
 
     async def _decide(self, messages: Sequence[BaseMessage]) -> AIMessage:

@@ -63,7 +63,9 @@ def scripted_chat(script: Script) -> ScriptedChat:
         key = script.next_key()
         if key is None:
             return AIMessage(content=ANSWER)
-        call = ToolCall(name=TOOL_NAME, args={"key": key}, id=f"call-{script.proposed}", type="tool_call")
+        call = ToolCall(
+            name=TOOL_NAME, args={"key": key}, id=f"call-{script.proposed}", type="tool_call"
+        )
         return AIMessage(content="", tool_calls=[call])
 
     return ScriptedChat(decide=decide)
@@ -75,4 +77,6 @@ def scripted_tool(script: Script) -> BaseTool:
     async def look_up(key: str) -> str:
         return script.look_up(key)
 
-    return StructuredTool.from_function(coroutine=look_up, name=TOOL_NAME, description=TOOL_DESCRIPTION)
+    return StructuredTool.from_function(
+        coroutine=look_up, name=TOOL_NAME, description=TOOL_DESCRIPTION
+    )

@@ -41,7 +41,9 @@ class Outcome:
     """One per round."""
 
 
-def run(entries: Sequence[Entry], settings: Settings, *, lengths: Sequence[int]) -> list[Mapping[str, Outcome]]:
+def run(
+    entries: Sequence[Entry], settings: Settings, *, lengths: Sequence[int]
+) -> list[Mapping[str, Outcome]]:
     """Runs every installed peer of the entries at every length, all interleaved, and notes the peers that are missing.
 
     Returns:
@@ -54,12 +56,17 @@ def run(entries: Sequence[Entry], settings: Settings, *, lengths: Sequence[int])
         except UnavailableError as error:
             settings.note(f"not available: {error}")
     warm_up(list(peers.values()))
-    settings.note(f"{len(peers)} peers, {', '.join(map(str, lengths))} steps, {settings.repeats} rounds")
+    settings.note(
+        f"{len(peers)} peers, {', '.join(map(str, lengths))} steps, {settings.repeats} rounds"
+    )
     heats = [(steps, name) for steps in lengths for name in peers]
-    taken = interleaved(heats, lambda heat: timed_run(peers[heat[1]], steps=heat[0]), repeats=settings.repeats)
+    taken = interleaved(
+        heats, lambda heat: timed_run(peers[heat[1]], steps=heat[0]), repeats=settings.repeats
+    )
     samples = dict(zip(heats, taken, strict=True))
     return [
-        {name: Outcome(peer=peer, samples=samples[steps, name]) for name, peer in peers.items()} for steps in lengths
+        {name: Outcome(peer=peer, samples=samples[steps, name]) for name, peer in peers.items()}
+        for steps in lengths
     ]
 
 
@@ -72,7 +79,17 @@ def journal_rows(section: str, outcomes: Mapping[str, Outcome], steps: int) -> I
     """Says what the journal adds to a step: the intent before the call, and the outcome behind it."""
     for name, without in JOURNALS.items():
         if name in outcomes and without in outcomes:
-            pairs = zip(step_times(outcomes[name], steps), step_times(outcomes[without], steps), strict=True)
+            pairs = zip(
+                step_times(outcomes[name], steps), step_times(outcomes[without], steps), strict=True
+            )
             added = [journaled - plain for journaled, plain in pairs]
-            bound = Reference(name=f"{JOURNAL_LIMIT_US:.0f} us", values=[JOURNAL_LIMIT_US] * len(added), limit=1.0)
-            yield row((section, f"journal, {steps} steps"), outcomes[name].peer.name, added, "us/step", bound)
+            bound = Reference(
+                name=f"{JOURNAL_LIMIT_US:.0f} us", values=[JOURNAL_LIMIT_US] * len(added), limit=1.0
+            )
+            yield row(
+                (section, f"journal, {steps} steps"),
+                outcomes[name].peer.name,
+                added,
+                "us/step",
+                bound,
+            )

@@ -93,7 +93,14 @@ def _job(tool: str, number: int) -> Job:
             fingerprint=fingerprint(tool, arguments),
         )
     return Job(
-        key=key, attempt=1, tool=tool, task="task", call_id="call", arguments=arguments, run=_here, intent=intent
+        key=key,
+        attempt=1,
+        tool=tool,
+        task="task",
+        call_id="call",
+        arguments=arguments,
+        run=_here,
+        intent=intent,
     )
 
 
@@ -131,7 +138,10 @@ class Workers:
         """Starts one, and waits until it takes calls."""
         health = self.folder / f"health{time.time_ns()}"
         process = self._launch(health)
-        while not health.exists() or json.loads(health.read_text(encoding="utf-8"))["state"] != "serving":
+        while (
+            not health.exists()
+            or json.loads(health.read_text(encoding="utf-8"))["state"] != "serving"
+        ):
             if process.poll() is not None:
                 raise SystemExit((self.folder / "log").read_text(encoding="utf-8"))
             await asyncio.sleep(0.05)
@@ -140,14 +150,18 @@ class Workers:
         environment = {**os.environ, "DISPATCH_FOLDER": str(self.folder)}
         with (self.folder / "log").open("ab") as log:
             command = [*self._command, "--health-file", str(health)]
-            process = subprocess.Popen(command, cwd=Path(__file__).parent, env=environment, stderr=log)
+            process = subprocess.Popen(
+                command, cwd=Path(__file__).parent, env=environment, stderr=log
+            )
         self._running.append(process)
         return process
 
     def kill(self, pid: int) -> None:
         """Kills one."""
         os.kill(pid, signal.SIGKILL)
-        self._running = [process for process in self._running if process.pid != pid or process.wait() is None]
+        self._running = [
+            process for process in self._running if process.pid != pid or process.wait() is None
+        ]
 
     def end(self) -> None:
         """Kills all."""
@@ -160,7 +174,11 @@ class Workers:
 async def _place(target: str | None) -> AsyncIterator[tuple[str, Journal, Workers]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        database, where = (target, target) if target else (str(folder / "calls.db"), str(folder / "calls.journal"))
+        database, where = (
+            (target, target)
+            if target
+            else (str(folder / "calls.db"), str(folder / "calls.journal"))
+        )
         journal, workers = open_journal(where), Workers(database, where, folder)
         try:
             yield database, journal, workers
@@ -183,15 +201,21 @@ async def _measure(name: str, target: str | None, options: argparse.Namespace) -
         ):
             await _timed(executor, tool, 0)
             samples = [await _timed(executor, tool, number) for number in range(options.calls)]
-            figures.append(Figure(section="dispatch", case=f"{name}, {case}", samples=samples, limit=limit))
+            figures.append(
+                Figure(section="dispatch", case=f"{name}, {case}", samples=samples, limit=limit)
+            )
             begin = time.perf_counter()
-            await asyncio.gather(*(_timed(executor, tool, number) for number in range(options.calls)))
+            await asyncio.gather(
+                *(_timed(executor, tool, number) for number in range(options.calls))
+            )
             each = (time.perf_counter() - begin) / options.calls
             figures.append(Figure(section="burst", case=f"{name}, {case}", samples=[each]))
         if options.kills:
             await workers.add()
             samples = [await _takeover(queued, workers, number) for number in range(options.kills)]
-            figures.append(Figure(section="takeover", case=name, samples=samples, limit=5.0, quantile=95))
+            figures.append(
+                Figure(section="takeover", case=name, samples=samples, limit=5.0, quantile=95)
+            )
         queued.close()
     return figures
 
@@ -214,16 +238,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns 1 if `--check` was given and a target was missed."""
     options = _parser().parse_args(arguments)
     places = [("SQLite", None), *([("PostgreSQL", options.postgres)] if options.postgres else [])]
-    figures = [figure for name, target in places for figure in asyncio.run(_measure(name, target, options))]
+    figures = [
+        figure for name, target in places for figure in asyncio.run(_measure(name, target, options))
+    ]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("section", "case", "samples", "mean", "p50", "p95", "max", "target"):
-        table.add_column(heading, no_wrap=True, justify="left" if heading in ("section", "case", "target") else "right")
+        table.add_column(
+            heading,
+            no_wrap=True,
+            justify="left" if heading in ("section", "case", "target") else "right",
+        )
     for figure in figures:
-        mean, *rest = statistics.fmean(figure.samples), figure.at(50), figure.at(95), max(figure.samples)
+        mean, *rest = (
+            statistics.fmean(figure.samples),
+            figure.at(50),
+            figure.at(95),
+            max(figure.samples),
+        )
         target = "" if figure.limit is None else f"p{figure.quantile} <= {1000 * figure.limit:g} ms"
         verdict = {True: " met", False: " MISSED", None: ""}[figure.met]
         shown = [f"{1000 * value:,.1f} ms" for value in (mean, *rest)]
-        table.add_row(figure.section, figure.case, str(len(figure.samples)), *shown, target + verdict)
+        table.add_row(
+            figure.section, figure.case, str(len(figure.samples)), *shown, target + verdict
+        )
     Console(width=160).print(table)
     return int(options.check and any(figure.met is False for figure in figures))
 
@@ -234,7 +271,9 @@ def _parser() -> argparse.ArgumentParser:
         description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--calls", type=int, default=200, help="calls per case (200)")
-    parser.add_argument("--kills", type=int, default=20, help="workers to kill per database, 0 for none (20)")
+    parser.add_argument(
+        "--kills", type=int, default=20, help="workers to kill per database, 0 for none (20)"
+    )
     parser.add_argument("--postgres", metavar="URL", help="a PostgreSQL database to measure, too")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     return parser

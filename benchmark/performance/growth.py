@@ -28,7 +28,9 @@ _BYTE_LIMITS = {
 _OWN_TIME_LIMITS = dict.fromkeys(
     ("guarded_graph:GRAPH", "guarded_graph:GRAPH_SAVED", "guarded_graph:GRAPH_JOURNALED"), 1.3
 )
-_OWN_BYTE_LIMITS = dict.fromkeys(("guarded_graph:GRAPH_SAVED", "guarded_graph:GRAPH_JOURNALED"), 4.5)
+_OWN_BYTE_LIMITS = dict.fromkeys(
+    ("guarded_graph:GRAPH_SAVED", "guarded_graph:GRAPH_JOURNALED"), 4.5
+)
 # Bytes are compared over this part of the long run: at a few steps a file is mostly its empty pages.
 _PART = 4
 
@@ -50,7 +52,9 @@ PEERS = (
 def measure(settings: Settings) -> list[Row]:
     """Runs every peer at three lengths and compares it with `create_agent` and with itself; nothing without that."""
     part = settings.long_steps // _PART
-    short, middle, long = contest.run(PEERS, settings, lengths=(settings.steps, part, settings.long_steps))
+    short, middle, long = contest.run(
+        PEERS, settings, lengths=(settings.steps, part, settings.long_steps)
+    )
     if _BASE not in long:
         return []
     return [
@@ -60,28 +64,60 @@ def measure(settings: Settings) -> list[Row]:
     ]
 
 
-def _times(short: Mapping[str, Outcome], long: Mapping[str, Outcome], settings: Settings) -> Iterator[Row]:
+def _times(
+    short: Mapping[str, Outcome], long: Mapping[str, Outcome], settings: Settings
+) -> Iterator[Row]:
     before = {name: contest.step_times(outcome, settings.steps) for name, outcome in short.items()}
-    after = {name: contest.step_times(outcome, settings.long_steps) for name, outcome in long.items()}
+    after = {
+        name: contest.step_times(outcome, settings.long_steps) for name, outcome in long.items()
+    }
     for name, outcome in long.items():
-        base = Reference(name=long[_BASE].peer.name, values=after[_BASE], limit=_TIME_LIMITS.get(name))
-        yield row(("growth", f"{settings.long_steps} steps"), outcome.peer.name, after[name], "us/step", base)
+        base = Reference(
+            name=long[_BASE].peer.name, values=after[_BASE], limit=_TIME_LIMITS.get(name)
+        )
+        yield row(
+            ("growth", f"{settings.long_steps} steps"),
+            outcome.peer.name,
+            after[name],
+            "us/step",
+            base,
+        )
     for name, outcome in long.items():
-        own = Reference(name=f"its {settings.steps} steps", values=before[name], limit=_OWN_TIME_LIMITS.get(name))
-        yield row(("growth", "price of a later step"), outcome.peer.name, after[name], "us/step", own)
+        own = Reference(
+            name=f"its {settings.steps} steps",
+            values=before[name],
+            limit=_OWN_TIME_LIMITS.get(name),
+        )
+        yield row(
+            ("growth", "price of a later step"), outcome.peer.name, after[name], "us/step", own
+        )
 
 
-def _bytes(middle: Mapping[str, Outcome], long: Mapping[str, Outcome], settings: Settings) -> Iterator[Row]:
+def _bytes(
+    middle: Mapping[str, Outcome], long: Mapping[str, Outcome], settings: Settings
+) -> Iterator[Row]:
     before = {name: _kilobytes(outcome) for name, outcome in middle.items()}
     after = {name: _kilobytes(outcome) for name, outcome in long.items()}
     stored = [name for name in long if any(after[name])]
     for name in stored:
-        base = Reference(name=long[_BASE].peer.name, values=after[_BASE], limit=_BYTE_LIMITS.get(name))
-        yield row(("growth", f"stored, {settings.long_steps} steps"), long[name].peer.name, after[name], "kB", base)
+        base = Reference(
+            name=long[_BASE].peer.name, values=after[_BASE], limit=_BYTE_LIMITS.get(name)
+        )
+        yield row(
+            ("growth", f"stored, {settings.long_steps} steps"),
+            long[name].peer.name,
+            after[name],
+            "kB",
+            base,
+        )
     for name in stored:
         part = settings.long_steps // _PART
-        own = Reference(name=f"its {part} steps", values=before[name], limit=_OWN_BYTE_LIMITS.get(name))
-        yield row(("growth", f"stored, {_PART} x the steps"), long[name].peer.name, after[name], "kB", own)
+        own = Reference(
+            name=f"its {part} steps", values=before[name], limit=_OWN_BYTE_LIMITS.get(name)
+        )
+        yield row(
+            ("growth", f"stored, {_PART} x the steps"), long[name].peer.name, after[name], "kB", own
+        )
 
 
 def _kilobytes(outcome: Outcome) -> list[float]:

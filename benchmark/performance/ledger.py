@@ -59,7 +59,9 @@ class _Crowd:
 
     def retire(self, call: Call) -> None:
         """Ends a call and tells the model how."""
-        self._apply(events.CallRetired, key=call.key, outcome=events.Outcome.DONE, content="value", size=5)
+        self._apply(
+            events.CallRetired, key=call.key, outcome=events.Outcome.DONE, content="value", size=5
+        )
         self._apply(events.CallsDelivered, keys=(call.key,), placeholders=())
 
     def look(self, call: Call) -> None:

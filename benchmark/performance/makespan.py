@@ -32,7 +32,9 @@ class Driver:
 
 
 _BARRIER = Driver(name="create_agent, parallel calls", source="drivers:barrier", guarded=False)
-_EMPTY = Driver(name="create_agent, the same hooks empty", source="drivers:empty_hooks", guarded=False)
+_EMPTY = Driver(
+    name="create_agent, the same hooks empty", source="drivers:empty_hooks", guarded=False
+)
 _SEQUENTIAL = Driver(name="create_agent, task by task", source="drivers:sequential", guarded=False)
 _GRAPH = Driver(name="build_agent", source="guarded_graph:work", guarded=True)
 _MIDDLEWARE = Driver(name="AsyncGuardMiddleware", source="guarded_middleware:work", guarded=True)
@@ -65,14 +67,20 @@ def cases(settings: Settings) -> list[Case]:
             limits_on_critical_path=True,
         ),
         *(
-            Case(name=f"{tasks} x 4, lognormal, {tool * 1000:.0f} ms", workloads=_drawn(tasks, tool, settings.seeds))
+            Case(
+                name=f"{tasks} x 4, lognormal, {tool * 1000:.0f} ms",
+                workloads=_drawn(tasks, tool, settings.seeds),
+            )
             for tasks, tool in ((3, 0.1), (10, 0.1), (10, 0.5))
         ),
     ]
 
 
 def _drawn(tasks: int, tool: float, seeds: int) -> list[Workload]:
-    return [lognormal(tasks=tasks, links=_LINKS, tool=tool, model=_MODEL, seed=seed) for seed in range(seeds)]
+    return [
+        lognormal(tasks=tasks, links=_LINKS, tool=tool, model=_MODEL, seed=seed)
+        for seed in range(seeds)
+    ]
 
 
 def measure(settings: Settings) -> list[Row]:
@@ -93,7 +101,10 @@ def _rows(case: Case, drives: Mapping[str, Drive], settings: Settings) -> Iterat
     settings.note(f"makespan: {case.name}, {len(case.workloads)} rounds")
     heading = ("makespan", case.name)
     drivers = [driver for driver in case.drivers if driver.source in drives]
-    rounds = [[_timed(drives[driver.source], workload) for driver in drivers] for workload in case.workloads]
+    rounds = [
+        [_timed(drives[driver.source], workload) for driver in drivers]
+        for workload in case.workloads
+    ]
     bound = [workload.critical_path() for workload in case.workloads]
     virtual = [workload.asynchronous() for workload in case.workloads]
     yield row(heading, "critical path", bound, "s", None)
@@ -101,9 +112,17 @@ def _rows(case: Case, drives: Mapping[str, Drive], settings: Settings) -> Iterat
     if _SEQUENTIAL not in drivers:
         computed = [workload.sequential() for workload in case.workloads]
         yield row(heading, "task by task, virtual time", computed, "s", path)
-    yield row(heading, "barrier, virtual time", [workload.barrier() for workload in case.workloads], "s", path)
+    yield row(
+        heading,
+        "barrier, virtual time",
+        [workload.barrier() for workload in case.workloads],
+        "s",
+        path,
+    )
     yield row(heading, "asynchronous, virtual time", virtual, "s", path)
-    limited = Reference(name="critical path", values=bound, limit=_LIMIT if case.limits_on_critical_path else None)
+    limited = Reference(
+        name="critical path", values=bound, limit=_LIMIT if case.limits_on_critical_path else None
+    )
     schedule = Reference(name="asynchronous, virtual time", values=virtual, limit=_LIMIT)
     for driver, seconds in zip(drivers, zip(*rounds, strict=True), strict=True):
         yield row(heading, driver.name, seconds, "s", limited if driver.guarded else path)

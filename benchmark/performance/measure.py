@@ -31,7 +31,9 @@ class UnsoundRunError(Exception):
     """A peer did not do the work that it was timed for; its figure would mean nothing."""
 
 
-def interleaved(subjects: Sequence[T], run: Callable[[T], Sample], *, repeats: int) -> list[list[Sample]]:
+def interleaved(
+    subjects: Sequence[T], run: Callable[[T], Sample], *, repeats: int
+) -> list[list[Sample]]:
     """Runs every subject once per round and returns the samples of each, in the order of `subjects`."""
     samples: list[list[Sample]] = [[] for _ in subjects]
     for _ in range(repeats):
@@ -53,7 +55,10 @@ def timed_run(peer: Peer, *, steps: int) -> Sample:
         if script.executed != steps:
             message = f"{peer.name}: the tool ran {script.executed} times instead of {steps}"
             raise UnsoundRunError(message)
-        return Sample(seconds=seconds, bytes=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()))
+        return Sample(
+            seconds=seconds,
+            bytes=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
+        )
 
 
 def warm_up(peers: Sequence[Peer]) -> None:

@@ -122,13 +122,21 @@ def measured(frontend: str) -> Reach:
 
 def main() -> None:
     """Print the counts of both front ends."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", action="store_true", help="list the files and how many functions of each were called")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list the files and how many functions of each were called",
+    )
     wanted = parser.parse_args()
     print(f"{'front end':<14}{'calls':>7}{'functions':>11}{'files':>7}")
     for frontend in ("build_agent", "create_agent"):
         reach = measured(frontend)
-        print(f"{frontend:<14}{reach.functions.total():>7}{len(reach.functions):>11}{len(reach.files):>7}")
+        print(
+            f"{frontend:<14}{reach.functions.total():>7}{len(reach.functions):>11}{len(reach.files):>7}"
+        )
         if wanted.list:
             for file, count in sorted(Counter(file for file, _ in reach.functions).items()):
                 print(f"    {count:>3}  {file}")

@@ -59,11 +59,21 @@ def _parser() -> argparse.ArgumentParser:
         description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     # No `choices`: argparse would refuse the empty list.
-    parser.add_argument("sections", nargs="*", type=_section, metavar="SECTION", help=f"{', '.join(SECTIONS)} (all)")
-    parser.add_argument("--repeats", type=_positive, default=5, metavar="N", help="rounds per figure (5)")
-    parser.add_argument("--steps", type=_positive, default=50, metavar="N", help="tool calls of a short run (50)")
-    parser.add_argument("--long-steps", type=_positive, default=800, metavar="N", help="of a long run (800)")
-    parser.add_argument("--seeds", type=_positive, default=5, metavar="N", help="drawn latencies per case (5)")
+    parser.add_argument(
+        "sections", nargs="*", type=_section, metavar="SECTION", help=f"{', '.join(SECTIONS)} (all)"
+    )
+    parser.add_argument(
+        "--repeats", type=_positive, default=5, metavar="N", help="rounds per figure (5)"
+    )
+    parser.add_argument(
+        "--steps", type=_positive, default=50, metavar="N", help="tool calls of a short run (50)"
+    )
+    parser.add_argument(
+        "--long-steps", type=_positive, default=800, metavar="N", help="of a long run (800)"
+    )
+    parser.add_argument(
+        "--seeds", type=_positive, default=5, metavar="N", help="drawn latencies per case (5)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     return parser

@@ -65,4 +65,10 @@ def measure(settings: Settings) -> list[Row]:
 
 def _row(program: Program, milliseconds: list[float]) -> Row:
     bound = Reference(name=f"{LIMIT_MS:.0f} ms", values=[LIMIT_MS] * len(milliseconds), limit=1.0)
-    return row(("startup", "one process"), program.name, milliseconds, "ms", bound if program.limited else None)
+    return row(
+        ("startup", "one process"),
+        program.name,
+        milliseconds,
+        "ms",
+        bound if program.limited else None,
+    )

@@ -45,12 +45,18 @@ def measure(settings: Settings) -> list[Row]:
 
 def _rows(case: str, entries: Sequence[Entry], settings: Settings) -> Iterator[Row]:
     (outcomes,) = contest.run(entries, settings, lengths=(settings.steps,))
-    times = {name: contest.step_times(outcome, settings.steps) for name, outcome in outcomes.items()}
+    times = {
+        name: contest.step_times(outcome, settings.steps) for name, outcome in outcomes.items()
+    }
     for entry in entries:
         if entry.peer not in outcomes:
             continue
         reference = (
-            Reference(name=outcomes[entry.reference].peer.name, values=times[entry.reference], limit=entry.limit)
+            Reference(
+                name=outcomes[entry.reference].peer.name,
+                values=times[entry.reference],
+                limit=entry.limit,
+            )
             if entry.reference in outcomes
             else None
         )

@@ -11,7 +11,14 @@ from importlib import metadata
 from rich.console import Console
 from rich.table import Table
 
-_VERSIONS_OF = ("asyncguard", "langgraph", "langchain", "langchain-core", "pydantic-ai-slim", "openai-agents")
+_VERSIONS_OF = (
+    "asyncguard",
+    "langgraph",
+    "langchain",
+    "langchain-core",
+    "pydantic-ai-slim",
+    "openai-agents",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +64,13 @@ class Reference:
     """The largest ratio that is on target."""
 
 
-def row(case: tuple[str, str], subject: str, values: Sequence[float], unit: str, reference: Reference | None) -> Row:
+def row(
+    case: tuple[str, str],
+    subject: str,
+    values: Sequence[float],
+    unit: str,
+    reference: Reference | None,
+) -> Row:
     """Folds the samples of one subject.
 
     Args:
@@ -102,7 +115,9 @@ def print_table(rows: Sequence[Row]) -> None:
 
 
 def _cells(entry: Row) -> tuple[str, ...]:
-    figures = (f"{value:,.{_decimals(entry.median)}f}" for value in (entry.median, entry.low, entry.high))
+    figures = (
+        f"{value:,.{_decimals(entry.median)}f}" for value in (entry.median, entry.low, entry.high)
+    )
     median, low, high = figures
     ratio = "" if entry.ratio is None else f"{entry.ratio:.3f}"
     target = "" if entry.limit is None else f"<= {entry.limit:g} {_VERDICT[entry.met]}"
@@ -129,7 +144,11 @@ def _decimals(value: float) -> int:
 def as_json(rows: Sequence[Row]) -> str:
     """Returns the rows and what they were measured on."""
     installed = {name: _version(name) for name in _VERSIONS_OF}
-    machine = {"python": platform.python_version(), "platform": platform.platform(), "cpus": os.cpu_count()}
+    machine = {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpus": os.cpu_count(),
+    }
     measured = [{**asdict(entry), "met": entry.met} for entry in rows]
     return json.dumps({"machine": machine, "versions": installed, "rows": measured}, indent=2)
 

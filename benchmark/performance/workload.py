@@ -76,5 +76,7 @@ def lognormal(*, tasks: int, links: int, tool: float, model: float, seed: int) -
     """Returns a workload whose calls take `tool` seconds on average, with a long tail; equal seeds, equal latencies."""
     draw = random.Random(seed)
     mu = math.log(tool) - LOGNORMAL_SIGMA * LOGNORMAL_SIGMA / 2
-    latencies = tuple(tuple(draw.lognormvariate(mu, LOGNORMAL_SIGMA) for _ in range(links)) for _ in range(tasks))
+    latencies = tuple(
+        tuple(draw.lognormvariate(mu, LOGNORMAL_SIGMA) for _ in range(links)) for _ in range(tasks)
+    )
     return Workload(tool=latencies, model=model)

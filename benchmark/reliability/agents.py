@@ -42,7 +42,9 @@ class Parts:
     """Whether it takes up an earlier state of the thread."""
 
 
-def agent_of(parts: Parts, saver: Any, journal: Journal | None, executor: Executor | None = None) -> Any:
+def agent_of(
+    parts: Parts, saver: Any, journal: Journal | None, executor: Executor | None = None
+) -> Any:
     """A compiled graph.
 
     Args:
@@ -67,7 +69,9 @@ def agent_of(parts: Parts, saver: Any, journal: Journal | None, executor: Execut
     assert journal is not None  # only a plain agent has none
     kept = cast(Journal, DyingJournal(journal, parts.trigger, case.broken))
     if case.build is Build.GRAPH:
-        return build_agent(model, tools, config=CONFIG, specs=specs, ports=ports, checkpointer=saver, journal=kept)
+        return build_agent(
+            model, tools, config=CONFIG, specs=specs, ports=ports, checkpointer=saver, journal=kept
+        )
     guard = AsyncGuardMiddleware(config=CONFIG, specs=specs, tools=tools, ports=ports, journal=kept)
     return create_agent(model, tools, middleware=guard_middleware([guard]), checkpointer=saver)
 

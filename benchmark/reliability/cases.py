@@ -172,7 +172,9 @@ class Case:
         """The case that :meth:`to_json` wrote."""
         kinds: dict[str, Any] = {"build": Build, "database": Database, "durability": Durability}
         kinds |= {"broken": Broken, "beside": Beside}
-        made = {name: kinds[name](value) if name in kinds else value for name, value in data.items()}
+        made = {
+            name: kinds[name](value) if name in kinds else value for name, value in data.items()
+        }
         made["effect"] = Effect(data["effect"]) if data.get("effect") else None
         made["point"] = Point(data["point"]) if data.get("point") else None
         return cls(**made)

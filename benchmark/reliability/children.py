@@ -119,7 +119,9 @@ class Children:
 
     def _become(self, number: int, kind: str, work: Callable[[int], None]) -> None:
         try:
-            printed = os.open(self._folder / f"{number}-{kind}.log", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+            printed = os.open(
+                self._folder / f"{number}-{kind}.log", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600
+            )
             os.dup2(printed, 1)
             os.dup2(printed, 2)
             self._prepare()
@@ -151,8 +153,14 @@ class Children:
     @property
     def kills(self) -> int:
         """How many were killed or frozen, and how often their database was."""
-        return sum(child.code == -signal.SIGKILL or child.stopped for child in self.all) + self.restarts
+        return (
+            sum(child.code == -signal.SIGKILL or child.stopped for child in self.all)
+            + self.restarts
+        )
 
     def told(self) -> list[Process]:
         """The processes, for the judge."""
-        return [Process(life=child.number, pid=child.pid, died=child.died, kind=child.kind) for child in self.all]
+        return [
+            Process(life=child.number, pid=child.pid, died=child.died, kind=child.kind)
+            for child in self.all
+        ]

@@ -135,8 +135,12 @@ def _begin(case: Case, place: Place, number: int) -> Life:
     items = [(asked.tool, asked.item) for wave in story.waves for asked in wave]
     declines = frozenset(f"{tool}/{item}" for tool, item in items if fate(case, item) == "declined")
     steps = Steps(trigger)
-    open_desk(Desk(case=case, world=World(log, dict(CLASSES), declines), trigger=trigger, steps=steps))
-    return Life(case=case, place=place, number=number, story=story, log=log, trigger=trigger, steps=steps)
+    open_desk(
+        Desk(case=case, world=World(log, dict(CLASSES), declines), trigger=trigger, steps=steps)
+    )
+    return Life(
+        case=case, place=place, number=number, story=story, log=log, trigger=trigger, steps=steps
+    )
 
 
 # -- running -------------------------------------------------------------------------------------------------------
@@ -258,7 +262,12 @@ def _again(life: Life) -> Command[Any] | dict[str, Any] | None:
         life.log.add(What.SPOKE, note=_NEXT)
         return {"messages": [("user", _NEXT)]}
     dialogue = [line for line in life.log.lines() if line.what in (What.ASKED, What.ANSWERED)]
-    left = list(takewhile(lambda line: line.what is What.ASKED and line.life == dialogue[-1].life, reversed(dialogue)))
+    left = list(
+        takewhile(
+            lambda line: line.what is What.ASKED and line.life == dialogue[-1].life,
+            reversed(dialogue),
+        )
+    )
     if not left or not all(line.key for line in left) or life.number % 2:
         return None
     return Command(resume={line.key: _decided(life, line.item) for line in left})
@@ -271,9 +280,13 @@ def _reply(life: Life, questions: Sequence[Any]) -> Command[Any]:
         _wait_for_the_post(life, everything=False)
         return Command(resume="look again")
     if "action_requests" in values[0]:
-        items = [request["args"]["item"] for value in values for request in value["action_requests"]]
+        items = [
+            request["args"]["item"] for value in values for request in value["action_requests"]
+        ]
         _ask(life, dict.fromkeys(items, ""))
-        return Command(resume={"decisions": [_in_their_words(_decided(life, item)) for item in items]})
+        return Command(
+            resume={"decisions": [_in_their_words(_decided(life, item)) for item in items]}
+        )
     asked = {call["arguments"]["item"]: call["key"] for value in values for call in value["calls"]}
     _ask(life, asked)
     return Command(resume={key: _decided(life, item) for item, key in asked.items()})
@@ -295,7 +308,11 @@ def _decided(life: Life, item: str) -> bool | dict[str, Any]:
 
 
 def _in_their_words(decided: bool | dict[str, Any]) -> dict[str, str]:
-    return {"type": "approve"} if decided is True else {"type": "reject", "message": "It is not needed."}
+    return (
+        {"type": "approve"}
+        if decided is True
+        else {"type": "reject", "message": "It is not needed."}
+    )
 
 
 # -- the outside world ---------------------------------------------------------------------------------------------

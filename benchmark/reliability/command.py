@@ -75,10 +75,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write:
         write_between(_DOCUMENT, as_markdown(rows))
         write_between(_DOCUMENT, decisions_as_markdown(told), "decisions")
-    return int(not all(map(as_expected, told)) or len(told) < len(cases) or bool(disagreements(told)))
+    return int(
+        not all(map(as_expected, told)) or len(told) < len(cases) or bool(disagreements(told))
+    )
 
 
-def _play(cases: Sequence[Case], results: Results, options: argparse.Namespace, console: Console) -> None:
+def _play(
+    cases: Sequence[Case], results: Results, options: argparse.Namespace, console: Console
+) -> None:
     left = [case for case in cases if options.case or case.name not in results.played]
     server, url = None, options.postgres or ""
     if not url and any(case.database is Database.POSTGRES and not case.restarts for case in left):
@@ -86,7 +90,12 @@ def _play(cases: Sequence[Case], results: Results, options: argparse.Namespace, 
         url = server.url
     if url:
         asyncio.run(make_tables(url))
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     try:
         with Progress(*columns, console=console) as progress:
             bar = progress.add_task("cases", total=len(cases), completed=len(cases) - len(left))
@@ -95,7 +104,11 @@ def _play(cases: Sequence[Case], results: Results, options: argparse.Namespace, 
                 results.add(played)
                 progress.update(bar, advance=1, description=played.part)
 
-            play_all(left, Lanes(folder=options.out, url=url, keep=bool(options.case), number=options.lanes), done)
+            play_all(
+                left,
+                Lanes(folder=options.out, url=url, keep=bool(options.case), number=options.lanes),
+                done,
+            )
     finally:
         if server is not None:
             server.close()
@@ -104,12 +117,19 @@ def _play(cases: Sequence[Case], results: Results, options: argparse.Namespace, 
 def _soak(options: argparse.Namespace) -> int:
     """Let many calls pass through this process; 1 if something of them stays."""
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task("calls", total=options.calls)
 
         def note(sample: Sample) -> None:
-            progress.update(bar, completed=sample.calls, description=f"{sample.resident / 2**20:.0f} MiB")
+            progress.update(
+                bar, completed=sample.calls, description=f"{sample.resident / 2**20:.0f} MiB"
+            )
 
         soaked = soak(options.calls, note)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -129,7 +149,9 @@ def _tell(played: Sequence[Played], folder: Path, console: Console) -> None:
     for item in played:
         if as_expected(item):
             continue
-        console.print(f"[red]{item.case}[/red] (again: --case {item.case}; evidence: {folder / EVIDENCE / item.case})")
+        console.print(
+            f"[red]{item.case}[/red] (again: --case {item.case}; evidence: {folder / EVIDENCE / item.case})"
+        )
         for violation in item.violations[:5]:
             console.print(f"  {violation['promise']} {violation['text']}", markup=False)
         if not item.violations:
@@ -145,22 +167,40 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"{_EXAMPLES}{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("parts", nargs="*", type=_part, metavar="PART", help="which parts; all by default")
+    parser.add_argument(
+        "parts", nargs="*", type=_part, metavar="PART", help="which parts; all by default"
+    )
     wanted = f"random kills wanted, and as many of the README's agents ({_KILLS})"
     parser.add_argument("--kills", type=int, metavar="N", help=wanted)
-    parser.add_argument("--quick", action="store_true", help="a sixth of the cases, and few random kills")
-    parser.add_argument("--lanes", type=int, default=2, metavar="N", help="cases played at once (2)")
     parser.add_argument(
-        "--out", type=Path, default=Path("runs/reliability"), metavar="DIR", help="results and evidence"
+        "--quick", action="store_true", help="a sixth of the cases, and few random kills"
+    )
+    parser.add_argument(
+        "--lanes", type=int, default=2, metavar="N", help="cases played at once (2)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("runs/reliability"),
+        metavar="DIR",
+        help="results and evidence",
     )
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument(
-        "--postgres", metavar="URL", help="a database to use; by default a server is started and removed"
+        "--postgres",
+        metavar="URL",
+        help="a database to use; by default a server is started and removed",
     )
-    parser.add_argument("--soak", action="store_true", help="look at memory instead, over many calls in one process")
-    parser.add_argument("--calls", type=int, default=_SOAK, metavar="N", help=f"calls of the soak ({_SOAK:,})")
+    parser.add_argument(
+        "--soak", action="store_true", help="look at memory instead, over many calls in one process"
+    )
+    parser.add_argument(
+        "--calls", type=int, default=_SOAK, metavar="N", help=f"calls of the soak ({_SOAK:,})"
+    )
     parser.add_argument("--write", action="store_true", help="write the table into RELIABILITY.md")
-    parser.add_argument("--case", default="", metavar="NAME", help="play one case again, and keep its evidence")
+    parser.add_argument(
+        "--case", default="", metavar="NAME", help="play one case again, and keep its evidence"
+    )
     parser.add_argument("--lane", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)
     return parser

@@ -21,7 +21,9 @@ _LIVES = 5
 class Crew:
     """An agent whose calls run on workers."""
 
-    def __init__(self, case: Case, place: Place, children: Children, play: Callable[[], Child]) -> None:
+    def __init__(
+        self, case: Case, place: Place, children: Children, play: Callable[[], Child]
+    ) -> None:
         """Make a crew; nobody is at work yet.
 
         Args:
@@ -59,7 +61,9 @@ class Crew:
 
     def _dismiss(self) -> list[str]:
         said = self._children.last_words
-        left = [child for child in self._workers if child.code != -signal.SIGKILL and not child.end()]
+        left = [
+            child for child in self._workers if child.code != -signal.SIGKILL and not child.end()
+        ]
         return [f"worker {child.number} ended with {child.code} ({said(child)})" for child in left]
 
     def _unclaimed(self) -> list[str]:

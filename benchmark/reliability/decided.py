@@ -18,7 +18,11 @@ def disagreements(results: Iterable[Played]) -> list[str]:
     for played in results:
         for facts, fate, _ in played.decided:
             fates[facts].add(fate)
-    return [f"{facts}: {', '.join(sorted(found))}" for facts, found in sorted(fates.items()) if len(found) > 1]
+    return [
+        f"{facts}: {', '.join(sorted(found))}"
+        for facts, found in sorted(fates.items())
+        if len(found) > 1
+    ]
 
 
 def rows_reached(results: Iterable[Played]) -> list[tuple[str, str, int, int]]:
@@ -27,7 +31,12 @@ def rows_reached(results: Iterable[Played]) -> list[tuple[str, str, int, int]]:
     for played in results:
         reached.update({(played.build, rule) for _, _, rule in played.decided})
     return [
-        (rule.name, rule.fate.value, reached[Build.GRAPH.value, rule.name], reached[Build.MIDDLEWARE.value, rule.name])
+        (
+            rule.name,
+            rule.fate.value,
+            reached[Build.GRAPH.value, rule.name],
+            reached[Build.MIDDLEWARE.value, rule.name],
+        )
         for rule in resume_policy.RULES
     ]
 
@@ -36,7 +45,12 @@ def print_decisions(results: Sequence[Played], console: Console) -> None:
     """Print the rows that kills have reached, and how many they have not."""
     rows = rows_reached(results)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name, justify in (("row", "left"), ("fate", "left"), ("build_agent", "right"), ("create_agent", "right")):
+    for name, justify in (
+        ("row", "left"),
+        ("fate", "left"),
+        ("build_agent", "right"),
+        ("create_agent", "right"),
+    ):
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type] # rich has no name for these
     for name, fate, graph, middleware in rows:
         if graph or middleware:
@@ -54,6 +68,7 @@ def as_markdown(results: Sequence[Played]) -> str:
     """Return all rows as a table in Markdown."""
     lines = ["| row | fate | `build_agent` | `create_agent` |", "|---|---|--:|--:|"]
     lines += [
-        f"| {name} | {fate} | {graph} | {middleware} |" for name, fate, graph, middleware in rows_reached(results)
+        f"| {name} | {fate} | {graph} | {middleware} |"
+        for name, fate, graph, middleware in rows_reached(results)
     ]
     return "\n".join(lines)

@@ -21,7 +21,9 @@ def note_decisions(path: Path) -> None:
 
     def noted(facts: resume_policy.Facts) -> resume_policy.Decision:
         decision = resume_policy.decide(facts)
-        values = [value.value if isinstance(value, Enum) else int(value) for value in astuple(facts)]
+        values = [
+            value.value if isinstance(value, Enum) else int(value) for value in astuple(facts)
+        ]
         told = ["/".join(map(str, values)), decision.fate.value, decision.rule]
         os.write(file, f"{json.dumps(told)}\n".encode())
         return decision

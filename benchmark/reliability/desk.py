@@ -81,7 +81,15 @@ def fate(case: Case, item: str) -> str:
     if case.point is not None or case.build is Build.PLAIN:
         return ""
     drawn = random.Random(f"fate {case.part} {case.seed} {item}").random()
-    return "declined" if drawn < _DECLINED else "reset" if drawn < _RESET else "lost" if drawn < _LOST else ""
+    return (
+        "declined"
+        if drawn < _DECLINED
+        else "reset"
+        if drawn < _RESET
+        else "lost"
+        if drawn < _LOST
+        else ""
+    )
 
 
 _DESKS: list[Desk] = []
@@ -196,8 +204,12 @@ async def ask_notary(item: str, token: str = "") -> str:
     return "The letter is on its way."
 
 
-PLAIN: Mapping[str, Callable[..., Any]] = {tool.__name__: tool for tool in (read, put, charge, book, pay, note, ship)}
-ASKING: Mapping[str, Callable[..., Any]] = {tool.__name__: tool for tool in (peek, erase, refund, reserve, wire)}
+PLAIN: Mapping[str, Callable[..., Any]] = {
+    tool.__name__: tool for tool in (read, put, charge, book, pay, note, ship)
+}
+ASKING: Mapping[str, Callable[..., Any]] = {
+    tool.__name__: tool for tool in (peek, erase, refund, reserve, wire)
+}
 """Tools whose calls wait for a person; ``refund`` only after the output of other tools was told."""
 OUTSIDE: Mapping[str, Callable[..., Any]] = {"ask_notary": ask_notary}
 TOOLS: Sequence[Callable[..., Any]] = [*PLAIN.values(), check]

@@ -131,7 +131,9 @@ class Page:
     def find(self, what: What, **fields: str) -> Line | None:
         """The first line that tells this and has these fields."""
         for line in self.lines:
-            if line.what is what and all(getattr(line, name) == value for name, value in fields.items()):
+            if line.what is what and all(
+                getattr(line, name) == value for name, value in fields.items()
+            ):
                 return line
         return None
 

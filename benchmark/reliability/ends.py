@@ -12,7 +12,9 @@ EARLIEST, LATEST = 0.02, 0.25
 def marked(place: Place, child: Child, point: Point | None) -> bool:
     """Whether a process killed itself at a point."""
     lines = read_log(place.effects)
-    return any(line.what is What.KILL and line.pid == child.pid and line.note == point for line in lines)
+    return any(
+        line.what is What.KILL and line.pid == child.pid and line.note == point for line in lines
+    )
 
 
 def runs(place: Place, child: Child) -> bool:
@@ -25,4 +27,8 @@ def to_its_end(children: Children, child: Child) -> list[str]:
     """Wait for a process that should end by itself; what was otherwise."""
     if not child.ends():
         return [f"process {child.number} did not end within {PATIENCE:g} s"]
-    return [] if child.code == 0 else [f"process {child.number} ended with {child.code} ({children.last_words(child)})"]
+    return (
+        []
+        if child.code == 0
+        else [f"process {child.number} ended with {child.code} ({children.last_words(child)})"]
+    )

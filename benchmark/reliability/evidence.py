@@ -120,7 +120,11 @@ def receipts_in(content: Any) -> set[str]:
 
 _NOBODY = "lost"
 """The process of a start that is only assumed: an attempt may have begun that nothing tells of."""
-_ENDS: Mapping[str, str] = {"call_rejected": "rejected", "call_squashed": "squashed", "call_cancelled": "cancelled"}
+_ENDS: Mapping[str, str] = {
+    "call_rejected": "rejected",
+    "call_squashed": "squashed",
+    "call_cancelled": "cancelled",
+}
 
 
 def thread_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, ThreadCall]:
@@ -129,7 +133,9 @@ def thread_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, ThreadCall]:
     ordinals: dict[tuple[str, str], int] = {}
 
     def of(key: str) -> ThreadCall:
-        return calls.setdefault(key, ThreadCall(key=key, tool="", item="", task="", label=key, call_id=""))
+        return calls.setdefault(
+            key, ThreadCall(key=key, tool="", item="", task="", label=key, call_id="")
+        )
 
     for event in events:
         kind, number = event["kind"], int(event["n"])

@@ -55,7 +55,9 @@ def refusal(place: Place) -> str:
     return next((line.note for line in read_log(place.effects) if line.what is What.REFUSED), "")
 
 
-def _at_a_point(case: Case, place: Place, children: Children, play: Callable[[], Child]) -> list[str]:
+def _at_a_point(
+    case: Case, place: Place, children: Children, play: Callable[[], Child]
+) -> list[str]:
     for number in range(deaths(case)):
         child = play()
         child.ends()
@@ -74,11 +76,17 @@ def deaths(case: Case) -> int:
     return 2 if case.point is Point.C14 else 1
 
 
-def _at_instants(case: Case, place: Place, children: Children, play: Callable[[], Child]) -> list[str]:
+def _at_instants(
+    case: Case, place: Place, children: Children, play: Callable[[], Child]
+) -> list[str]:
     drawn = random.Random(f"instants {case.name if case.shown else case.seed}")
     for _ in range(case.kills):
         child = play()
-        ended = _dies_at_work(place, child, drawn) if case.shown else child.wait(drawn.uniform(EARLIEST, LATEST))
+        ended = (
+            _dies_at_work(place, child, drawn)
+            if case.shown
+            else child.wait(drawn.uniform(EARLIEST, LATEST))
+        )
         if ended:
             return to_its_end(children, child)
         child.kill()
@@ -111,11 +119,15 @@ def _frozen(case: Case, children: Children, play: Callable[[], Child]) -> list[s
         for child in (heir, frozen):
             if not child.ends():
                 children.ask()
-                return [f"process {child.number} did not end within {PATIENCE:g} s after one was frozen"]
+                return [
+                    f"process {child.number} did not end within {PATIENCE:g} s after one was frozen"
+                ]
     return _at_last(children, play)
 
 
-def _without_database(case: Case, children: Children, play: Callable[[], Child], server: Server) -> list[str]:
+def _without_database(
+    case: Case, children: Children, play: Callable[[], Child], server: Server
+) -> list[str]:
     drawn = random.Random(f"restarts {case.seed}")
     for _ in range(case.kills):
         child = play()
@@ -126,7 +138,9 @@ def _without_database(case: Case, children: Children, play: Callable[[], Child],
         child.wait(drawn.uniform(0.0, 0.4))
         server.start()
         if not child.ends():
-            return [f"process {child.number} did not end within {PATIENCE:g} s after the server was restarted"]
+            return [
+                f"process {child.number} did not end within {PATIENCE:g} s after the server was restarted"
+            ]
         if child.code == 0:
             break
     return _at_last(children, play)

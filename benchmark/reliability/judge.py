@@ -25,7 +25,8 @@ _FAILURES = (What.DECLINED, What.FAILED, What.VOIDED, What.CANCELLED)
 _LIFE = re.compile(r"life(\d+)_")
 """How the id of a call tells in which life of the agent the model made it."""
 _NEWS = re.compile(
-    r'<result-\w+(?: call="([^"]*)")? tool="[^"]*"(?: task="([^"]*)")? status="[^"]*">\n(.*?)\n</result-', re.S
+    r'<result-\w+(?: call="([^"]*)")? tool="[^"]*"(?: task="([^"]*)")? status="[^"]*">\n(.*?)\n</result-',
+    re.S,
 )
 
 
@@ -47,7 +48,11 @@ def judge(evidence: Evidence) -> list[Violation]:
     """Everything that speaks against the promises."""
     if evidence.state is None:
         return [Violation(promise="run", text="no run of the thread came to its end")]
-    found = [Violation(promise=name, text=text) for name, check in PROMISES.items() for text in check(evidence)]
+    found = [
+        Violation(promise=name, text=text)
+        for name, check in PROMISES.items()
+        for text in check(evidence)
+    ]
     return [*found, *(Violation(promise="run", text=text) for text in _unfinished(evidence.state))]
 
 
@@ -92,7 +97,11 @@ def _post_that_is_lost(evidence: Evidence, told: set[str]) -> Iterator[str]:
 
 def nothing_happens_twice(evidence: Evidence) -> Iterator[str]:
     """At-most-once calls are begun once, keyed and probed ones have one effect."""
-    begun = Counter(line.item for line in evidence.of(What.BEGUN) if _class(evidence, line.tool) == "at_most_once")
+    begun = Counter(
+        line.item
+        for line in evidence.of(What.BEGUN)
+        if _class(evidence, line.tool) == "at_most_once"
+    )
     for item, times in begun.items():
         if times > 1:
             yield f"the call for {item} was begun {times} times"
@@ -104,7 +113,9 @@ def nothing_happens_twice(evidence: Evidence) -> Iterator[str]:
 def effects(evidence: Evidence) -> Counter[str]:
     """How often each effect happened that should not happen twice, by item."""
     once = ("keyed", "probed", "at_most_once")
-    return Counter(line.item for line in evidence.of(What.EFFECT) if _class(evidence, line.tool) in once)
+    return Counter(
+        line.item for line in evidence.of(What.EFFECT) if _class(evidence, line.tool) in once
+    )
 
 
 # -- P3 ------------------------------------------------------------------------------------------------------------
@@ -116,7 +127,9 @@ def every_call_ends_once(evidence: Evidence) -> Iterator[str]:
         if not call.tool:
             yield f"the ledger tells of a call {call.key} that no message made"
         states = [state for _, state in call.ends]
-        if len(states) != 1 and not (len(states) == 2 and states[0] == "in_doubt" and states[1] in ("done", "failed")):
+        if len(states) != 1 and not (
+            len(states) == 2 and states[0] == "in_doubt" and states[1] in ("done", "failed")
+        ):
             yield f"{call.label} of task {call.task} ended {len(states)} times: {states}"
     if evidence.journal is not None:
         yield from _answers(evidence)
@@ -131,7 +144,9 @@ def _answers(evidence: Evidence) -> Iterator[str]:
         for call in message.get("tool_calls") or []
     ]
     known = {call.call_id for call in evidence.calls.values()} | never_decided(evidence)
-    answered = Counter(str(message["tool_call_id"]) for message in evidence.messages if message["type"] == "tool")
+    answered = Counter(
+        str(message["tool_call_id"]) for message in evidence.messages if message["type"] == "tool"
+    )
     for call_id, name in made:
         if answered[call_id] != 1:
             yield f"{name} ({call_id}) has {answered[call_id]} answers"
@@ -202,7 +217,9 @@ def _begun_by_a_lost_message(evidence: Evidence, call: ThreadCall) -> bool:
     """
     made = _LIFE.match(call.call_id)
     lines = evidence.of(What.BEGUN, item=call.item)
-    lost = made is not None and all(line.life < int(made[1]) and line.pid in evidence.died for line in lines)
+    lost = made is not None and all(
+        line.life < int(made[1]) and line.pid in evidence.died for line in lines
+    )
     return lost and _class(evidence, call.tool) == "pure" and not call.starts
 
 
@@ -212,7 +229,11 @@ def _delivered_later(evidence: Evidence, call: ThreadCall, latest: JournalAttemp
     The process that started the work outside died before it could say so; nobody knew then.
     """
     settled = [state for _, state in call.ends] == ["in_doubt", "done"]
-    return settled and latest.pid in evidence.died and bool(evidence.of(What.DELIVERED, item=call.item))
+    return (
+        settled
+        and latest.pid in evidence.died
+        and bool(evidence.of(What.DELIVERED, item=call.item))
+    )
 
 
 def needless_doubts(evidence: Evidence) -> list[ThreadCall]:
@@ -232,16 +253,30 @@ def _needlessly_dropped(evidence: Evidence) -> Iterator[str]:
     begun = {line.item for line in evidence.of(What.BEGUN)}
     for call in () if evidence.of(What.FORKED) else evidence.calls.values():
         where = f"{call.label} of task {call.task}"
-        if call.end in _NOT_RUN and call.item in begun and not _begun_by_a_lost_message(evidence, call):
+        if (
+            call.end in _NOT_RUN
+            and call.item in begun
+            and not _begun_by_a_lost_message(evidence, call)
+        ):
             yield f"{where} was begun, and told as not run"
-        elif call.end == "rejected" and not (call.item in evidence.operands or _answered(evidence, call, "no")):
+        elif call.end == "rejected" and not (
+            call.item in evidence.operands or _answered(evidence, call, "no")
+        ):
             yield f"{where} was refused, and there was no reason"
         if call.end == "failed" and call.tool and effects(evidence)[call.item]:
             yield f"{where} took effect, and was told as failed"
-        failed = evidence.of(*_FAILURES, item=call.item) or stopped_in_time(evidence, call) or _given_up(evidence, call)
+        failed = (
+            evidence.of(*_FAILURES, item=call.item)
+            or stopped_in_time(evidence, call)
+            or _given_up(evidence, call)
+        )
         if call.end == "failed" and call.item in begun and not failed:
             yield f"{where} was begun and told as failed, and nothing had failed outside"
-        if call.end in _NOT_RUN and _answered(evidence, call, "yes") and evidence.case.get("build") == "build_agent":
+        if (
+            call.end in _NOT_RUN
+            and _answered(evidence, call, "yes")
+            and evidence.case.get("build") == "build_agent"
+        ):
             yield f"{where} was approved, and told as not run"
 
 
@@ -251,9 +286,16 @@ def _given_up(evidence: Evidence, call: ThreadCall) -> bool:
     The last process that began it died, and a probe said after that that it had no effect.
     """
     begun = evidence.of(What.BEGUN, item=call.item)
-    if len(begun) < 2 or evidence.classes.get(call.tool) != "probed" or effects(evidence)[call.item]:
+    if (
+        len(begun) < 2
+        or evidence.classes.get(call.tool) != "probed"
+        or effects(evidence)[call.item]
+    ):
         return False
-    said_no = any(line.note == "no" and line.n > begun[-1].n for line in evidence.of(What.PROBED, item=call.item))
+    said_no = any(
+        line.note == "no" and line.n > begun[-1].n
+        for line in evidence.of(What.PROBED, item=call.item)
+    )
     return said_no and begun[-1].pid in evidence.died
 
 
@@ -286,7 +328,9 @@ def _unapproved(evidence: Evidence) -> Iterator[str]:
     """A call that has to be approved, or that a person was asked about, begins after the yes; after a no never."""
     for line in evidence.of(What.BEGUN):
         asked = any(told.n < line.n for told in evidence.of(What.ASKED, item=line.item))
-        answers = [told.note for told in evidence.of(What.ANSWERED, item=line.item) if told.n < line.n]
+        answers = [
+            told.note for told in evidence.of(What.ANSWERED, item=line.item) if told.n < line.n
+        ]
         if (asked or line.tool in evidence.approved) and answers[-1:] != ["yes"]:
             yield f"{line.tool} for {line.item} was begun, and a person said {answers[-1] if answers else 'nothing'}"
 
@@ -314,13 +358,24 @@ def _ordered_outside(evidence: Evidence, item: str, operand: str) -> bool:
 def _starts_in_order(evidence: Evidence) -> Iterator[str]:
     # What a process that is gone had begun, the ledger of its heir tells of when it learns of it: that may be before it
     # has made a pure call again, or looked up another one, on which the first depended.
-    gone = {row.key for row in evidence.journal or () if row.attempts and row.attempts[0].pid in evidence.died}
+    gone = {
+        row.key
+        for row in evidence.journal or ()
+        if row.attempts and row.attempts[0].pid in evidence.died
+    }
     by_item = {call.item: call for call in evidence.calls.values()}
     for item, operand in evidence.operands.items():
         call, first = by_item.get(item), by_item.get(operand)
-        if call is None or not call.starts or call.key in gone or _ordered_outside(evidence, item, operand):
+        if (
+            call is None
+            or not call.starts
+            or call.key in gone
+            or _ordered_outside(evidence, item, operand)
+        ):
             continue
-        done = [number for number, state in (first.ends if first is not None else []) if state == "done"]
+        done = [
+            number for number, state in (first.ends if first is not None else []) if state == "done"
+        ]
         if not done or call.starts[0] < done[0]:
             yield f"{call.label} of task {call.task} was started before {operand} had a result"
 
@@ -350,7 +405,10 @@ def _told_of_others(evidence: Evidence) -> Iterator[str]:
     by_id = {call.call_id: call for call in evidence.calls.values()}
     by_label = {(call.task, call.label): call for call in evidence.calls.values()}
     for message in evidence.messages:
-        if message["type"] == "tool" and (call := by_id.get(str(message["tool_call_id"]))) is not None:
+        if (
+            message["type"] == "tool"
+            and (call := by_id.get(str(message["tool_call_id"]))) is not None
+        ):
             yield from _foreign(call, str(message["content"]))
         for label, task, text in _NEWS.findall(str(message["content"])):
             if (call := by_label.get((task, label))) is not None:
@@ -358,7 +416,9 @@ def _told_of_others(evidence: Evidence) -> Iterator[str]:
 
 
 def _made_up(evidence: Evidence) -> Iterator[str]:
-    given = {line.receipt for line in evidence.of(What.EFFECT, What.RETURNED, What.REPEATED, What.PROBED)}
+    given = {
+        line.receipt for line in evidence.of(What.EFFECT, What.RETURNED, What.REPEATED, What.PROBED)
+    }
     told = {receipt for message in evidence.messages for receipt in receipts_in(message["content"])}
     for receipt in sorted(told - given):
         yield f"the thread has {receipt}, which no tool ever answered"

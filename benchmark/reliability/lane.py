@@ -83,7 +83,12 @@ class Lane:
         folder.mkdir(parents=True)
         story = story_of(case)
         operands = story.operands() | (story.other().operands() if case.forks else {})
-        told = {**case.to_json(), "classes": _classes(case, story), "operands": operands, "approved": _asking(case)}
+        told = {
+            **case.to_json(),
+            "classes": _classes(case, story),
+            "operands": operands,
+            "approved": _asking(case),
+        }
         (folder / "case.json").write_text(json.dumps(told), encoding="utf-8")
         began = time.monotonic()
         server = self._server() if case.restarts else None

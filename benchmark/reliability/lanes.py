@@ -63,7 +63,15 @@ class Lanes:
     def command(self) -> list[str]:
         """How a lane is started."""
         keep = ["--keep"] if self.keep else []
-        return [sys.executable, _LANE, "--lane", str(self.folder / EVIDENCE), "--postgres", self.url, *keep]
+        return [
+            sys.executable,
+            _LANE,
+            "--lane",
+            str(self.folder / EVIDENCE),
+            "--postgres",
+            self.url,
+            *keep,
+        ]
 
 
 def play_all(cases: Iterable[Case], lanes: Lanes, done: Callable[[Played], None]) -> None:
@@ -88,7 +96,9 @@ def play_all(cases: Iterable[Case], lanes: Lanes, done: Callable[[Played], None]
         except BaseException as error:  # noqa: BLE001 - raised again where the lanes are waited for
             failures.append(error)
 
-    threads = [threading.Thread(target=work, name=f"lane {number}") for number in range(lanes.number)]
+    threads = [
+        threading.Thread(target=work, name=f"lane {number}") for number in range(lanes.number)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -98,7 +108,9 @@ def play_all(cases: Iterable[Case], lanes: Lanes, done: Callable[[Played], None]
 
 
 def _work(waiting: "queue.SimpleQueue[Case]", lanes: Lanes, done: Callable[[Played], None]) -> None:
-    with subprocess.Popen(lanes.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as lane:
+    with subprocess.Popen(
+        lanes.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as lane:
         assert lane.stdin is not None  # asked for above
         assert lane.stdout is not None
         while (case := _next(waiting)) is not None:
@@ -106,7 +118,9 @@ def _work(waiting: "queue.SimpleQueue[Case]", lanes: Lanes, done: Callable[[Play
             lane.stdin.flush()
             answer = lane.stdout.readline()
             if not answer:
-                raise LaneDiedError(f"A lane died as it played {case.name}; its last words stand above.")
+                raise LaneDiedError(
+                    f"A lane died as it played {case.name}; its last words stand above."
+                )
             done(Played(**json.loads(answer)))
         lane.stdin.close()
 

@@ -74,7 +74,10 @@ async def _live(case: Case, place: Place, life: int) -> None:
         life=0 if forks else life,
         forks=forks,
     )
-    async with saver(case.database, place.stores(case.database), steps) as store, _journal(case, place) as journal:
+    async with (
+        saver(case.database, place.stores(case.database), steps) as store,
+        _journal(case, place) as journal,
+    ):
         graph = agent_of(parts, store, journal, _executor(case, place, journal, trigger))
         config: Any = {"configurable": {"thread_id": case.name}}
         await _run(graph, config, parts, log)
@@ -87,7 +90,9 @@ def say_where() -> None:
         inner: Any = task.get_coro()
         places: list[str] = []
         while (frame := getattr(inner, "cr_frame", None)) is not None:
-            places.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+            places.append(
+                f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}"
+            )
             inner = inner.cr_await
         sys.stdout.write(f"{task.get_name()} waits: {' > '.join(places)}\n")
     sys.stdout.flush()
@@ -99,7 +104,9 @@ def _point(case: Case, life: int) -> Point | None:
     return case.point if life == 0 or again else None
 
 
-def _executor(case: Case, place: Place, journal: Journal | None, trigger: Trigger) -> Executor | None:
+def _executor(
+    case: Case, place: Place, journal: Journal | None, trigger: Trigger
+) -> Executor | None:
     if not case.workers or journal is None:
         return None
     return DyingSender(case, place, journal, trigger)
@@ -141,14 +148,18 @@ async def _stream(graph: Any, config: Any, parts: Parts, log: EffectLog) -> None
     else:
         # Nothing is asked of `state.next`: it is empty, too, where a step is written and not yet made a checkpoint.
         given = input_of(parts) if state.created_at is None else None
-    async for update in graph.astream(given, config, durability=parts.case.durability.value, stream_mode="updates"):
+    async for update in graph.astream(
+        given, config, durability=parts.case.durability.value, stream_mode="updates"
+    ):
         for receipt in sorted(set(RECEIPT.findall(shown_in(update)))):
             log.add(What.SEEN, receipt=receipt)
 
 
 async def _earlier(graph: Any, config: Any) -> Any:
     """The state of a thread before its model said anything."""
-    found = [state.config async for state in graph.aget_state_history(config) if state.next == ("model",)]
+    found = [
+        state.config async for state in graph.aget_state_history(config) if state.next == ("model",)
+    ]
     return found[-1]
 
 
@@ -158,7 +169,9 @@ def shown_in(update: Any) -> str:
     for written in update.values():
         for part in written if isinstance(written, list) else [written]:
             messages = part.get("messages", []) if isinstance(part, dict) else []
-            found += [str(message.content) for message in messages if getattr(message, "type", "") != "ai"]
+            found += [
+                str(message.content) for message in messages if getattr(message, "type", "") != "ai"
+            ]
     return "\n".join(found)
 
 

@@ -23,7 +23,9 @@ def never_decided(evidence: Evidence) -> frozenset[str]:
     said = {line.note for line in _spoken(evidence)}
     known = {call.call_id for call in evidence.calls.values()}
     touched = {line.item for line in evidence.lines}
-    touched |= {str(try_.arguments.get("item")) for row in evidence.journal or () for try_ in row.attempts}
+    touched |= {
+        str(try_.arguments.get("item")) for row in evidence.journal or () for try_ in row.attempts
+    }
     found: set[str] = set()
     for place, message in enumerate(evidence.messages):
         calls = message.get("tool_calls") or [] if message["type"] == "ai" else []
@@ -58,14 +60,22 @@ def not_repeated(evidence: Evidence, call: ThreadCall) -> bool:
     """
     if evidence.classes.get(call.tool) != "keyed":
         return False
-    requests = evidence.of(What.BEGUN, What.DECLINED, What.FAILED, What.REPEATED, What.RETURNED, item=call.item)
-    return bool(requests) and requests[-1].what is What.FAILED and _spoken_after_begin(evidence, call)
+    requests = evidence.of(
+        What.BEGUN, What.DECLINED, What.FAILED, What.REPEATED, What.RETURNED, item=call.item
+    )
+    return (
+        bool(requests) and requests[-1].what is What.FAILED and _spoken_after_begin(evidence, call)
+    )
 
 
 def stopped_in_time(evidence: Evidence, call: ThreadCall) -> bool:
     """Return True if a probe saw that a dead process's call had no effect, and the user's message kept it from more."""
     begun = evidence.of(What.BEGUN, item=call.item)
-    if evidence.classes.get(call.tool) != "probed" or not begun or evidence.of(What.EFFECT, item=call.item):
+    if (
+        evidence.classes.get(call.tool) != "probed"
+        or not begun
+        or evidence.of(What.EFFECT, item=call.item)
+    ):
         return False
     said_no = [line for line in evidence.of(What.PROBED, item=call.item) if line.note == "no"]
     looked = any(line.n > begun[-1].n for line in said_no)

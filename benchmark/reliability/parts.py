@@ -60,7 +60,9 @@ def _deterministic(database: Database) -> Callable[[int], Iterable[Case]]:
 
 
 def _worker_points(database: Database) -> Callable[[int], Iterable[Case]]:
-    return lambda _: _points(f"points-workers-{database}", WORKER_POINTS, database=database, workers=1)
+    return lambda _: _points(
+        f"points-workers-{database}", WORKER_POINTS, database=database, workers=1
+    )
 
 
 def _middleware(_: int) -> Iterable[Case]:
@@ -72,7 +74,10 @@ def _async(_: int) -> Iterable[Case]:
 
 
 def _exit(_: int) -> Iterable[Case]:
-    return (_named("exit", effect, point=Point.C7, effect=effect, durability=Durability.EXIT) for effect in Effect)
+    return (
+        _named("exit", effect, point=Point.C7, effect=effect, durability=Durability.EXIT)
+        for effect in Effect
+    )
 
 
 def _plain(durability: Durability) -> Callable[[int], Iterable[Case]]:
@@ -115,13 +120,19 @@ def _few(part: str, share: float, kills: int, **options: Any) -> Callable[[int],
     return cases
 
 
-def _shown(part: str, share: float, builds: Sequence[Build], **options: Any) -> Callable[[int], Iterable[Case]]:
+def _shown(
+    part: str, share: float, builds: Sequence[Build], **options: Any
+) -> Callable[[int], Iterable[Case]]:
     """Agents of the README under random kills; durability is what they have by themselves, or as it advises."""
 
     def cases(kills: int) -> Iterable[Case]:
         for seed in range(max(len(builds), round(kills * share / _KILLS_A_CASE))):
             build = builds[seed % len(builds)]
-            said = Durability.SYNC if build is Build.MIDDLEWARE and seed % 3 == 2 else Durability.DEFAULT
+            said = (
+                Durability.SYNC
+                if build is Build.MIDDLEWARE and seed % 3 == 2
+                else Durability.DEFAULT
+            )
             chosen = {"build": build, "durability": said, "seed": seed // len(builds), **options}
             yield _named(part, str(seed), shown=True, kills=_KILLS_A_CASE, **chosen)
 
@@ -140,35 +151,66 @@ def _shown_retry(kills: int) -> Iterable[Case]:
 
 
 def _beside_case(part: str, kind: Beside, seed: int) -> Case:
-    options: dict[str, Any] = {"build": Build.MIDDLEWARE, "durability": Durability.DEFAULT, "kills": _KILLS_A_CASE}
+    options: dict[str, Any] = {
+        "build": Build.MIDDLEWARE,
+        "durability": Durability.DEFAULT,
+        "kills": _KILLS_A_CASE,
+    }
     return _named(part, f"{kind}-{seed}", shown=True, beside=kind, seed=seed, **options)
 
 
 def _shown_answers(_: int) -> Iterable[Case]:
     """Every point around an approval, each class, both front ends; conversations and tasks, sync and async by turns."""
     points = (*ASKED_POINTS, Point.C6, Point.C7, Point.C10, Point.C11)
-    for number, (point, effect, build) in enumerate(product(points, Effect, (Build.GRAPH, Build.MIDDLEWARE))):
-        options: dict[str, Any] = {"build": build, "durability": Durability.DEFAULT, "seed": number * 5 // 2}
+    for number, (point, effect, build) in enumerate(
+        product(points, Effect, (Build.GRAPH, Build.MIDDLEWARE))
+    ):
+        options: dict[str, Any] = {
+            "build": build,
+            "durability": Durability.DEFAULT,
+            "seed": number * 5 // 2,
+        }
         yield _named(
-            "shown-answers", f"{point}-{effect}-{build}", shown=True, asks=True, point=point, effect=effect, **options
+            "shown-answers",
+            f"{point}-{effect}-{build}",
+            shown=True,
+            asks=True,
+            point=point,
+            effect=effect,
+            **options,
         )
 
 
 def _shown_points(_: int) -> Iterable[Case]:
     """The points that any agent with a checkpointer has, each class, both front ends."""
-    for number, (point, effect, build) in enumerate(product(PLAIN_POINTS, Effect, (Build.GRAPH, Build.MIDDLEWARE))):
+    for number, (point, effect, build) in enumerate(
+        product(PLAIN_POINTS, Effect, (Build.GRAPH, Build.MIDDLEWARE))
+    ):
         # Where steps are stored when the next one runs, nobody dies between two nodes.
         between = build is Build.MIDDLEWARE and point in (Point.C1, Point.C2, Point.C10, Point.C11)
         said = Durability.SYNC if between else Durability.DEFAULT
         options: dict[str, Any] = {"build": build, "durability": said, "seed": number * 5 // 2}
-        yield _named("shown-points", f"{point}-{effect}-{build}", shown=True, point=point, effect=effect, **options)
+        yield _named(
+            "shown-points",
+            f"{point}-{effect}-{build}",
+            shown=True,
+            point=point,
+            effect=effect,
+            **options,
+        )
 
 
 def _shown_workers(part: str, share: float, **options: Any) -> Callable[[int], Iterable[Case]]:
     def cases(kills: int) -> Iterable[Case]:
         for seed in range(max(1, round(kills * share / _KILLS_OF_CREW))):
             build = (Build.GRAPH, Build.MIDDLEWARE)[seed % 2]
-            chosen = {"build": build, "durability": Durability.DEFAULT, "seed": seed // 2, "workers": 2, **options}
+            chosen = {
+                "build": build,
+                "durability": Durability.DEFAULT,
+                "seed": seed // 2,
+                "workers": 2,
+                **options,
+            }
             yield _named(part, str(seed), shown=True, kills=_KILLS_OF_CREW, **chosen)
 
     return cases
@@ -178,12 +220,27 @@ def _shown_broken(_: int) -> Iterable[Case]:
     options: dict[str, Any] = {"shown": True, "durability": Durability.DEFAULT}
     for build in (Build.GRAPH, Build.MIDDLEWARE):
         for broken, point in product((Broken.INTENT, Broken.DEDUP), (Point.C6, Point.C7)):
-            chosen = {"broken": broken, "point": point, "effect": Effect.AT_MOST_ONCE, "build": build}
+            chosen = {
+                "broken": broken,
+                "point": point,
+                "effect": Effect.AT_MOST_ONCE,
+                "build": build,
+            }
             yield _named("shown-broken", f"{broken}-{point}-{build}", **chosen, **options)
         for effect in (Effect.KEYED, Effect.PROBED, Effect.IDEMPOTENT):
-            chosen = {"broken": Broken.FORGOTTEN, "point": Point.C7, "effect": effect, "build": build}
+            chosen = {
+                "broken": Broken.FORGOTTEN,
+                "point": Point.C7,
+                "effect": effect,
+                "build": build,
+            }
             yield _named("shown-broken", f"forgotten-{effect}-{build}", **chosen, **options)
-        chosen = {"broken": Broken.UNASKED, "point": Point.C7, "effect": Effect.AT_MOST_ONCE, "build": build}
+        chosen = {
+            "broken": Broken.UNASKED,
+            "point": Point.C7,
+            "effect": Effect.AT_MOST_ONCE,
+            "build": build,
+        }
         yield _named("shown-broken", f"unasked-{build}", asks=True, **chosen, **options)
 
 
@@ -194,17 +251,38 @@ _GRAPH, _BOTH = Build.GRAPH, (Build.GRAPH, Build.MIDDLEWARE)
 PARTS: Mapping[str, Part] = {
     part.name: part
     for part in (
-        Part(name="points-sqlite", title="build_agent, 15 points x 5 classes, SQLite", cases=_deterministic(_S)),
-        Part(name="points-postgres", title="build_agent, 15 points x 5 classes, PostgreSQL", cases=_deterministic(_P)),
-        Part(name="points-workers-sqlite", title="workers, 2 points x 5 classes, SQLite", cases=_worker_points(_S)),
         Part(
-            name="points-workers-postgres", title="workers, 2 points x 5 classes, PostgreSQL", cases=_worker_points(_P)
+            name="points-sqlite",
+            title="build_agent, 15 points x 5 classes, SQLite",
+            cases=_deterministic(_S),
+        ),
+        Part(
+            name="points-postgres",
+            title="build_agent, 15 points x 5 classes, PostgreSQL",
+            cases=_deterministic(_P),
+        ),
+        Part(
+            name="points-workers-sqlite",
+            title="workers, 2 points x 5 classes, SQLite",
+            cases=_worker_points(_S),
+        ),
+        Part(
+            name="points-workers-postgres",
+            title="workers, 2 points x 5 classes, PostgreSQL",
+            cases=_worker_points(_P),
         ),
         Part(name="forks", title="another branch that reuses an id", cases=_forked),
         Part(name="async", title='build_agent, durability "async", SQLite', cases=_async),
-        Part(name="exit", title='build_agent, durability "exit"', cases=_exit, expected=Expected.REFUSED),
+        Part(
+            name="exit",
+            title='build_agent, durability "exit"',
+            cases=_exit,
+            expected=Expected.REFUSED,
+        ),
         Part(name="middleware", title="middleware in create_agent, SQLite", cases=_middleware),
-        Part(name="random-sqlite", title="random kills, SQLite", cases=_random("random-sqlite", 0.4)),
+        Part(
+            name="random-sqlite", title="random kills, SQLite", cases=_random("random-sqlite", 0.4)
+        ),
         Part(
             name="random-postgres",
             title="random kills, PostgreSQL",
@@ -215,7 +293,11 @@ PARTS: Mapping[str, Part] = {
             title="random kills, middleware",
             cases=_random("random-middleware", 0.2, build=_MIDDLE),
         ),
-        Part(name="frozen-sqlite", title="frozen and thawed, SQLite", cases=_few("frozen-sqlite", 0.02, 2, stops=True)),
+        Part(
+            name="frozen-sqlite",
+            title="frozen and thawed, SQLite",
+            cases=_few("frozen-sqlite", 0.02, 2, stops=True),
+        ),
         Part(
             name="frozen-postgres",
             title="frozen and thawed, PostgreSQL",
@@ -246,7 +328,11 @@ PARTS: Mapping[str, Part] = {
             title="PostgreSQL stopped hard and restarted",
             cases=_few("restarts", 0.05, 3, restarts=True, database=_P),
         ),
-        Part(name="shown-graph", title="README's build_agent, SQLite", cases=_shown("shown-graph", 0.2, [_GRAPH])),
+        Part(
+            name="shown-graph",
+            title="README's build_agent, SQLite",
+            cases=_shown("shown-graph", 0.2, [_GRAPH]),
+        ),
         Part(
             name="shown-graph-postgres",
             title="README's build_agent, PostgreSQL",
@@ -279,7 +365,9 @@ PARTS: Mapping[str, Part] = {
             title="README's agents, the next message after a kill",
             cases=_shown("shown-next", 0.1, _BOTH, goes_on=True),
         ),
-        Part(name="shown-points", title="README's agents, 7 points x 5 classes", cases=_shown_points),
+        Part(
+            name="shown-points", title="README's agents, 7 points x 5 classes", cases=_shown_points
+        ),
         Part(name="shown-answers", title="approvals, 8 points x 5 classes", cases=_shown_answers),
         Part(
             name="shown-workers",

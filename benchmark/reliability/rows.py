@@ -37,12 +37,15 @@ def _read_postgres(url: str, session: str) -> tuple[JournalCall, ...]:
 
     with psycopg.connect(url, options=f"-c search_path={_SCHEMA}") as connection:
         rows = [
-            connection.execute(sql.replace("?", "%s").encode(), (session,)).fetchall() for sql in (_CALLS, _ATTEMPTS)
+            connection.execute(sql.replace("?", "%s").encode(), (session,)).fetchall()
+            for sql in (_CALLS, _ATTEMPTS)
         ]
     return _joined(*rows)
 
 
-def _joined(calls: Iterable[Sequence[Any]], attempts: Iterable[Sequence[Any]]) -> tuple[JournalCall, ...]:
+def _joined(
+    calls: Iterable[Sequence[Any]], attempts: Iterable[Sequence[Any]]
+) -> tuple[JournalCall, ...]:
     known = list(attempts)
     return tuple(
         JournalCall(

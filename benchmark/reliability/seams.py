@@ -129,7 +129,9 @@ class DyingJournal:
                 await self.journal.begin(intent)
                 return Fresh()
             case Broken.FINGERPRINT:
-                verdict = await self.journal.begin(replace(intent, fingerprint=await self._known_as(intent)))
+                verdict = await self.journal.begin(
+                    replace(intent, fingerprint=await self._known_as(intent))
+                )
             case Broken.NONE:
                 verdict = await self.journal.begin(intent)
         if isinstance(verdict, Fresh):
@@ -160,4 +162,6 @@ class DyingJournal:
             self.trigger.at(Point.C8)
 
     def _dies_behind(self, result: Result) -> bool:
-        return self.trigger.point is Point.C8 and self.trigger.item in str(getattr(result, "content", ""))
+        return self.trigger.point is Point.C8 and self.trigger.item in str(
+            getattr(result, "content", "")
+        )

@@ -24,7 +24,10 @@ def programs() -> Path | None:
     if (found := shutil.which("pg_ctl")) and shutil.which("initdb"):
         return Path(found).parent
     places = [
-        place for pattern in _FOLDERS for place in Path("/").glob(pattern.lstrip("/")) if (place / "initdb").exists()
+        place
+        for pattern in _FOLDERS
+        for place in Path("/").glob(pattern.lstrip("/"))
+        if (place / "initdb").exists()
     ]
     return max(places, default=None)
 
@@ -46,7 +49,14 @@ class Server:
         self._data = self._folder / "data"
         if os.geteuid() == 0:
             shutil.chown(self._folder, _UNPRIVILEGED)
-        self._run("initdb", "--pgdata", str(self._data), "--username=harness", "--auth=trust", "--encoding=UTF8")
+        self._run(
+            "initdb",
+            "--pgdata",
+            str(self._data),
+            "--username=harness",
+            "--auth=trust",
+            "--encoding=UTF8",
+        )
         self._port = _free_port()
         self.start()
 
@@ -59,7 +69,9 @@ class Server:
         """Start it, and wait until it answers."""
         options = f"-p {self._port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
         log = str(self._folder / "log")
-        self._control("start", "-w", "-t", _PATIENCE, "-l", log, "-o", f"{options} -c max_connections=200")
+        self._control(
+            "start", "-w", "-t", _PATIENCE, "-l", log, "-o", f"{options} -c max_connections=200"
+        )
 
     def stop(self) -> None:
         """Stop it as a crash does: nothing is written to an end, and nobody is told."""
@@ -74,7 +86,9 @@ class Server:
         self._run("pg_ctl", "--pgdata", str(self._data), *arguments)
 
     def _run(self, program: str, *arguments: str) -> None:
-        who: dict[str, Any] = {"user": _UNPRIVILEGED, "group": _UNPRIVILEGED} if os.geteuid() == 0 else {}
+        who: dict[str, Any] = (
+            {"user": _UNPRIVILEGED, "group": _UNPRIVILEGED} if os.geteuid() == 0 else {}
+        )
         done = subprocess.run(
             [str(self._programs / program), *arguments],
             cwd=self._folder,
@@ -86,7 +100,9 @@ class Server:
             **who,
         )
         if done.returncode:
-            raise RuntimeError(f"{program} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+            raise RuntimeError(
+                f"{program} ended with {done.returncode}: {done.stderr.strip()[-500:]}"
+            )
 
 
 def _free_port() -> int:

@@ -52,7 +52,9 @@ _ITEM = re.compile(r"""['"]item['"]:\s*['"](\w+)['"]""")
 
 
 @contextmanager
-def shown_agent(case: Case, place: Place, model: Any, saver: Any, trigger: Trigger) -> Iterator[Any]:
+def shown_agent(
+    case: Case, place: Place, model: Any, saver: Any, trigger: Trigger
+) -> Iterator[Any]:
     """A compiled graph.
 
     Args:
@@ -76,7 +78,9 @@ def shown_agent(case: Case, place: Place, model: Any, saver: Any, trigger: Trigg
     elif case.beside is Beside.NONE:
         yield create_agent(model, tools, middleware=[AsyncGuardMiddleware()], checkpointer=saver)
     else:
-        yield create_agent(model, tools, middleware=guard_middleware(_beside(case)), checkpointer=saver)
+        yield create_agent(
+            model, tools, middleware=guard_middleware(_beside(case)), checkpointer=saver
+        )
 
 
 class Way(StrEnum):
@@ -101,7 +105,11 @@ def way_of(case: Case) -> Way:
 def _tools_of(case: Case) -> list[Callable[..., Any]]:
     tools = list(PLAIN.values()) if case.build is Build.PLAIN else list(ALL if case.asks else TOOLS)
     # LangChain's own agents cannot call async tools from sync code.
-    return [_in_sync(tool) for tool in tools] if case.build is not Build.GRAPH and way_of(case).sync else tools
+    return (
+        [_in_sync(tool) for tool in tools]
+        if case.build is not Build.GRAPH and way_of(case).sync
+        else tools
+    )
 
 
 def _in_sync(tool: Callable[..., Any]) -> Callable[..., Any]:
@@ -133,7 +141,10 @@ def _beside(case: Case) -> list[AgentMiddleware[Any, Any, Any]]:
             model = ScriptedChatModel(summarise)
             return [
                 SummarizationMiddleware(
-                    model, trigger=("messages", _LONG), keep=("messages", _KEPT), trim_tokens_to_summarize=None
+                    model,
+                    trigger=("messages", _LONG),
+                    keep=("messages", _KEPT),
+                    trim_tokens_to_summarize=None,
                 )
             ]
 
@@ -146,12 +157,16 @@ class Wrapper(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         self.seen: list[str] = []
 
-    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]
+    ) -> Any:
         """Look, and pass on."""
         self.seen.append(str(request.tool_call["name"]))
         return handler(request)
 
-    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]
+    ) -> Any:
         """Look, and pass on."""
         self.seen.append(str(request.tool_call["name"]))
         answer: Command[Any] | Any = await handler(request)
@@ -161,7 +176,9 @@ class Wrapper(AgentMiddleware[Any, Any, Any]):
 def summarise(messages: Sequence[Any], tools: Any) -> str:
     """What a summary keeps: the items of all calls, so that none is made again, and the receipts."""
     text = "\n".join(str(message.content) for message in messages)
-    items = dict.fromkeys([*(item for told in CALLED.findall(text) for item in told.split()), *_ITEM.findall(text)])
+    items = dict.fromkeys(
+        [*(item for told in CALLED.findall(text) for item in told.split()), *_ITEM.findall(text)]
+    )
     return f"called[{' '.join(items)}] receipts: {' '.join(dict.fromkeys(RECEIPT.findall(text)))}"
 
 
@@ -176,7 +193,9 @@ def queue_of(case: Case, place: Place) -> str:
 def worker_words(case: Case, place: Place) -> list[str]:
     """What stands after ``asyncguard`` on a worker's command line."""
     words = ["worker", "--database-url", queue_of(case, place), "--tools", "reliability.desk:TOOLS"]
-    return words if case.database is Database.POSTGRES else [*words, "--journal", place.journal(case)]
+    return (
+        words if case.database is Database.POSTGRES else [*words, "--journal", place.journal(case)]
+    )
 
 
 @contextmanager
@@ -205,7 +224,11 @@ def _broken(case: Case, place: Place, trigger: Trigger) -> Iterator[dict[str, An
             journal.close()
 
 
-def _with_options(case: Case, model: Any, tools: Sequence[Any], saver: Any, options: dict[str, Any]) -> Any:
+def _with_options(
+    case: Case, model: Any, tools: Sequence[Any], saver: Any, options: dict[str, Any]
+) -> Any:
     if case.build is Build.GRAPH:
         return build_agent(model, tools, checkpointer=saver, **options)
-    return create_agent(model, tools, middleware=[AsyncGuardMiddleware(**options)], checkpointer=saver)
+    return create_agent(
+        model, tools, middleware=[AsyncGuardMiddleware(**options)], checkpointer=saver
+    )

@@ -69,13 +69,19 @@ class Soaked:
     @property
     def growth(self) -> float:
         """By how much memory grew after the warm-up: medians of the last samples against those after it."""
-        held = [sample.resident for sample in self.samples if sample.calls >= _WARM_UP * self.samples[-1].calls]
+        held = [
+            sample.resident
+            for sample in self.samples
+            if sample.calls >= _WARM_UP * self.samples[-1].calls
+        ]
         few = max(1, len(held) // 5)
         return _median(held[-few:]) / _median(held[:few]) - 1
 
     def leaks(self) -> list[str]:
         """What is more at the end than after the warm-up."""
-        warm = next(sample for sample in self.samples if sample.calls >= _WARM_UP * self.samples[-1].calls)
+        warm = next(
+            sample for sample in self.samples if sample.calls >= _WARM_UP * self.samples[-1].calls
+        )
         last = self.samples[-1]
         found = [
             f"{name}: {getattr(warm, name)} after the warm-up, {getattr(last, name)} at the end"
@@ -88,7 +94,11 @@ class Soaked:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
-        return {"growth": self.growth, "leaks": self.leaks(), "samples": [asdict(sample) for sample in self.samples]}
+        return {
+            "growth": self.growth,
+            "leaks": self.leaks(),
+            "samples": [asdict(sample) for sample in self.samples],
+        }
 
 
 def _median(values: Sequence[int]) -> float:
@@ -116,7 +126,9 @@ async def _soak(folder: Path, runs: int, note: Callable[[Sample], None]) -> Soak
     async with AsyncSqliteSaver.from_conn_string(str(folder / "threads.sqlite")) as saver:
         await saver.setup()
         tools, specs = _tools(), _specs()
-        graph = build_agent(_Caller(), tools, config=CONFIG, specs=specs, checkpointer=saver, journal=journal)
+        graph = build_agent(
+            _Caller(), tools, config=CONFIG, specs=specs, checkpointer=saver, journal=journal
+        )
         for first in range(0, runs, _AT_ONCE):
             numbers = range(first, min(first + _AT_ONCE, runs))
             await asyncio.gather(*(_run(graph, number) for number in numbers))
@@ -129,8 +141,15 @@ async def _soak(folder: Path, runs: int, note: Callable[[Sample], None]) -> Soak
 
 async def _run(graph: Any, number: int) -> None:
     config = {"configurable": {"thread_id": f"run {number}"}}
-    made = [_call(message, place)["args"] for message in range(_MESSAGES) for place in range(_CALLS_A_MESSAGE)]
-    items = {name: " ".join(given["item"] for given in made if given["task_id"] == name) for name in _TASKS}
+    made = [
+        _call(message, place)["args"]
+        for message in range(_MESSAGES)
+        for place in range(_CALLS_A_MESSAGE)
+    ]
+    items = {
+        name: " ".join(given["item"] for given in made if given["task_id"] == name)
+        for name in _TASKS
+    }
     tasks = [{"id": name, "goal": f"Handle {told}."} for name, told in items.items()]
     state = await graph.ainvoke({"tasks": tasks}, config, durability="sync")
     ended = [task["calls"] for task in state["report"]["tasks"]]
@@ -163,9 +182,15 @@ class _Caller(BaseChatModel):
         """Take the tools as they are."""
         return self
 
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
-        made = sum(bool(message.tool_calls) for message in messages if isinstance(message, AIMessage))
-        calls = [] if made == _MESSAGES else [_call(made, place) for place in range(_CALLS_A_MESSAGE)]
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any
+    ) -> ChatResult:
+        made = sum(
+            bool(message.tool_calls) for message in messages if isinstance(message, AIMessage)
+        )
+        calls = (
+            [] if made == _MESSAGES else [_call(made, place) for place in range(_CALLS_A_MESSAGE)]
+        )
         said = AIMessage(content="" if calls else "all done", tool_calls=calls)
         return ChatResult(generations=[ChatGeneration(message=said)])
 
@@ -197,5 +222,9 @@ def _specs() -> list[ToolSpec]:
         kind = EffectClass(effect.value)
         probe = CHECK if kind is EffectClass.PROBED else None
         writes = () if kind is EffectClass.PURE else ("{item}",)
-        specs.append(ToolSpec(name=name, effect=kind, reads=(), writes=writes, key_argument="key", probe=probe))
+        specs.append(
+            ToolSpec(
+                name=name, effect=kind, reads=(), writes=writes, key_argument="key", probe=probe
+            )
+        )
     return specs

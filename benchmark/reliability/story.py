@@ -75,12 +75,19 @@ class Story:
     def goals(self) -> list[dict[str, str]]:
         """The input: tasks that name all their items, so that no argument is invented."""
         first = self.tasks[0]
-        told = {task: (*self.items(task), *(self.also if task == first else ())) for task in self.tasks}
+        told = {
+            task: (*self.items(task), *(self.also if task == first else ())) for task in self.tasks
+        }
         return [{"id": task, "goal": f"Handle {' '.join(items)}."} for task, items in told.items()]
 
     def operands(self) -> dict[str, str]:
         """Item of each dependent call to the item on whose result it depends."""
-        return {asked.item: asked.operand.partition("/")[2] for wave in self.waves for asked in wave if asked.operand}
+        return {
+            asked.item: asked.operand.partition("/")[2]
+            for wave in self.waves
+            for asked in wave
+            if asked.operand
+        }
 
     def other(self) -> "Story":
         """The same story, which calls for something else where the target was."""
@@ -90,7 +97,11 @@ class Story:
             tuple(
                 replace(
                     asked,
-                    item=item if asked is self.target else f"{asked.item}x" if asked.operand == name else asked.item,
+                    item=item
+                    if asked is self.target
+                    else f"{asked.item}x"
+                    if asked.operand == name
+                    else asked.item,
                     operand=renamed.get(asked.operand, asked.operand),
                 )
                 for asked in wave
@@ -125,7 +136,9 @@ def _fixed(effect: Effect, dependent: bool) -> Story:
     ship = Asked(tool=SHIP, item="a1s", task="a", operand=f"{tool}/a1")
     others = (Asked(tool=tool, item="b1", task="b"), Asked(tool="read", item="b2", task="b"))
     later = (Asked(tool=tool, item="a2", task="a"),)
-    return Story(waves=((first, ship, *others), later), target=ship if dependent else first, tasks=("a", "b"))
+    return Story(
+        waves=((first, ship, *others), later), target=ship if dependent else first, tasks=("a", "b")
+    )
 
 
 _WAVES = 5
@@ -139,9 +152,19 @@ def _drawn(seed: int) -> Story:
         made: list[Asked] = []
         for task in tasks:
             tools = drawn.sample(sorted(TOOLS.values()), 2)
-            made += [Asked(tool=tool, item=f"{task}{wave}{tool[0]}{tool[-1]}", task=task) for tool in tools]
+            made += [
+                Asked(tool=tool, item=f"{task}{wave}{tool[0]}{tool[-1]}", task=task)
+                for tool in tools
+            ]
             first = made[-2]
-            made.append(Asked(tool=SHIP, item=f"{first.item}s", task=task, operand=f"{first.tool}/{first.item}"))
+            made.append(
+                Asked(
+                    tool=SHIP,
+                    item=f"{first.item}s",
+                    task=task,
+                    operand=f"{first.tool}/{first.item}",
+                )
+            )
         waves.append(tuple(made))
     return Story(waves=tuple(waves), target=waves[0][0], tasks=tasks)
 
@@ -174,9 +197,13 @@ def _shown(case: Case) -> Story:
                 chosen.append(NOTARY)
             made += [Asked(tool=tool, item=f"{task}{wave}{tool}", task=task) for tool in chosen]
             first = f"{task}{wave}{chosen[0]}"
-            made.append(Asked(tool=SHIP, item=f"{first}s", task=task, operand=f"{chosen[0]}/{first}"))
+            made.append(
+                Asked(tool=SHIP, item=f"{first}s", task=task, operand=f"{chosen[0]}/{first}")
+            )
         waves.append(tuple(made))
-    return Story(waves=tuple(waves), target=waves[0][0], tasks=tasks, patient=drawn.random() < _PATIENT)
+    return Story(
+        waves=tuple(waves), target=waves[0][0], tasks=tasks, patient=drawn.random() < _PATIENT
+    )
 
 
 def _shown_at_a_point(case: Case, effect: Effect) -> Story:
@@ -186,7 +213,9 @@ def _shown_at_a_point(case: Case, effect: Effect) -> Story:
     target = Asked(tool=(ASKING if case.asks else TOOLS)[effect], item="t1", task=one)
     first = (Asked(tool="read", item="t0", task=one), Asked(tool="put", item="u0", task=other))
     second = (target, Asked(tool="read", item="u1", task=other))
-    return Story(waves=(first, second, (Asked(tool="pay", item="t2", task=one),)), target=target, tasks=tasks)
+    return Story(
+        waves=(first, second, (Asked(tool="pay", item="t2", task=one),)), target=target, tasks=tasks
+    )
 
 
 class Speaker:
@@ -206,14 +235,28 @@ class Speaker:
 
     def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> Step:
         """The next message: what was not called yet of the first wave that is not complete."""
-        made = {str(call["args"].get("item")) for m in messages if isinstance(m, AIMessage) for call in m.tool_calls}
-        made |= {item for message in messages for told in CALLED.findall(str(message.content)) for item in told.split()}
+        made = {
+            str(call["args"].get("item"))
+            for m in messages
+            if isinstance(m, AIMessage)
+            for call in m.tool_calls
+        }
+        made |= {
+            item
+            for message in messages
+            for told in CALLED.findall(str(message.content))
+            for item in told.split()
+        }
         if self._story.patient and _left_running(messages):
             return "I wait for what is running."
         known = {found for message in messages for found in RECEIPT.findall(str(message.content))}
         for wave in self._waves():
             due = [asked for asked in wave if asked.item not in made]
-            ready = [(asked.tool, args) for asked in due if (args := self._arguments(asked, known)) is not None]
+            ready = [
+                (asked.tool, args)
+                for asked in due
+                if (args := self._arguments(asked, known)) is not None
+            ]
             if ready:
                 return calls(*ready)
         return "all done"
@@ -232,17 +275,31 @@ class Speaker:
             return {"item": asked.item, **task}
         if self._guarded:
             label = f"{asked.operand.partition('/')[0]}#{self._ordinals[asked.operand]}"
-            return {"item": asked.item, "after": {"from_call": label, "pointer": "/receipt"}, **task}
-        receipt = next((found for found in sorted(known) if found.endswith(f"/{asked.operand}")), None)
+            return {
+                "item": asked.item,
+                "after": {"from_call": label, "pointer": "/receipt"},
+                **task,
+            }
+        receipt = next(
+            (found for found in sorted(known) if found.endswith(f"/{asked.operand}")), None
+        )
         return None if receipt is None else {"item": asked.item, "after": receipt}
 
 
 def _left_running(messages: Sequence[BaseMessage]) -> bool:
     """Whether the calls of the last message were not all answered with a result, and nothing was told since."""
-    said = max((place for place, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
+    said = max(
+        (place for place, message in enumerate(messages) if isinstance(message, AIMessage)),
+        default=-1,
+    )
     since = messages[said + 1 :]
-    told = any(isinstance(message, HumanMessage) and "<result-" in str(message.content) for message in since)
-    return not told and any(_PLACEHOLDER in str(m.content) for m in since if isinstance(m, ToolMessage))
+    told = any(
+        isinstance(message, HumanMessage) and "<result-" in str(message.content)
+        for message in since
+    )
+    return not told and any(
+        _PLACEHOLDER in str(m.content) for m in since if isinstance(m, ToolMessage)
+    )
 
 
 def _ordinals(story: Story) -> dict[str, int]:

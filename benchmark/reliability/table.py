@@ -12,7 +12,17 @@ from rich.table import Table
 from reliability.lane import Played
 from reliability.parts import PARTS, Expected
 
-_HEAD = ("what", "cases", "kills", "effects", "twice", "in doubt", "needless", "violated in", "verdict")
+_HEAD = (
+    "what",
+    "cases",
+    "kills",
+    "effects",
+    "twice",
+    "in doubt",
+    "needless",
+    "violated in",
+    "verdict",
+)
 _SUMS = ("kills", "effects", "doubled", "doubts", "needless")
 _PROMISES: Mapping[str, str] = {**{f"P{n}": f"P{n}" for n in range(1, 7)}, "run": "no end"}
 _TEXTS = (0, len(_HEAD) - 2, len(_HEAD) - 1)
@@ -48,9 +58,12 @@ def _row(name: str, played: Sequence[Played]) -> Row:
     for item in played:
         against.update({violation["promise"] for violation in item.violations})
     sums = tuple(
-        sum(getattr(item, name) for item in played) for name in ("kills", "effects", "doubled", "doubts", "needless")
+        sum(getattr(item, name) for item in played)
+        for name in ("kills", "effects", "doubled", "doubts", "needless")
     )
-    violated = [f"{told} {against[promise]}" for promise, told in _PROMISES.items() if against[promise]]
+    violated = [
+        f"{told} {against[promise]}" for promise, told in _PROMISES.items() if against[promise]
+    ]
     verdict, holds = _verdict(name, played)
     return Row(
         title=PARTS[name].title,

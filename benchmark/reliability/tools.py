@@ -84,7 +84,10 @@ class Toolbox:
 
     def specs(self) -> list[ToolSpec]:
         """Their declarations."""
-        return [*(self._spec(name) for name in self._shape.classes), ToolSpec(name=CHECK, effect=EffectClass.PURE)]
+        return [
+            *(self._spec(name) for name in self._shape.classes),
+            ToolSpec(name=CHECK, effect=EffectClass.PURE),
+        ]
 
     def _tool(self, name: str) -> BaseTool:
         async def later(item: str, key: str = "", after: str = "") -> str:
@@ -105,7 +108,9 @@ class Toolbox:
         hanging = self._shape.hangs.partition("/")[0] == name
         sync = name in IN_THREADS and not hanging
         about = f"Handle an item: {name}."
-        return StructuredTool.from_function(now if sync else None, None if sync else later, name, about)
+        return StructuredTool.from_function(
+            now if sync else None, None if sync else later, name, about
+        )
 
     def _probe(self) -> BaseTool:
         async def check(item: str) -> str:

@@ -39,7 +39,9 @@ _DRAIN = 10.0
 
 def queue_of(case: Case, place: Place) -> str:
     """The database of the queue, as DBOS takes it."""
-    return database_url(place.url if case.database is Database.POSTGRES else place.folder / "queue.sqlite")
+    return database_url(
+        place.url if case.database is Database.POSTGRES else place.folder / "queue.sqlite"
+    )
 
 
 class DyingSender(DbosExecutor):
@@ -48,7 +50,9 @@ class DyingSender(DbosExecutor):
     def __init__(self, case: Case, place: Place, journal: Journal, trigger: Trigger) -> None:
         """Make an executor."""
         url = queue_of(case, place)
-        super().__init__(url, journal=journal, application_version=_VERSION, queue=case.name, poll=_POLL)
+        super().__init__(
+            url, journal=journal, application_version=_VERSION, queue=case.name, poll=_POLL
+        )
         self._trigger = trigger
         self._watching: asyncio.Task[None] | None = None
 
@@ -106,7 +110,11 @@ def _work(case: Case, place: Place, life: int, point: Point | None) -> None:
     specs = specs_of(tools, toolbox.specs())
     with ThreadPoolExecutor(16) as pool:
         settings = WorkerSettings(
-            url=queue_of(case, place), queue=case.name, application_version=_VERSION, poll=_POLL, drain_timeout=_DRAIN
+            url=queue_of(case, place),
+            queue=case.name,
+            application_version=_VERSION,
+            poll=_POLL,
+            drain_timeout=_DRAIN,
         )
         opened = open_journal(place.journal(case), kind=ProcessKind.WORKER)
         journal = cast(Journal, ReapingJournal(opened, trigger, case.broken))

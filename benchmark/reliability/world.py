@@ -34,7 +34,9 @@ class Receipt:
 class World:
     """The services as one process reaches them."""
 
-    def __init__(self, log: EffectLog, classes: dict[str, Effect], declines: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, log: EffectLog, classes: dict[str, Effect], declines: frozenset[str] = frozenset()
+    ) -> None:
         """Open a session.
 
         Args:
@@ -70,7 +72,9 @@ class World:
             match self._classes[tool]:
                 case Effect.PURE:
                     return Receipt(text=f"R0/{tool}/{item}", item=item)
-                case Effect.KEYED if key and (done := page.find(What.EFFECT, tool=tool, key=key)) is not None:
+                case Effect.KEYED if (
+                    key and (done := page.find(What.EFFECT, tool=tool, key=key)) is not None
+                ):
                     page.add(What.REPEATED, tool=tool, item=item, key=key, receipt=done.receipt)
                     return Receipt(text=done.receipt, item=done.item)
                 case Effect.PROBED if self._closed(page, item):
@@ -114,8 +118,14 @@ class World:
                 page.add(What.PROBED, item=item, note="no")
                 return json.dumps({"happened": False})
             page.add(What.PROBED, item=item, note="yes", tool=done.tool, receipt=done.receipt)
-            return json.dumps({"happened": True, "result": Receipt(text=done.receipt, item=item).to_text()})
+            return json.dumps(
+                {"happened": True, "result": Receipt(text=done.receipt, item=item).to_text()}
+            )
 
     def _closed(self, page: Page, item: str) -> bool:
-        said_no = [line for line in page.lines if line.what is What.PROBED and line.item == item and line.note == "no"]
+        said_no = [
+            line
+            for line in page.lines
+            if line.what is What.PROBED and line.item == item and line.note == "no"
+        ]
         return any(line.n > self._session and line.life != self._log.life for line in said_no)

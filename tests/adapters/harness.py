@@ -70,7 +70,9 @@ class Outcome:
 
     def answer(self, call_id: str) -> str:
         """The text of the one tool message that answers a call."""
-        found = [m for m in self.messages if isinstance(m, ToolMessage) and m.tool_call_id == call_id]
+        found = [
+            m for m in self.messages if isinstance(m, ToolMessage) and m.tool_call_id == call_id
+        ]
         assert len(found) == 1, f"{len(found)} answers for {call_id}"
         return text_of(found[0].content)
 
@@ -79,7 +81,8 @@ class Outcome:
         return [
             text_of(message.content)
             for message in self.messages
-            if is_ours(message) and message.additional_kwargs.get("lc_data", {}).get("kind") == "results"
+            if is_ours(message)
+            and message.additional_kwargs.get("lc_data", {}).get("kind") == "results"
         ]
 
     def states(self, task: str) -> Mapping[str, int]:
@@ -107,10 +110,14 @@ class Agent:
     model: ScriptedChatModel
     outcomes: list[Outcome] = field(default_factory=list)
 
-    def input(self, said: str | Sequence[Any] | None, tasks: Sequence[Any] | None) -> dict[str, Any]:
+    def input(
+        self, said: str | Sequence[Any] | None, tasks: Sequence[Any] | None
+    ) -> dict[str, Any]:
         """What both front ends take; ``create_agent`` insists on messages."""
         messages = [("user", said)] if isinstance(said, str) else list(said or ())
-        given: dict[str, Any] = {"messages": messages} if messages or self.frontend is Frontend.MIDDLEWARE else {}
+        given: dict[str, Any] = (
+            {"messages": messages} if messages or self.frontend is Frontend.MIDDLEWARE else {}
+        )
         return given | ({"tasks": list(tasks)} if tasks is not None else {})
 
     async def go(self, payload: Any, thread: str | None = None, **config: Any) -> Outcome:
@@ -121,7 +128,11 @@ class Agent:
         return self._noted(state, loop.time() - began)
 
     async def say(
-        self, said: str | Sequence[Any] | None = None, *, tasks: Sequence[Any] | None = None, thread: str | None = None
+        self,
+        said: str | Sequence[Any] | None = None,
+        *,
+        tasks: Sequence[Any] | None = None,
+        thread: str | None = None,
     ) -> Outcome:
         """A new message or new tasks, on the running loop."""
         return await self.go(self.input(said, tasks), thread)
@@ -136,12 +147,22 @@ class Agent:
         answers = {item.id: value(item.value) if callable(value) else value for item in asked}
         return await self.resume(answers if len(answers) > 1 else answers[asked[0].id], thread)
 
-    def run(self, said: str | None = None, *, tasks: Sequence[Any] | None = None, thread: str | None = None) -> Outcome:
+    def run(
+        self,
+        said: str | None = None,
+        *,
+        tasks: Sequence[Any] | None = None,
+        thread: str | None = None,
+    ) -> Outcome:
         """A whole run on a loop with virtual time."""
         return run_virtual(self.say(said, tasks=tasks, thread=thread)).result
 
     def run_sync(
-        self, said: str | None = None, *, tasks: Sequence[Any] | None = None, thread: str | None = None
+        self,
+        said: str | None = None,
+        *,
+        tasks: Sequence[Any] | None = None,
+        thread: str | None = None,
     ) -> Outcome:
         """A whole run through the sync entry, in real time."""
         return self.go_sync(self.input(said, tasks), thread)
@@ -200,10 +221,18 @@ def shape(messages: Sequence[AnyMessage]) -> list[tuple[Any, ...]]:
 def _shape_of(message: AnyMessage) -> tuple[Any, ...]:
     match message:
         case AIMessage():
-            made = tuple((call["name"], str(call["args"]), call["id"]) for call in message.tool_calls)
+            made = tuple(
+                (call["name"], str(call["args"]), call["id"]) for call in message.tool_calls
+            )
             return ("ai", str(message.content), made)
         case ToolMessage():
-            return ("tool", str(message.content), message.tool_call_id, message.name, message.status)
+            return (
+                "tool",
+                str(message.content),
+                message.tool_call_id,
+                message.name,
+                message.status,
+            )
         case _:
             return (message.type, str(message.content))
 

@@ -23,7 +23,10 @@ from asyncguard import AsyncGuardMiddleware, build_agent, guarded
 from asyncguard.testing import ScriptedChatModel, calls
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
-TASKS = [{"id": "a", "goal": "Do look, mark, book, move, send, pay, list_bookings."}, {"id": "b", "goal": "Check y."}]
+TASKS = [
+    {"id": "a", "goal": "Do look, mark, book, move, send, pay, list_bookings."},
+    {"id": "b", "goal": "Check y."},
+]
 DECLARED: dict[str, dict[str, Any]] = {
     "look": {"effect": "pure", "reads": []},
     "mark": {"effect": "idempotent", "reads": [], "writes": ["mark"]},
@@ -53,7 +56,9 @@ class Life:
     def took_effect(self, name: str) -> bool:
         """Whether an effect is known outside."""
         path = self.folder / "effects.txt"
-        return path.exists() and any(line.split()[:2] == ["effect", name] for line in path.read_text().splitlines())
+        return path.exists() and any(
+            line.split()[:2] == ["effect", name] for line in path.read_text().splitlines()
+        )
 
     def tools(self) -> list[Any]:
         """The tools, guarded functions as in the README."""
@@ -105,7 +110,9 @@ class Life:
         model = ScriptedChatModel(self.speak, id_prefix=f"life{self.number}")
         if self.case["front"] == "build_agent":
             return build_agent(model, self.tools(), checkpointer=saver)
-        return create_agent(model, self.tools(), middleware=[AsyncGuardMiddleware()], checkpointer=saver)
+        return create_agent(
+            model, self.tools(), middleware=[AsyncGuardMiddleware()], checkpointer=saver
+        )
 
     def payload(self) -> Any:
         """What the run is given: the tasks, then nothing, or a new message."""
@@ -117,7 +124,9 @@ class Life:
     def told(self, state: Any) -> None:
         """Leave what came of it for the parent."""
         texts = [str(message.content) for message in state["messages"]]
-        (self.folder / f"told{self.number}.json").write_text(json.dumps({"report": state["report"], "texts": texts}))
+        (self.folder / f"told{self.number}.json").write_text(
+            json.dumps({"report": state["report"], "texts": texts})
+        )
 
 
 def live(life: Life) -> None:
@@ -135,7 +144,10 @@ async def alive(life: Life) -> None:
 def main(argument: str) -> None:
     """Live the case's life."""
     life = Life(json.loads(argument))
-    runs: dict[str, Callable[[], None]] = {"sync": lambda: live(life), "async": lambda: asyncio.run(alive(life))}
+    runs: dict[str, Callable[[], None]] = {
+        "sync": lambda: live(life),
+        "async": lambda: asyncio.run(alive(life)),
+    }
     runs[life.case["entry"]]()
 
 

@@ -71,7 +71,13 @@ class MortalJournal:
         return self._journal.epoch
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+        self,
+        session: str,
+        thread: str,
+        keys: Collection[str],
+        receive: Callable[[Mail], None],
+        *,
+        known: int = 0,
     ) -> Tenure:
         await self._alive()
         return await self._journal.enter(session, thread, keys, receive, known=known)
@@ -128,7 +134,9 @@ class MortalJournal:
     def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
         return self._journal.resolve(key, kind, content, by=by)
 
-    def entries(self, *, states: Collection[CallState] = (), session: str = "", key: str = "") -> Sequence[Entry]:
+    def entries(
+        self, *, states: Collection[CallState] = (), session: str = "", key: str = ""
+    ) -> Sequence[Entry]:
         return self._journal.entries(states=states, session=session, key=key)
 
     def prune(self, older_than: float) -> int:
@@ -195,7 +203,12 @@ class Machine:
     made: list[Process] = field(default_factory=list)
 
     def process(
-        self, tools: Sequence[Any], specs: Sequence[ToolSpec], *steps: Step, journal: Path | None = None, **options: Any
+        self,
+        tools: Sequence[Any],
+        specs: Sequence[ToolSpec],
+        *steps: Step,
+        journal: Path | None = None,
+        **options: Any,
     ) -> Process:
         """A new process."""
         number = len(self.made)

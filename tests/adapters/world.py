@@ -89,7 +89,9 @@ class World:
             case Check.TRUE:
                 happened = self.payments > 0
                 self._doubtful = self._doubtful and happened
-                return json.dumps({"happened": happened, "result": '{"state": "paid"}' if happened else None})
+                return json.dumps(
+                    {"happened": happened, "result": '{"state": "paid"}' if happened else None}
+                )
             case Check.NULL:
                 return '{"happened": null}'
             case Check.BABBLE:

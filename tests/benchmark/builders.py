@@ -37,7 +37,9 @@ def gold(task_id: str) -> list[Call]:
     return [(task_id, call.tool, dict(call.arguments)) for call in SUB_TASKS[task_id].gold]
 
 
-def played(composition: Composition, calls: Sequence[Call], regime: Regime = Regime.SYNC) -> Episode:
+def played(
+    composition: Composition, calls: Sequence[Call], regime: Regime = Regime.SYNC
+) -> Episode:
     """The episode of an agent that made exactly these calls, one a turn."""
     environment = Environment(composition, regime, 0)
     for task_id, tool, arguments in calls:

@@ -21,7 +21,9 @@ def setup(agent: str = "eager", regime: str = "fixed1", player: str = "graph") -
     return fd.Setup(agent=agent, player=player, regime=regime, surface="text", declared=True)
 
 
-def arm(name: str, overall: float | None, kind: fd.ArmKind = fd.ArmKind.ONE_IN, *, errors: int = 0) -> fd.ArmFigures:
+def arm(
+    name: str, overall: float | None, kind: fd.ArmKind = fd.ArmKind.ONE_IN, *, errors: int = 0
+) -> fd.ArmFigures:
     """The figures of an arm; an arm without data has no overall."""
     known = overall is not None
     return fd.ArmFigures(
@@ -36,12 +38,16 @@ def arm(name: str, overall: float | None, kind: fd.ArmKind = fd.ArmKind.ONE_IN, 
         ticks=10.25 if known else None,
         characters=41_000.0 if known else None,
         premature_needed=1.5 if known else None,
-        interventions={} if name == NONE else {"grounding": 530, "dependency": 210, "completion": 40},
+        interventions={}
+        if name == NONE
+        else {"grounding": 530, "dependency": 210, "completion": 40},
         config=ARMS[name].config.to_json() if name in ARMS else {},
     )
 
 
-def effect(name: str, against: str, points: float, *, family: str = "arms against none") -> fd.Effect:
+def effect(
+    name: str, against: str, points: float, *, family: str = "arms against none"
+) -> fd.Effect:
     """An effect of so many points."""
     moved = round(abs(points) * 7.12)
     return fd.Effect(
@@ -58,7 +64,9 @@ def effect(name: str, against: str, points: float, *, family: str = "arms agains
         rounds=around(1.5, 0.25),
         ticks=around(0.75, 0.25),
         mcnemar=fd.McNemar(
-            gained=moved if points > 0 else 1, lost=moved if points < 0 else 1, p=0.0001 if moved > 6 else 0.5
+            gained=moved if points > 0 else 1,
+            lost=moved if points < 0 else 1,
+            p=0.0001 if moved > 6 else 0.5,
         ),
         harm=_harm(points),
     )
@@ -87,7 +95,10 @@ def study(agent: str = "eager", regime: str = "fixed1", player: str = "graph") -
         effect(ALL, NONE, 88.0),
         effect("timing", NONE, 84.0),
         *(effect(name, NONE, overall - 4) for name, overall in one_in.items()),
-        *(effect(name, ALL, overall - 92, family="one left out") for name, overall in left_out.items()),
+        *(
+            effect(name, ALL, overall - 92, family="one left out")
+            for name, overall in left_out.items()
+        ),
     )
     return fd.Study(
         setup=setup(agent, regime, player),
@@ -111,9 +122,16 @@ def study(agent: str = "eager", regime: str = "fixed1", player: str = "graph") -
 def shapley() -> fd.Shapley:
     """Values that add up to the whole effect."""
     points = {"grounding": 61.0, "dependency": 20.0, "completion": 7.0}
-    values = tuple(fd.ShapleyValue(switch=name, value=around(points.get(name, 0.0), 2.0)) for name in GUARDS)
+    values = tuple(
+        fd.ShapleyValue(switch=name, value=around(points.get(name, 0.0), 2.0)) for name in GUARDS
+    )
     return fd.Shapley(
-        none=4.0, all=92.0, values=values, base={"ledger": True, "waiting": True}, coalitions=91_136, played=4_410
+        none=4.0,
+        all=92.0,
+        values=values,
+        base={"ledger": True, "waiting": True},
+        coalitions=91_136,
+        played=4_410,
     )
 
 
@@ -184,7 +202,10 @@ def findings(*agents: str) -> fd.Findings:
     names = agents or ("eager", "oracle")
     points = tuple(
         fd.CompliancePoint(
-            compliance=rate, unguarded=share(20.0), guarded=share(20 + 40 * rate), difference=around(40 * rate)
+            compliance=rate,
+            unguarded=share(20.0),
+            guarded=share(20 + 40 * rate),
+            difference=around(40 * rate),
         )
         for rate in (0.0, 0.25, 0.5, 0.75, 1.0)
     )

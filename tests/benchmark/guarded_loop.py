@@ -49,17 +49,25 @@ class GuardedLoop:
             self.deliver(environment, wait=isinstance(actions[0], Idle | Completed))
         return finished(environment, self.messages, self.run, agent="agent", player="stand-in")
 
-    def answer(self, environment: Environment, actions: tuple[object, ...], message: AIMessage) -> None:
+    def answer(
+        self, environment: Environment, actions: tuple[object, ...], message: AIMessage
+    ) -> None:
         """A tool message for every call."""
         for action in actions:
             if not isinstance(action, CallAction):
                 continue
-            early = environment.pending(action.task_id) or any(h.task_id == action.task_id for h in self.held)
+            early = environment.pending(action.task_id) or any(
+                h.task_id == action.task_id for h in self.held
+            )
             if early and not self.hold:
                 reason = f"{action.tool} was not run: a call of task {action.task_id} is pending. Ask again later."
-                self.messages.append(ToolMessage(reason, tool_call_id=action.call_id or "", status="error"))
+                self.messages.append(
+                    ToolMessage(reason, tool_call_id=action.call_id or "", status="error")
+                )
                 continue
-            self.messages.append(ToolMessage("Running; its result will follow.", tool_call_id=action.call_id or ""))
+            self.messages.append(
+                ToolMessage("Running; its result will follow.", tool_call_id=action.call_id or "")
+            )
             if early:
                 self.held.append(action)
             else:

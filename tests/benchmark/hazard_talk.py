@@ -122,25 +122,36 @@ class _World:
         told = queue.pop(0) if action.tool in self._told and queue else None
         if told is None:
             return self.executors[action.task_id].call(action.tool, action.arguments), ""
-        true = self.executors[action.task_id].call(action.tool, action.arguments) if told.acts else ""
+        true = (
+            self.executors[action.task_id].call(action.tool, action.arguments) if told.acts else ""
+        )
         return (told.text(true) if callable(told.text) else told.text), told.note
 
 
 _Result = tuple[CallAction, str, str]
 
 
-def _reply(surface: Surface, results: list[_Result], held: list[_Result], *, late: bool) -> list[BaseMessage]:
+def _reply(
+    surface: Surface, results: list[_Result], held: list[_Result], *, late: bool
+) -> list[BaseMessage]:
     wait = entries.wait_content(entries.EXECUTING)
     news = [_entry(surface, *each) for each in (held if late else results)]
     if surface is Surface.TEXT:
         lines = [entries.note(wait)] * (late and len(results)) + news
-        return [HumanMessage(entries.lines(lines or [entries.note(entries.wait_content(entries.NO_NEWS))]))]
+        return [
+            HumanMessage(
+                entries.lines(lines or [entries.note(entries.wait_content(entries.NO_NEWS))])
+            )
+        ]
     told: list[BaseMessage] = [
-        ToolMessage(wait if late else _noted(text, note), tool_call_id=action.call_id) for action, text, note in results
+        ToolMessage(wait if late else _noted(text, note), tool_call_id=action.call_id)
+        for action, text, note in results
     ]
     if late and news:
         told.append(HumanMessage(entries.lines(news)))
-    return told or [HumanMessage(entries.lines([entries.note(entries.wait_content(entries.NO_NEWS))]))]
+    return told or [
+        HumanMessage(entries.lines([entries.note(entries.wait_content(entries.NO_NEWS))]))
+    ]
 
 
 def _noted(text: str, note: str) -> str:

@@ -46,7 +46,9 @@ class Element(HTMLParser):
         told = {name: value or "" for name, value in attrs}
         self.ids += [told["id"]] if "id" in told else []
         self.references += [
-            (tag, name, told[name]) for name in ("src", "href", "srcset", "action", "data", "poster") if name in told
+            (tag, name, told[name])
+            for name in ("src", "href", "srcset", "action", "data", "poster")
+            if name in told
         ]
         match tag:
             case "table":
@@ -92,7 +94,10 @@ def episodes(
 ) -> list[Episode]:
     """Really played, without guards and with all."""
     cells = [
-        Cell(composition=compose(*each), condition=Condition(agent=AgentSpec(kind=agent), player="graph", arm=arm))
+        Cell(
+            composition=compose(*each),
+            condition=Condition(agent=AgentSpec(kind=agent), player="graph", arm=arm),
+        )
         for agent in agents
         for each in ids
         for arm in (NONE, ALL)
@@ -109,11 +114,15 @@ def observed(played: Sequence[Episode]) -> Observations:
 
 
 def page(
-    found: Findings | None = None, played: Sequence[Episode] = (), against: Sequence[Episode] | None = None
+    found: Findings | None = None,
+    played: Sequence[Episode] = (),
+    against: Sequence[Episode] | None = None,
 ) -> Page:
     """A page of invented findings and of these episodes."""
     side = Side(findings=found or findings(), observed=observed(played))
-    other = None if against is None else Side(findings=found or findings(), observed=observed(against))
+    other = (
+        None if against is None else Side(findings=found or findings(), observed=observed(against))
+    )
     return page_of(document_of(side, other))
 
 

@@ -61,15 +61,23 @@ CAUGHT_BY = {
 def solved(compositions: Sequence[Composition], agent: str, arm: str) -> int:
     """How many of some compositions an agent solves under an arm."""
     condition = Condition(agent=AgentSpec(kind=agent), player="graph", arm=arm)
-    return sum(score(play(Cell(composition=each, condition=condition)).episode).overall for each in compositions)
+    return sum(
+        score(play(Cell(composition=each, condition=condition)).episode).overall
+        for each in compositions
+    )
 
 
 @pytest.mark.parametrize(
     "compositions",
-    [pytest.param((SOME[1], *SOME[4:7]), id="few"), pytest.param(SOME, id="some", marks=pytest.mark.slow)],
+    [
+        pytest.param((SOME[1], *SOME[4:7]), id="few"),
+        pytest.param(SOME, id="some", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("agent", CAUGHT_BY)
-def test_every_failing_agent_is_caught_by_its_guard(agent: str, compositions: Sequence[Composition]) -> None:
+def test_every_failing_agent_is_caught_by_its_guard(
+    agent: str, compositions: Sequence[Composition]
+) -> None:
     """All guards solve more than none; that one guard alone brings most of the gain, or most is gone without it.
 
     Both need not hold: the task view may remind an agent of what the completion guard would, and a guard may need it.
@@ -91,7 +99,12 @@ def test_families_share_out_the_guards() -> None:
 
 def test_arms_by_name() -> None:
     """Any set of switches has a name that is read back, and so has a dropped call; others are refused with advice."""
-    for switches in (frozenset(), frozenset({"ledger"}), frozenset(SWITCHES), frozenset({"trust", "scope"})):
+    for switches in (
+        frozenset(),
+        frozenset({"ledger"}),
+        frozenset(SWITCHES),
+        frozenset({"trust", "scope"}),
+    ):
         assert arm_of(coalition_name(switches)).switched_on == switches
     assert arm_of("dropped-3").drops == 3
     for name in ("", "left", "dropped-x", "grounding+"):
@@ -143,7 +156,11 @@ def test_an_interrupted_ablation_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     assert carried(tmp_path / "parts", plan) == whole
 
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
-    keys = [(e["composition"]["digest"], e["settings"]["arm"], e["run"]["seed"]) for e in lines if "run" in e]
+    keys = [
+        (e["composition"]["digest"], e["settings"]["arm"], e["run"]["seed"])
+        for e in lines
+        if "run" in e
+    ]
     assert len(lines) > before
     assert len(keys) == len(set(keys))
 
@@ -159,7 +176,9 @@ def test_an_interrupted_ablation_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     [
         pytest.param({"seeds": (0, 1)}, id="seeds"),
         pytest.param({"declared": (True, False)}, id="declared", marks=pytest.mark.slow),
-        pytest.param({"declared": (True, False), "seeds": (0, 1)}, id="both", marks=pytest.mark.slow),
+        pytest.param(
+            {"declared": (True, False), "seeds": (0, 1)}, id="both", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_every_condition_is_played(tmp_path: Path, conditions: dict[str, tuple[Any, ...]]) -> None:
@@ -175,7 +194,9 @@ def test_every_condition_is_played(tmp_path: Path, conditions: dict[str, tuple[A
     assert len({each.setup for each in found.studies}) == 2 * len(plan.declared)
     for each in found.studies:
         wanted = EVERY_ARM if each.setup.regime == "fixed2" else FAMILY_ARMS
-        assert {arm.arm: arm.episodes for arm in each.arms} == dict.fromkeys(wanted, len(plan.seeds))
+        assert {arm.arm: arm.episodes for arm in each.arms} == dict.fromkeys(
+            wanted, len(plan.seeds)
+        )
     assert carried(tmp_path, plan) == found
 
 
@@ -199,7 +220,9 @@ def test_what_an_ablation_finds(tmp_path: Path) -> None:
 
     shares = main_study.shapley
     assert shares is not None
-    assert sum(each.value.value for each in shares.values) == pytest.approx(shares.all - shares.none)
+    assert sum(each.value.value for each in shares.values) == pytest.approx(
+        shares.all - shares.none
+    )
     assert shares.values[0].switch == "grounding"
     assert shares.base == dict.fromkeys(sorted(FEATURE_NAMES), True)
 
@@ -214,7 +237,9 @@ def test_what_an_ablation_finds(tmp_path: Path) -> None:
     assert judged.episodes == 2
 
 
-def test_errors_are_counted_and_make_an_arm_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_counted_and_make_an_arm_invalid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An episode that ends in an error is in no figure; an arm that loses too many has no effect at all."""
 
     def failing(cell: Cell) -> Played:
@@ -328,7 +353,9 @@ def test_false_alarms_by_hand() -> None:
     """Rejections per hundred calls made, the refused ones included; deferrals and reminders apart."""
     given = arms(none=[True] * 5)
     said = {("grounding", "reject"): 1, ("dependency", "defer"): 2, ("completion", "nudge"): 1}
-    given.outcomes[ALL] = {(f"S2-{n:03}", 0): outcome(n, overall=True, interventions=said) for n in range(5)}
+    given.outcomes[ALL] = {
+        (f"S2-{n:03}", 0): outcome(n, overall=True, interventions=said) for n in range(5)
+    }
     found = wild_of(given)
     assert found is not None
     by_name = {each.guard: each for each in found.guards}
@@ -379,19 +406,34 @@ def test_wild_pairs() -> None:
 # -- commands --------------------------------------------------------------------------------------------------------
 
 
-def test_ablate_and_compare_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ablate_and_compare_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A table for people, findings in a file, JSON for programs; two runs beside each other, with their flips."""
     out = str(tmp_path / "ablation")
     first = FEW[0].id
-    words = ["ablate", "--agents", "forgetful", "--compositions", first, "--regimes", "fixed1", "--no-wild"]
+    words = [
+        "ablate",
+        "--agents",
+        "forgetful",
+        "--compositions",
+        first,
+        "--regimes",
+        "fixed1",
+        "--no-wild",
+    ]
     assert main([*words, "--out", out, "--jobs", "1", "--resamples", "20"]) == 0
     said = capsys.readouterr().out
     assert "without-duplicate" in said
     assert "Sham:" in said
     assert main([*words, "--out", out, "--jobs", "1", "--resamples", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["settings"]["compositions"] == 1
-    assert read_findings(tmp_path / "ablation" / "findings.json").settings.command.startswith("asyncguard bench ablate")
-    assert read_findings(tmp_path / "ablation" / "findings.json").settings.suite == "main, part of it"
+    assert read_findings(tmp_path / "ablation" / "findings.json").settings.command.startswith(
+        "asyncguard bench ablate"
+    )
+    assert (
+        read_findings(tmp_path / "ablation" / "findings.json").settings.suite == "main, part of it"
+    )
 
     for arm in ("none", "all"):
         run = ["run", "--agents", "eager", "--arms", arm, "--compositions", first]
@@ -424,11 +466,24 @@ def reworded(episode: Episode) -> Episode:
     return replace(episode, composition=replace(composition, sub_tasks=(longer, *others)))
 
 
-def test_compositions_whose_content_changed_are_no_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compositions_whose_content_changed_are_no_pair(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A task that was reworded between two runs keeps its id: what differs then is not the arm."""
     old, one, both = (tmp_path / f"{name}.jsonl" for name in ("old", "one", "both"))
     asked = ",".join(composition.id for composition in FEW)
-    run = ["run", "--agents", "oracle", "--arms", "none", "--compositions", asked, "--no-messages", "--jobs", "1"]
+    run = [
+        "run",
+        "--agents",
+        "oracle",
+        "--arms",
+        "none",
+        "--compositions",
+        asked,
+        "--no-messages",
+        "--jobs",
+        "1",
+    ]
     assert main([*run, "--out", str(old)]) == 0
     episodes = [line.episode for line in read_lines(old) if line.episode is not None]
     for path, changed in ((one, {FEW[0].id}), (both, {each.id for each in FEW})):

@@ -56,7 +56,10 @@ def test_the_first_balanced_object_counts(text: str) -> None:
         (f"[{CALL}, {CALL}]", "one function"),
         ('{"content": 5}', "content"),
         ('{"a": ' * 10_000, "no JSON"),
-        ('{"id": "fs-01", "func_name": "cat", "params": ' + '{"a": ' * 100 + "1" + "}" * 101, "deep"),
+        (
+            '{"id": "fs-01", "func_name": "cat", "params": ' + '{"a": ' * 100 + "1" + "}" * 101,
+            "deep",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_malformed(text: str, reason: str) -> None:
@@ -74,10 +77,17 @@ def test_the_end_and_idle_turns() -> None:
     assert read_text('{"content": ""}', IDS) == Idle()
 
 
-FINITE = st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
+FINITE = (
+    st.none()
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "params", "x"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "params", "x"]), inner)
+    ),
     max_leaves=8,
 )
 
@@ -89,7 +99,9 @@ def test_no_text_raises(text: str) -> None:
     assert not isinstance(action, CallAction) or action.task_id in IDS
 
 
-@given(st.text(alphabet="ab {", max_size=10), st.dictionaries(st.text(max_size=3), FINITE, max_size=3))
+@given(
+    st.text(alphabet="ab {", max_size=10), st.dictionaries(st.text(max_size=3), FINITE, max_size=3)
+)
 def test_an_object_is_found_wherever_it_starts(before: str, value: dict[str, object]) -> None:
     """Text before an object, open braces included, does not hide it."""
     written = json.dumps(value)
@@ -99,7 +111,10 @@ def test_an_object_is_found_wherever_it_starts(before: str, value: dict[str, obj
 def native(*calls: tuple[str, dict[str, object]], text: str = "") -> AIMessage:
     """A message with these calls, numbered."""
     return AIMessage(
-        text, tool_calls=[{"name": name, "args": args, "id": f"c{n}"} for n, (name, args) in enumerate(calls)]
+        text,
+        tool_calls=[
+            {"name": name, "args": args, "id": f"c{n}"} for n, (name, args) in enumerate(calls)
+        ],
     )
 
 
@@ -117,10 +132,15 @@ def test_two_native_calls_need_permission() -> None:
     assert isinstance(refused, Malformed)
     assert refused.call_ids == ("c0", "c1")
     allowed = read_native(message, IDS, parallel=True)
-    assert [action.task_id for action in allowed if isinstance(action, CallAction)] == ["fs-01", "tb-01"]
+    assert [action.task_id for action in allowed if isinstance(action, CallAction)] == [
+        "fs-01",
+        "tb-01",
+    ]
 
 
-@pytest.mark.parametrize("args", [{}, {"task_id": "fs-02"}, {"task_id": None}, {"task_id": ["fs-01"]}])
+@pytest.mark.parametrize(
+    "args", [{}, {"task_id": "fs-02"}, {"task_id": None}, {"task_id": ["fs-01"]}]
+)
 def test_a_native_call_without_a_known_task_is_malformed(args: dict[str, object]) -> None:
     """The error answers the call's id."""
     (action,) = read_native(native(("ls", args)), IDS, parallel=False)
@@ -130,7 +150,9 @@ def test_a_native_call_without_a_known_task_is_malformed(args: dict[str, object]
 
 def test_unreadable_native_arguments_are_malformed() -> None:
     """What the provider could not parse is answered, too."""
-    message = AIMessage("", invalid_tool_calls=[{"name": "ls", "args": "{", "id": "c9", "error": "broken"}])
+    message = AIMessage(
+        "", invalid_tool_calls=[{"name": "ls", "args": "{", "id": "c9", "error": "broken"}]
+    )
     (action,) = read_native(message, IDS, parallel=False)
     assert isinstance(action, Malformed)
     assert action.call_ids == ("c9",)
@@ -138,7 +160,12 @@ def test_unreadable_native_arguments_are_malformed() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("ALL COMPLETED", Completed()), ('{"content": "ALL COMPLETED"}', Completed()), ("Waiting.", Idle()), ("", Idle())],
+    [
+        ("ALL COMPLETED", Completed()),
+        ('{"content": "ALL COMPLETED"}', Completed()),
+        ("Waiting.", Idle()),
+        ("", Idle()),
+    ],
 )
 def test_native_prose(text: str, expected: object) -> None:
     """Prose passes the turn unless it ends the run."""

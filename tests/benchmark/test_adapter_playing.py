@@ -61,7 +61,9 @@ def naive(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]) -> Step:
     return calls((SUBMIT, {"answer": told["sheets"]}))
 
 
-def played(playing: Playing, script: Any = naive, workflow: str = "sequential") -> tuple[Outcome, ScriptedChatModel]:
+def played(
+    playing: Playing, script: Any = naive, workflow: str = "sequential"
+) -> tuple[Outcome, ScriptedChatModel]:
     """What comes of a task of the sample."""
     model = ScriptedChatModel(script)
     return play(instance(workflow), model, playing), model
@@ -69,7 +71,9 @@ def played(playing: Playing, script: Any = naive, workflow: str = "sequential") 
 
 def heard(model: ScriptedChatModel) -> str:
     """All that the tools have told the model."""
-    return "\n".join(str(each.content) for each in model.requests[-1].messages if isinstance(each, ToolMessage))
+    return "\n".join(
+        str(each.content) for each in model.requests[-1].messages if isinstance(each, ToolMessage)
+    )
 
 
 @pytest.mark.parametrize("front", Front)
@@ -85,7 +89,9 @@ def test_a_clean_task_is_solved_with_guards_and_without(front: Front, playing: P
 
 @pytest.mark.parametrize("front", Front)
 @pytest.mark.parametrize("faults", [FaultSource.OWN, FaultSource.RULE])
-def test_guards_recover_from_what_a_naive_agent_gives_up_on(front: Front, faults: FaultSource) -> None:
+def test_guards_recover_from_what_a_naive_agent_gives_up_on(
+    front: Front, faults: FaultSource
+) -> None:
     """Two time-outs of a tool: one arm retries them, the other passes them on; nothing else differs."""
     recovered, _ = played(replace(ALL, front=front, faults=faults))
     assert (recovered.said, recovered.problem) == ("3000", None)
@@ -119,10 +125,20 @@ def test_a_module_without_profiles_gets_the_published_default(tmp_path: Path) ->
     copy = Path(shutil.copytree(SAMPLE, tmp_path / "download"))
     (path,) = copy.glob("tools_exception/sequential/*/*/*/task_1.py")
     text = path.read_text().replace("set_injection_config", "other_name")
-    path.write_text(text.replace("return payload\n", "raise RuntimeError(str(_CONFIG['before_external_call']))\n"))
-    outcome = play(instance("sequential", copy), ScriptedChatModel(naive), replace(NONE, faults=FaultSource.OWN))
+    path.write_text(
+        text.replace(
+            "return payload\n", "raise RuntimeError(str(_CONFIG['before_external_call']))\n"
+        )
+    )
+    outcome = play(
+        instance("sequential", copy),
+        ScriptedChatModel(naive),
+        replace(NONE, faults=FaultSource.OWN),
+    )
     assert outcome.profiled is False
-    assert "'probability': 0.5, 'max_times': 1, 'exception_type': 'TimeoutError'" in str(outcome.problem)
+    assert "'probability': 0.5, 'max_times': 1, 'exception_type': 'TimeoutError'" in str(
+        outcome.problem
+    )
 
 
 def test_a_hint_comes_with_a_failure_and_changes_no_fault() -> None:
@@ -141,7 +157,11 @@ def test_a_hint_comes_beside_an_answer_that_has_drifted() -> None:
     both = calls(("read_wing", {"room": "Birch"}), ("read_floor", {"room": "Birch"}))
     script = [both, calls((SUBMIT, {"answer": "North-2"})), "Done."]
     outcome, model = played(replace(NONE, faults=FaultSource.RULE, hints=True), script, "parallel")
-    told = {str(each.name): str(each.content) for each in model.requests[1].messages if isinstance(each, ToolMessage)}
+    told = {
+        str(each.name): str(each.content)
+        for each in model.requests[1].messages
+        if isinstance(each, ToolMessage)
+    }
     assert '"wing": "Result: North"' in told["read_wing"]
     assert "take the label away" in told["read_wing"]
     assert "recovery_hint" not in told["read_floor"]
@@ -152,8 +172,12 @@ def test_a_hint_comes_beside_an_answer_that_has_drifted() -> None:
 def test_a_call_that_nothing_struck_carries_no_hint() -> None:
     """The same request again, when its fault is over: the right answer comes alone."""
     wing = calls(("read_wing", {"room": "Birch"}))
-    _, model = played(replace(NONE, faults=FaultSource.RULE, hints=True), [wing, wing, "Done."], "parallel")
-    first, second = (str(each.content) for each in model.requests[2].messages if isinstance(each, ToolMessage))
+    _, model = played(
+        replace(NONE, faults=FaultSource.RULE, hints=True), [wing, wing, "Done."], "parallel"
+    )
+    first, second = (
+        str(each.content) for each in model.requests[2].messages if isinstance(each, ToolMessage)
+    )
     assert "recovery_hint" in first
     assert "recovery_hint" not in second
     assert '"wing": "North"' in second
@@ -169,7 +193,9 @@ def test_a_task_is_closed_once() -> None:
 
 def test_an_agent_that_never_ends_is_stopped() -> None:
     """After as many messages as it was given; nothing was submitted, so it is unfinished."""
-    outcome, _ = played(replace(NONE, rounds=3), lambda *_: calls(("find_order", {"order_id": "P-204"})))
+    outcome, _ = played(
+        replace(NONE, rounds=3), lambda *_: calls(("find_order", {"order_id": "P-204"}))
+    )
     assert (outcome.turns, outcome.reason) == (3, "max_model_turns")
     assert ending_of(outcome.said, outcome.problem, "3000") is Ending.UNFINISHED
 
@@ -182,11 +208,23 @@ def test_an_episode_whose_sandbox_ended_is_marked_and_left_out(tmp_path: Path) -
     playing = replace(NONE, limits=SandboxLimits(seconds=0.2))
     outcome = play(instance("sequential", copy), ScriptedChatModel(naive), playing)
     assert "find_order took longer than 0.2 s" in str(outcome.sandbox)
-    common = {"model": "m", "front": "graph", "arm": "none", "faults": "none", "hints": False, "declared": True}
+    common = {
+        "model": "m",
+        "front": "graph",
+        "arm": "none",
+        "faults": "none",
+        "hints": False,
+        "declared": True,
+    }
     figures = {"exact": False, "attempts": 1, "fired": []}
     rows = [{**common, **figures, "ending": "honest_failure", "sandbox": outcome.sandbox}]
     (left,) = summary(rows)
-    assert (left["episodes"], left["left_out"], left["success_rate"], left["honest_failure"]) == (0, 1, None, 0)
+    assert (left["episodes"], left["left_out"], left["success_rate"], left["honest_failure"]) == (
+        0,
+        1,
+        None,
+        0,
+    )
 
 
 def test_faults_that_a_download_lacks_are_refused(tmp_path: Path) -> None:
@@ -194,7 +232,11 @@ def test_faults_that_a_download_lacks_are_refused(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(SAMPLE, tmp_path / "download"))
     shutil.rmtree(copy / "tools_exception")
     with pytest.raises(CannotPlayError, match="no readable module with faults"):
-        play(instance("sequential", copy), ScriptedChatModel(naive), replace(NONE, faults=FaultSource.OWN))
+        play(
+            instance("sequential", copy),
+            ScriptedChatModel(naive),
+            replace(NONE, faults=FaultSource.OWN),
+        )
 
 
 def test_a_tool_that_is_named_as_ours_is_refused() -> None:
@@ -226,8 +268,16 @@ def test_answers_are_scored_by_what_they_mean(
 
 def test_kinds_of_answers() -> None:
     """Read off the canonical answer."""
-    kinds = [kind_of(each) for each in ("-12.5", "2026-05-04", "electric_car", "P-204", "3000 sheets")]
-    assert kinds == [AnswerKind.NUMBER, AnswerKind.DATE, AnswerKind.ENUM, AnswerKind.CODE, AnswerKind.CODE]
+    kinds = [
+        kind_of(each) for each in ("-12.5", "2026-05-04", "electric_car", "P-204", "3000 sheets")
+    ]
+    assert kinds == [
+        AnswerKind.NUMBER,
+        AnswerKind.DATE,
+        AnswerKind.ENUM,
+        AnswerKind.CODE,
+        AnswerKind.CODE,
+    ]
 
 
 def test_the_command_plays_saves_and_goes_on(
@@ -241,24 +291,40 @@ def test_the_command_plays_saves_and_goes_on(
     manifest["items"][0]["faults"] = [{**fault, "exception_type": "ConnectionError"}]
     (copy / "hazard_manifest.json").write_text(json.dumps(manifest))
     out = tmp_path / "rows.jsonl"
-    command = ["adapt", "toolbench-x", str(copy), "--run-foreign-code", "--model", "openai:scripted"]
+    command = [
+        "adapt",
+        "toolbench-x",
+        str(copy),
+        "--run-foreign-code",
+        "--model",
+        "openai:scripted",
+    ]
     command += ["--tasks", "sequential/", "--faults", "rule", "--out", str(out), "--json"]
     assert main(command) == 0
     first = json.loads(capsys.readouterr().out)
-    rows = sorted((json.loads(line) for line in out.read_text().splitlines()), key=lambda row: row["exact"])
+    rows = sorted(
+        (json.loads(line) for line in out.read_text().splitlines()), key=lambda row: row["exact"]
+    )
     assert [(row["arm"], row["ending"], row["exact"]) for row in rows] == [
         ("none", "honest_failure", False),
         ("all", "success", True),
     ]
     assert rows[1]["task"] == "sequential/Office_Supplies/Paper_orders/task_1"
-    assert (rows[1]["hazard"], rows[1]["workflow"], rows[1]["said"]) == ("execution", "sequential", "3000")
+    assert (rows[1]["hazard"], rows[1]["workflow"], rows[1]["said"]) == (
+        "execution",
+        "sequential",
+        "3000",
+    )
     assert [each["failpoint"] for each in rows[1]["fired"]] == ["before_return"]
     assert rows[1]["settings"]["config"]["retry"] is True
     assert rows[1]["usage"]["calls"] == rows[1]["model_turns"]
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out) == first
     assert len(out.read_text().splitlines()) == 2
-    assert {each["arm"]: each["success_rate"] for each in first["conditions"]} == {"none": 0.0, "all": 1.0}
+    assert {each["arm"]: each["success_rate"] for each in first["conditions"]} == {
+        "none": 0.0,
+        "all": 1.0,
+    }
 
 
 def test_what_the_infrastructure_ends_is_told_and_not_saved(
@@ -270,7 +336,16 @@ def test_what_the_infrastructure_ends_is_told_and_not_saved(
     module = copy / "tools/parallel/Office_Supplies/Room_labels/task_1.py"
     module.write_text("import a_module_that_nobody_has\n" + module.read_text())
     out = tmp_path / "rows.jsonl"
-    command = ["adapt", "toolbench-x", str(copy), "--run-foreign-code", "--model", "openai:x", "--arms", "none"]
+    command = [
+        "adapt",
+        "toolbench-x",
+        str(copy),
+        "--run-foreign-code",
+        "--model",
+        "openai:x",
+        "--arms",
+        "none",
+    ]
     assert main([*command, "--out", str(out), "--json"]) == 1
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {"file": str(out), "failed": 2, "conditions": []}
@@ -286,7 +361,16 @@ def test_a_spent_budget_ends_the_run(
     monkeypatch.setattr(ModelSpec, "client", lambda _: ScriptedChatModel(naive))
     prices, out = tmp_path / "prices.json", tmp_path / "rows.jsonl"
     prices.write_text('{"x": {"input": 1, "output": 1}}')
-    command = ["adapt", "toolbench-x", str(SAMPLE), "--run-foreign-code", "--model", "openai:x", "--arms", "none"]
+    command = [
+        "adapt",
+        "toolbench-x",
+        str(SAMPLE),
+        "--run-foreign-code",
+        "--model",
+        "openai:x",
+        "--arms",
+        "none",
+    ]
     command += ["--tasks", "sequential/", "--prices", str(prices), "--out", str(out), "--json"]
     assert main([*command, "--max-cost", "1"]) == 0
     (row,) = [json.loads(line) for line in out.read_text().splitlines()]
@@ -312,17 +396,30 @@ def test_command_lines_that_make_no_sense_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str
 ) -> None:
     """With what to say instead."""
-    assert main(["adapt", "toolbench-x", str(SAMPLE), "--out", str(tmp_path / "o"), *arguments]) == 1
+    assert (
+        main(["adapt", "toolbench-x", str(SAMPLE), "--out", str(tmp_path / "o"), *arguments]) == 1
+    )
     assert expected in capsys.readouterr().err
 
 
-def test_a_broken_download_is_played_only_if_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_download_is_played_only_if_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """And a file of results that holds something else is not added to."""
     copy = Path(shutil.copytree(SAMPLE, tmp_path / "download"))
     (copy / "hazard_manifest.json").write_text("[]")
     out = tmp_path / "rows.jsonl"
     out.write_text('{"task": 1}\n')
-    command = ["adapt", "toolbench-x", str(copy), "--run-foreign-code", "--model", "openai:x", "--out", str(out)]
+    command = [
+        "adapt",
+        "toolbench-x",
+        str(copy),
+        "--run-foreign-code",
+        "--model",
+        "openai:x",
+        "--out",
+        str(out),
+    ]
     assert main(command) == 1
     assert "1 parts of" in capsys.readouterr().err
     assert main([*command, "--partial"]) == 1

@@ -85,7 +85,9 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shared(module: Path) -> Any:
     """A worker for all calls that it survives."""
-    with Sandbox(Load(module=module, names=NAMES, environment={"USER_PROMPT": "hi"}), QUICK) as sandbox:
+    with Sandbox(
+        Load(module=module, names=NAMES, environment={"USER_PROMPT": "hi"}), QUICK
+    ) as sandbox:
         yield sandbox
 
 

@@ -62,10 +62,15 @@ def test_everything_of_the_sample_is_found() -> None:
     assert found.unused == ("sequential/Office_Supplies/Nobody/task_9",)
     paper, room = instance(PAPER), instance(ROOM)
     assert (paper.task.workflow, paper.task.answer) == (Workflow.SEQUENTIAL, "3000")
-    assert (room.task.workflow, room.task.answer) == (Workflow.PARALLEL, "North-2")  # expected_answer goes first
+    assert (room.task.workflow, room.task.answer) == (
+        Workflow.PARALLEL,
+        "North-2",
+    )  # expected_answer goes first
     assert room.task.tools == ("read_wing", "read_floor")
     assert (paper.hazard, room.hazard) == (Hazard.EXECUTION, Hazard.OUTPUT)
-    assert paper.hints[0].text.startswith("The order service is slow")  # the catalogue, not the module
+    assert paper.hints[0].text.startswith(
+        "The order service is slow"
+    )  # the catalogue, not the module
     assert room.hints[0].failpoint == "before_return"
     timeouts = Control(
         tool=None,
@@ -88,7 +93,10 @@ def test_schemas_come_from_signatures_and_docstrings() -> None:
     assert count.parameters == {
         "type": "object",
         "properties": {
-            "pack": {"type": "string", "description": "Name of the pack; it ends in its number of sheets."},
+            "pack": {
+                "type": "string",
+                "description": "Name of the pack; it ends in its number of sheets.",
+            },
             "packs": {"type": "integer", "description": "How many packs."},
             "spare": {
                 "anyOf": [{"type": "integer"}, {"type": "null"}],
@@ -108,7 +116,9 @@ def test_annotations_of_every_form_are_understood(copy: Path) -> None:
     module.write_text(module.read_text().replace("order_id: str", signature))
     found = instance(PAPER, copy).clean
     assert found is not None
-    properties = {name: dict(each) for name, each in found.tools[0].parameters["properties"].items()}
+    properties = {
+        name: dict(each) for name, each in found.tools[0].parameters["properties"].items()
+    }
     properties["order_id"].pop("description")
     assert properties == {
         "order_id": {"anyOf": [{"type": "string"}, {"type": "null"}]},
@@ -138,21 +148,53 @@ FAULT = {"tool": "find_order", "failpoint": "before_return", "probability": 1, "
     ("path", "how", "place", "expected"),
     [
         (TASKS, lambda _: 3, TASKS, 'an object with "tasks", or a list of tasks, found int 3'),
-        (TASKS, lambda _: {"tasks": ["x"]}, f"{TASKS}, tasks[0]", "expected an object, found str 'x'"),
+        (
+            TASKS,
+            lambda _: {"tasks": ["x"]},
+            f"{TASKS}, tasks[0]",
+            "expected an object, found str 'x'",
+        ),
         (TASKS, first_task(id=None), "tasks[0].id", "expected a text, found nothing"),
         (TASKS, first_task(user_prompt=" "), "tasks[0].user_prompt", "found an empty one"),
         (TASKS, first_task(tools_used=[]), "tasks[0].tools_used", "at least one tool"),
-        (TASKS, first_task(tools_used=[{"name": "x"}]), "tasks[0].tools_used[0]", "the name of a Python function"),
-        (TASKS, first_task(final_answer=None), "tasks[0].final_answer", "expected the canonical answer"),
-        (TASKS, first_task(final_answer=[3]), "tasks[0].final_answer", "expected a text or a number, found list"),
+        (
+            TASKS,
+            first_task(tools_used=[{"name": "x"}]),
+            "tasks[0].tools_used[0]",
+            "the name of a Python function",
+        ),
+        (
+            TASKS,
+            first_task(final_answer=None),
+            "tasks[0].final_answer",
+            "expected the canonical answer",
+        ),
+        (
+            TASKS,
+            first_task(final_answer=[3]),
+            "tasks[0].final_answer",
+            "expected a text or a number, found list",
+        ),
         (TASKS, lambda c: {"tasks": c["tasks"] * 2}, TASKS, "two tasks have the id 'task_1'"),
-        (TASKS, first_task(tools_used=["find_order", "sell"]), CLEAN, "a top-level function sell (not async)"),
+        (
+            TASKS,
+            first_task(tools_used=["find_order", "sell"]),
+            CLEAN,
+            "a top-level function sell (not async)",
+        ),
         (CATALOGUE, lambda _: [], CATALOGUE, "expected an object of hints by task key"),
-        (CATALOGUE, lambda _: {PAPER: {"find_order": {}}}, f"{PAPER}'", 'a key "<tool>::<failpoint>"'),
+        (
+            CATALOGUE,
+            lambda _: {PAPER: {"find_order": {}}},
+            f"{PAPER}'",
+            'a key "<tool>::<failpoint>"',
+        ),
         (CATALOGUE, lambda _: {PAPER: {"a::b": {}}}, "'a::b'", "expected a text in"),
         (
             CATALOGUE,
-            lambda _: {PAPER: {"a::b": {"minimal_prompt_hint": "x", "exception_category": "Bad Luck"}}},
+            lambda _: {
+                PAPER: {"a::b": {"minimal_prompt_hint": "x", "exception_category": "Bad Luck"}}
+            },
             "exception_category",
             "'Bad Luck' is no category of hazards",
         ),
@@ -168,12 +210,42 @@ FAULT = {"tool": "find_order", "failpoint": "before_return", "probability": 1, "
             "one category for all hints of a task, found conflict, output",
         ),
         (MANIFEST, lambda _: {"items": 1}, f"{MANIFEST}.items", "expected a list"),
-        (MANIFEST, first_item(relative_path="x.json"), "items[0].relative_path", "<workflow>/<topic>/<subtopic>.json"),
-        (MANIFEST, first_item(exception_type="odd"), "items[0].exception_type", "no category of hazards"),
-        (MANIFEST, first_item(faults=[{**FAULT, "failpoint": "x"}]), "faults[0].failpoint", "is none of before_tool"),
-        (MANIFEST, first_item(faults=[{**FAULT, "probability": 2}]), "faults[0].probability", "a number from 0 to 1"),
-        (MANIFEST, first_item(faults=[{**FAULT, "max_times": -1}]), "faults[0].max_times", "of at least 0"),
-        (MANIFEST, first_item(faults=[{**FAULT, "drift_mode": "x"}]), "faults[0].drift_mode", "is none of alias"),
+        (
+            MANIFEST,
+            first_item(relative_path="x.json"),
+            "items[0].relative_path",
+            "<workflow>/<topic>/<subtopic>.json",
+        ),
+        (
+            MANIFEST,
+            first_item(exception_type="odd"),
+            "items[0].exception_type",
+            "no category of hazards",
+        ),
+        (
+            MANIFEST,
+            first_item(faults=[{**FAULT, "failpoint": "x"}]),
+            "faults[0].failpoint",
+            "is none of before_tool",
+        ),
+        (
+            MANIFEST,
+            first_item(faults=[{**FAULT, "probability": 2}]),
+            "faults[0].probability",
+            "a number from 0 to 1",
+        ),
+        (
+            MANIFEST,
+            first_item(faults=[{**FAULT, "max_times": -1}]),
+            "faults[0].max_times",
+            "of at least 0",
+        ),
+        (
+            MANIFEST,
+            first_item(faults=[{**FAULT, "drift_mode": "x"}]),
+            "faults[0].drift_mode",
+            "is none of alias",
+        ),
         (
             MANIFEST,
             first_item(faults=[{**FAULT, "exception_type": "x"}]),
@@ -194,7 +266,9 @@ def test_what_is_broken_is_named_with_its_place(
     """File, entry and field, and what was expected there; the other task is read all the same."""
     change(copy / path, how)
     found = read(copy)
-    assert any(place in each.where and expected in each.problem for each in found.problems), found.problems
+    assert any(place in each.where and expected in each.problem for each in found.problems), (
+        found.problems
+    )
     assert ROOM in {each.task.key for each in found.instances}
 
 
@@ -204,12 +278,26 @@ def test_what_is_broken_is_named_with_its_place(
         (TASKS, '{"tasks": [}', "line 1, column 12: Expecting value; expected a JSON document"),
         (CATALOGUE, "", "line 1, column 1"),
         (CLEAN, "def find_order(:\n", "line 1: invalid syntax; expected a Python module"),
-        (CLEAN, "def find_order(*all): ...\ndef count_sheets(): ...\n", "line 1: expected arguments with names"),
-        (CLEAN, "async def find_order(): ...\ndef count_sheets(): ...\n", "function find_order (not async)"),
-        (FAULTY, "strict_no_hint_profile = {'x': {}}\ndef find_order(): ...\ndef count_sheets(): ...\n", "failpoints"),
+        (
+            CLEAN,
+            "def find_order(*all): ...\ndef count_sheets(): ...\n",
+            "line 1: expected arguments with names",
+        ),
+        (
+            CLEAN,
+            "async def find_order(): ...\ndef count_sheets(): ...\n",
+            "function find_order (not async)",
+        ),
+        (
+            FAULTY,
+            "strict_no_hint_profile = {'x': {}}\ndef find_order(): ...\ndef count_sheets(): ...\n",
+            "failpoints",
+        ),
     ],
 )
-def test_files_that_cannot_be_parsed_are_named(copy: Path, path: str, text: str, expected: str) -> None:
+def test_files_that_cannot_be_parsed_are_named(
+    copy: Path, path: str, text: str, expected: str
+) -> None:
     """With line and column where the parser knows them."""
     (copy / path).write_text(text)
     told = [str(each) for each in read(copy).problems]
@@ -240,13 +328,21 @@ def test_faults_of_the_manifest_go_before_the_profile(copy: Path) -> None:
     """Who writes faults into the manifest means them."""
     change(copy / MANIFEST, first_item(faults=[{**FAULT, "drift_mode": "drop_fields"}]))
     (control,) = instance(PAPER, copy).controls
-    assert (control.tool, control.failpoint, control.drift) == ("find_order", Failpoint.BEFORE_RETURN, "drop_fields")
+    assert (control.tool, control.failpoint, control.drift) == (
+        "find_order",
+        Failpoint.BEFORE_RETURN,
+        "drop_fields",
+    )
 
 
 def test_a_computed_profile_is_no_schedule_and_no_problem(copy: Path) -> None:
     """What only running would tell is left open; the task is playable with the faults of the module itself."""
     module = copy / FAULTY
-    module.write_text(module.read_text().replace("strict_no_hint_profile = {", "strict_no_hint_profile = dict() or {"))
+    module.write_text(
+        module.read_text().replace(
+            "strict_no_hint_profile = {", "strict_no_hint_profile = dict() or {"
+        )
+    )
     found = instance(PAPER, copy)
     assert (read(copy).problems, found.controls) == ((), ())
     assert found.faulty is not None
@@ -273,12 +369,20 @@ def test_the_folder_names_the_hazard_where_nothing_else_does(copy: Path) -> None
         (0, "t", "lookup", Failpoint.BEFORE_TOOL_LOGIC, 3, 0xB59AFC51FA013FCA),
     ],
 )
-def test_the_decision_rule(seed: int, task: str, tool: str, failpoint: Failpoint, slot: int, digits: int) -> None:
+def test_the_decision_rule(
+    seed: int, task: str, tool: str, failpoint: Failpoint, slot: int, digits: int
+) -> None:
     """It fires just below the share that the digest gives, and not at it; never beyond max_times."""
     share = digits / 2**64
 
     def at(probability: float, attempt: int = 0) -> bool:
-        control = Control(tool=tool, failpoint=failpoint, probability=probability, max_times=2, exception="OSError")
+        control = Control(
+            tool=tool,
+            failpoint=failpoint,
+            probability=probability,
+            max_times=2,
+            exception="OSError",
+        )
         return fires(control, seed=seed, task=task, tool=tool, slot=slot, attempt=attempt)
 
     assert not at(share)
@@ -289,7 +393,13 @@ def test_the_decision_rule(seed: int, task: str, tool: str, failpoint: Failpoint
 
 def test_slots_are_distinct_requests_and_attempts_their_repeats() -> None:
     """The order of arguments makes no difference, a changed value does; max_times counts in each slot."""
-    control = Control(tool=None, failpoint=Failpoint.BEFORE_RETURN, probability=1, max_times=1, drift="drop_fields")
+    control = Control(
+        tool=None,
+        failpoint=Failpoint.BEFORE_RETURN,
+        probability=1,
+        max_times=1,
+        drift="drop_fields",
+    )
     injector = Injector(seed=0, task="t", controls=[control])
     for arguments in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 2, "b": 2}):
         injector.visit("find", arguments).through(lambda _: {"ok": True, "x": 1})
@@ -312,10 +422,20 @@ def test_failpoints_before_the_tool_bend_arguments_and_those_after_it_the_answer
 
     def through(failpoint: Failpoint, **what: str) -> Any:
         control = Control(tool="find", failpoint=failpoint, probability=1, max_times=9, **what)
-        return Injector(seed=0, task="t", controls=[control]).visit("find", {"order": "P-1"}).through(run)
+        return (
+            Injector(seed=0, task="t", controls=[control])
+            .visit("find", {"order": "P-1"})
+            .through(run)
+        )
 
-    assert through(Failpoint.BEFORE_EXTERNAL_CALL, drift="rename_fields") == {"ok": True, "pack": "A4"}
-    assert through(Failpoint.BEFORE_RETURN, drift="shape_drift") == {"ok": True, "pack": {"value": "A4"}}
+    assert through(Failpoint.BEFORE_EXTERNAL_CALL, drift="rename_fields") == {
+        "ok": True,
+        "pack": "A4",
+    }
+    assert through(Failpoint.BEFORE_RETURN, drift="shape_drift") == {
+        "ok": True,
+        "pack": {"value": "A4"},
+    }
     assert ran == [{"order_v2": "P-1"}, {"order": "P-1"}]
     with pytest.raises(TimeoutError, match="the request timed out"):
         through(Failpoint.BEFORE_TOOL_LOGIC, exception="TimeoutError")
@@ -343,7 +463,9 @@ def test_modes_that_need_the_meaning_of_a_value_are_not_guessed(copy: Path) -> N
     assert instance(PAPER, copy).undecided == "semantic_unit_drift cannot be applied from outside"
 
 
-def test_check_says_what_is_there_and_runs_nothing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_says_what_is_there_and_runs_nothing(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Modules that leave a mark when they are imported leave none, neither with --check nor in a refused run."""
     mark = copy / "mark"
     for path in copy.rglob("*.py"):
@@ -352,14 +474,29 @@ def test_check_says_what_is_there_and_runs_nothing(copy: Path, capsys: pytest.Ca
     found = json.loads(capsys.readouterr().out)
     assert found["counts"]["tasks"] == found["counts"]["playable with faults own"] == 2
     assert (found["hazards"], found["missing"]) == ({"execution": 1, "output": 1}, {})
-    assert main(["adapt", "toolbench-x", str(copy), "--model", "openai:none", "--out", str(copy / "o.jsonl")]) == 1
+    assert (
+        main(
+            [
+                "adapt",
+                "toolbench-x",
+                str(copy),
+                "--model",
+                "openai:none",
+                "--out",
+                str(copy / "o.jsonl"),
+            ]
+        )
+        == 1
+    )
     assert "--run-foreign-code" in capsys.readouterr().err
     assert not mark.exists()
     runpy.run_path(str(copy / CLEAN))
     assert mark.exists()  # they would have
 
 
-def test_check_fails_on_problems_and_names_what_is_missing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_fails_on_problems_and_names_what_is_missing(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Exit code 1, every problem on a line, counts of what a complete download has."""
     (copy / TASKS).write_text("{")
     (copy / CATALOGUE).unlink()

@@ -40,7 +40,9 @@ KINDS: tuple[type[SimulatedAgent], ...] = (OracleAgent, SerialAgent, EagerAgent)
 PAIR = compose("fs-08", "tb-07")
 
 
-@pytest.fixture(params=[pytest.param(FEW, id="few"), pytest.param(SOME, id="some", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=[pytest.param(FEW, id="few"), pytest.param(SOME, id="some", marks=pytest.mark.slow)]
+)
 def compositions(request: pytest.FixtureRequest) -> Sequence[Composition]:
     """A few compositions; more of them where time does not count."""
     chosen: Sequence[Composition] = request.param
@@ -48,10 +50,15 @@ def compositions(request: pytest.FixtureRequest) -> Sequence[Composition]:
 
 
 def scores(
-    compositions: Sequence[Composition], kind: type[SimulatedAgent], regime: Regime, surface: Surface
+    compositions: Sequence[Composition],
+    kind: type[SimulatedAgent],
+    regime: Regime,
+    surface: Surface,
 ) -> list[Score]:
     """Scores of an agent on some compositions."""
-    return [score(run_episode(each, kind(plan=plan_of(each)), regime, surface)) for each in compositions]
+    return [
+        score(run_episode(each, kind(plan=plan_of(each)), regime, surface)) for each in compositions
+    ]
 
 
 def overall(summary: Summary) -> float:
@@ -64,7 +71,10 @@ def overall(summary: Summary) -> float:
 @pytest.mark.parametrize("regime", list(Regime))
 @pytest.mark.parametrize("kind", [OracleAgent, SerialAgent])
 def test_careful_agents_score_100(
-    compositions: Sequence[Composition], kind: type[SimulatedAgent], regime: Regime, surface: Surface
+    compositions: Sequence[Composition],
+    kind: type[SimulatedAgent],
+    regime: Regime,
+    surface: Surface,
 ) -> None:
     """In all regimes and on both surfaces, without idle waste: nothing is malformed, cut off or needed too early."""
     found = scores(compositions, kind, regime, surface)
@@ -82,12 +92,16 @@ def test_interleaving_beats_one_task_after_the_other_in_rounds(
     compositions: Sequence[Composition], regime: Regime
 ) -> None:
     """On every composition at no more rounds, and on the mean far fewer; without delay they are equal."""
-    oracle, serial = (scores(compositions, kind, regime, Surface.TEXT) for kind in (OracleAgent, SerialAgent))
+    oracle, serial = (
+        scores(compositions, kind, regime, Surface.TEXT) for kind in (OracleAgent, SerialAgent)
+    )
     assert all(a.counters.rounds <= b.counters.rounds for a, b in zip(oracle, serial, strict=True))
     assert sum(a.counters.rounds for a in oracle) < 0.8 * sum(b.counters.rounds for b in serial)
 
 
-def test_without_delay_every_agent_takes_one_round_a_call(compositions: Sequence[Composition]) -> None:
+def test_without_delay_every_agent_takes_one_round_a_call(
+    compositions: Sequence[Composition],
+) -> None:
     """And one more to say that all is completed."""
     for kind in KINDS:
         found = scores(compositions, kind, Regime.SYNC, Surface.TEXT)
@@ -105,10 +119,15 @@ def test_the_eager_agent_fails_where_results_are_late(surface: Surface) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_surfaces_lead_to_the_same_calls(compositions: Sequence[Composition], kind: type[SimulatedAgent]) -> None:
+def test_both_surfaces_lead_to_the_same_calls(
+    compositions: Sequence[Composition], kind: type[SimulatedAgent]
+) -> None:
     """An agent decides from what it is told, not from how."""
     for each in compositions:
-        text, native = (run_episode(each, kind(plan=plan_of(each)), Regime.RANDOM12, surface, 7) for surface in Surface)
+        text, native = (
+            run_episode(each, kind(plan=plan_of(each)), Regime.RANDOM12, surface, 7)
+            for surface in Surface
+        )
         assert text.trajectory == native.trajectory
 
 
@@ -117,7 +136,8 @@ def test_the_same_seed_gives_the_same_trace(kind: type[SimulatedAgent]) -> None:
     """Byte for byte, with one agent used twice: it keeps nothing between runs."""
     agent = kind(plan=plan_of(PAIR))
     first, second = (
-        json.dumps(episode_to_json(run_episode(PAIR, agent, Regime.RANDOM01, Surface.NATIVE, 3))) for _ in range(2)
+        json.dumps(episode_to_json(run_episode(PAIR, agent, Regime.RANDOM01, Surface.NATIVE, 3)))
+        for _ in range(2)
     )
     assert first == second
 
@@ -125,7 +145,9 @@ def test_the_same_seed_gives_the_same_trace(kind: type[SimulatedAgent]) -> None:
 def test_the_seed_of_guesses_and_the_seed_of_delays_are_two() -> None:
     """Another guess leaves the delays alone."""
     one, other = (
-        run_episode(PAIR, EagerAgent(plan=plan_of(PAIR), seed=seed), Regime.RANDOM12, Surface.TEXT, 3)
+        run_episode(
+            PAIR, EagerAgent(plan=plan_of(PAIR), seed=seed), Regime.RANDOM12, Surface.TEXT, 3
+        )
         for seed in (0, 1)
     )
     assert [r.due for r in one.trajectory] == [r.due for r in other.trajectory]
@@ -153,7 +175,9 @@ def test_guesses_are_found_nowhere() -> None:
         for planned in plan_of(each).tasks:
             for position, step in enumerate(planned.steps):
                 for place, operand in step.operands.items():
-                    value = guess(place[1:], operand.schema, (0, each.id, planned.task_id, position, 0, place))
+                    value = guess(
+                        place[1:], operand.schema, (0, each.id, planned.task_id, position, 0, place)
+                    )
                     # Of two words one is always said, and so are most of a few.
                     if operand.schema.get("type") != "boolean" and "enum" not in operand.schema:
                         assert json.dumps(value).strip('"') not in world
@@ -222,7 +246,9 @@ async def test_async_generation_says_the_same() -> None:
 @pytest.mark.parametrize("hold", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("regime", [Regime.FIXED1, Regime.RANDOM12])
-def test_agents_work_behind_another_front_end(kind: type[SimulatedAgent], hold: bool, regime: Regime) -> None:
+def test_agents_work_behind_another_front_end(
+    kind: type[SimulatedAgent], hold: bool, regime: Regime
+) -> None:
     """With refusals, held calls, status lines and waits the careful agents still score 100.
 
     The eager one does when early calls are refused, because it asks again with real values; when they are held, its
@@ -230,7 +256,10 @@ def test_agents_work_behind_another_front_end(kind: type[SimulatedAgent], hold: 
     """
     run = Run(regime=regime, surface=Surface.NATIVE, seed=0)
     summary = summarise(
-        score(GuardedLoop(composition=each, agent=kind(plan=plan_of(each)), run=run, hold=hold).play()) for each in FEW
+        score(
+            GuardedLoop(composition=each, agent=kind(plan=plan_of(each)), run=run, hold=hold).play()
+        )
+        for each in FEW
     )
     assert overall(summary) == 100 if kind is not EagerAgent or not hold else overall(summary) <= 40
     assert summary.premature_needed == 0 or hold
@@ -239,7 +268,9 @@ def test_agents_work_behind_another_front_end(kind: type[SimulatedAgent], hold: 
 def test_runtime_waits_are_ticks_and_no_rounds() -> None:
     """The stand-in waits without model turns, so the serial agent needs fewer rounds than ticks."""
     run = Run(regime=Regime.FIXED2, surface=Surface.NATIVE, seed=0)
-    episode = GuardedLoop(composition=PAIR, agent=SerialAgent(plan=plan_of(PAIR)), run=run, hold=True).play()
+    episode = GuardedLoop(
+        composition=PAIR, agent=SerialAgent(plan=plan_of(PAIR)), run=run, hold=True
+    ).play()
     assert score(episode).overall
     assert episode.counters.rounds < episode.counters.ticks
 
@@ -255,7 +286,10 @@ def test_a_step_that_is_always_refused_is_given_up() -> None:
             messages.append(message)
             if not message.tool_calls:
                 break
-            messages += [ToolMessage("No.", tool_call_id=call["id"], status="error") for call in message.tool_calls]
+            messages += [
+                ToolMessage("No.", tool_call_id=call["id"], status="error")
+                for call in message.tool_calls
+            ]
         assert messages[-1].text == "ALL COMPLETED"
         assert len([m for m in messages if isinstance(m, AIMessage)]) == 2 * 3 + 1
 
@@ -273,20 +307,33 @@ def test_tools_without_the_task_argument_get_none() -> None:
 def test_a_renamed_task_argument_is_used() -> None:
     """A front end may call it otherwise."""
     tools = json.loads(json.dumps(native_tools(PAIR)).replace('"task_id"', '"task"'))
-    message = OracleAgent(plan=plan_of(PAIR), task_argument="task").bind_tools(tools).invoke([HumanMessage("y")])
+    message = (
+        OracleAgent(plan=plan_of(PAIR), task_argument="task")
+        .bind_tools(tools)
+        .invoke([HumanMessage("y")])
+    )
     assert message.tool_calls[0]["args"] == {"task": "fs-08", "file": "start_here.txt"}
 
 
 def test_results_out_of_order_are_laid_to_the_right_calls() -> None:
     """By id where there is one, by task and call where not; an unknown id says nothing."""
-    calls = [{"name": "cat", "args": {"task_id": "fs-08", "file": name}, "id": f"c{n}"} for n, name in enumerate("ab")]
+    calls = [
+        {"name": "cat", "args": {"task_id": "fs-08", "file": name}, "id": f"c{n}"}
+        for n, name in enumerate("ab")
+    ]
     messages = [
         AIMessage("", tool_calls=calls),
         ToolMessage("queued", tool_call_id="c0"),
         ToolMessage("queued", tool_call_id="c1"),
-        HumanMessage('{"role": "tool", "id": "fs-08", "call_id": "c1", "function name": "?", "response": "B"}'),
-        HumanMessage('{"role": "tool", "id": "fs-08", "call_id": "c7", "function name": "?", "response": "X"}'),
-        HumanMessage('{"role": "tool", "id": "tb-07", "function name": "cat(file=\'a\')", "response": "X"}'),
+        HumanMessage(
+            '{"role": "tool", "id": "fs-08", "call_id": "c1", "function name": "?", "response": "B"}'
+        ),
+        HumanMessage(
+            '{"role": "tool", "id": "fs-08", "call_id": "c7", "function name": "?", "response": "X"}'
+        ),
+        HumanMessage(
+            '{"role": "tool", "id": "tb-07", "function name": "cat(file=\'a\')", "response": "X"}'
+        ),
     ]
     first, second = read_transcript(messages, PAIR.task_ids)
     assert (first.standing, first.response) == (Standing.OPEN, None)
@@ -295,7 +342,10 @@ def test_results_out_of_order_are_laid_to_the_right_calls() -> None:
 
 def test_tagged_results_are_laid_to_the_calls_they_name() -> None:
     """By task, tool and ordinal, refused calls counted; a squashed call is a refusal."""
-    calls = [{"name": "cat", "args": {"task_id": "fs-08", "file": n}, "id": f"c{i}"} for i, n in enumerate("abc")]
+    calls = [
+        {"name": "cat", "args": {"task_id": "fs-08", "file": n}, "id": f"c{i}"}
+        for i, n in enumerate("abc")
+    ]
     news = """<result-9f call="cat#3" tool="cat" task="fs-08" status="squashed">
 It waited for cat#2.
 </result-9f>
@@ -309,10 +359,16 @@ It waited for cat#2.
         ToolMessage("cat#2 is running.", tool_call_id="c1"),
         ToolMessage("cat#3 waits.", tool_call_id="c2"),
         HumanMessage(news),
-        HumanMessage('<result-9f call="cat#2" tool="cat" task="tb-07" status="done">\nX\n</result-9f>'),
+        HumanMessage(
+            '<result-9f call="cat#2" tool="cat" task="tb-07" status="done">\nX\n</result-9f>'
+        ),
     ]
     found = read_transcript(messages, PAIR.task_ids)
-    assert [each.standing for each in found] == [Standing.REJECTED, Standing.ANSWERED, Standing.REJECTED]
+    assert [each.standing for each in found] == [
+        Standing.REJECTED,
+        Standing.ANSWERED,
+        Standing.REJECTED,
+    ]
     assert found[1].response == '{"content": "</result-00>\\nB"}'
 
 
@@ -324,7 +380,10 @@ def test_a_refused_guess_is_tried_again_with_the_real_value_only() -> None:
     def turn(answer: str, status: str = "success") -> tuple[str, str]:
         message = model.invoke(messages)
         messages.append(message)
-        messages.extend(ToolMessage(answer, tool_call_id=call["id"], status=status) for call in message.tool_calls)
+        messages.extend(
+            ToolMessage(answer, tool_call_id=call["id"], status=status)
+            for call in message.tool_calls
+        )
         (call,) = message.tool_calls or [{"name": "idle", "args": {}}]
         return call["name"], str(call["args"].get("file"))
 

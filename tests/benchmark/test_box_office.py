@@ -40,11 +40,16 @@ def test_seats_holds_bookings_and_cases_of_a_state_fit(task: SubTask) -> None:
     """A seat is held or sold if a hold or a booking has it, prices add up, and cases and bookings know each other."""
     state = task.initial_state
     taken = [(one, "held", one["total"]) for one in state["holds"].values()]
-    taken += [(one, "sold", one["paid"]) for one in state["bookings"].values() if one["status"] == "valid"]
+    taken += [
+        (one, "sold", one["paid"]) for one in state["bookings"].values() if one["status"] == "valid"
+    ]
     for owned, status, price in taken:
         seats = [state["seats"][owned["event_id"]][seat] for seat in owned["seats"]]
         assert [seat["status"] for seat in seats] == [status] * len(seats)
-        assert sum(state["events"][owned["event_id"]]["prices"][seat["section"]] for seat in seats) == price
+        assert (
+            sum(state["events"][owned["event_id"]]["prices"][seat["section"]] for seat in seats)
+            == price
+        )
         assert owned["customer"] in state["customers"]
     assert sum(len(hold["seats"]) for hold in state["holds"].values()) == sum(
         seat["status"] == "held" for plan in state["seats"].values() for seat in plan.values()
@@ -71,7 +76,9 @@ def test_a_seat_has_one_owner(choir: Executor) -> None:
     """Held seats cannot be held again, not even together with free ones, and a dropped hold frees them."""
     held = ask(choir, "hold_seats", event_id="E-866", seats=["M1", "Q1"])
     assert held["total"] == 95
-    assert ask(choir, "hold_seats", event_id="E-866", seats=["M2", "M1"]) == {"error": "Not free: M1."}
+    assert ask(choir, "hold_seats", event_id="E-866", seats=["M2", "M1"]) == {
+        "error": "Not free: M1."
+    }
     free = ask(choir, "free_seats", event_id="E-866", section="Nave")["seats"]
     assert [seat["seat"] for seat in free] == ["M2", "M3", "M4"]
     assert ask(choir, "drop_hold", hold_id=held["hold_id"])["released"] == ["M1", "Q1"]
@@ -90,7 +97,11 @@ def test_vouchers_fit_a_genre_and_are_used_once(choir: Executor) -> None:
     """One voucher a hold; only the wallet pays from the wallet, and never more than it has."""
     hold = ask(choir, "hold_seats", event_id="E-866", seats=["M1", "M2", "M3", "M4"])["hold_id"]
     assert "160" in ask(choir, "pay_hold", hold_id=hold, method="wallet")["error"]
-    assert ask(choir, "redeem_code", hold_id=hold, code="GROUP25") == {"hold_id": hold, "saved": 40, "total": 120}
+    assert ask(choir, "redeem_code", hold_id=hold, code="GROUP25") == {
+        "hold_id": hold,
+        "saved": 40,
+        "total": 120,
+    }
     assert "already" in ask(choir, "redeem_code", hold_id=hold, code="GROUP52")["error"]
     assert ask(choir, "pay_hold", hold_id=hold, method="wallet")["wallet"] == 20
     other = ask(choir, "hold_seats", event_id="E-886", seats=["M1"])["hold_id"]
@@ -107,7 +118,11 @@ def test_a_voucher_for_another_genre_or_customer_is_refused() -> None:
     desk = office("tp-11")
     assert "jazz only" in ask(desk, "redeem_code", hold_id="H-71155", code="JAZZ20")["error"]
     assert "no voucher" in ask(desk, "redeem_code", hold_id="H-71155", code="OP30")["error"]
-    assert [one["code"] for one in ask(desk, "account_overview")["vouchers"]] == ["ALLE5", "JAZZ20", "OP15"]
+    assert [one["code"] for one in ask(desk, "account_overview")["vouchers"]] == [
+        "ALLE5",
+        "JAZZ20",
+        "OP15",
+    ]
 
 
 def test_refunds_follow_the_terms_and_happen_once() -> None:
@@ -120,7 +135,9 @@ def test_refunds_follow_the_terms_and_happen_once() -> None:
     }
     assert "refunded already" in ask(desk, "give_back_booking", booking_id="B-44018")["error"]
     assert len(ask(desk, "free_seats", event_id="E-204", section="Parquet")["seats"]) == 3
-    assert "not refundable" in ask(office("tp-05"), "give_back_booking", booking_id="B-77310")["error"]
+    assert (
+        "not refundable" in ask(office("tp-05"), "give_back_booking", booking_id="B-77310")["error"]
+    )
 
 
 def test_a_booking_that_was_handed_over_is_the_other_customers() -> None:
@@ -128,7 +145,9 @@ def test_a_booking_that_was_handed_over_is_the_other_customers() -> None:
     desk = office("tp-16")
     for email in ("nobody@trena.example", "alba.vidal@trena.example"):
         assert "error" in ask(desk, "hand_over_booking", booking_id="B-35518", email=email)
-    given_to = ask(desk, "hand_over_booking", booking_id="B-35518", email="hugo.vidal@trena.example")
+    given_to = ask(
+        desk, "hand_over_booking", booking_id="B-35518", email="hugo.vidal@trena.example"
+    )
     assert given_to["new_owner"] == "Hugo Vidal"
     assert "nothing" in ask(desk, "booking_sheet", booking_id="B-35518")["error"]
     ask(desk, "open_session", email="hugo.vidal@trena.example", password="ancla")
@@ -139,7 +158,9 @@ def test_a_booking_that_was_handed_over_is_the_other_customers() -> None:
 def test_only_a_sold_out_section_has_a_queue() -> None:
     """Places are in order of joining; joining again keeps the place."""
     desk = office("tp-03")
-    assert "not sold out" in ask(desk, "join_queue", event_id="E-317", section="Lower Ring")["error"]
+    assert (
+        "not sold out" in ask(desk, "join_queue", event_id="E-317", section="Lower Ring")["error"]
+    )
     for _ in range(2):
         assert ask(desk, "join_queue", event_id="E-317", section="Upper Ring")["place"] == 2
 
@@ -174,6 +195,10 @@ def test_lists_come_in_their_order() -> None:
     desk = office("tp-19")
     events = ask(desk, "browse_programme", city="turin", genre="Ballet")["events"]
     assert [event["event_id"] for event in events] == ["E-161", "E-160"]
-    assert [band["price"] for band in ask(desk, "price_bands", event_id="E-161")["bands"]] == [85, 60, 24]
+    assert [band["price"] for band in ask(desk, "price_bands", event_id="E-161")["bands"]] == [
+        85,
+        60,
+        24,
+    ]
     shows = ask(office("tp-18"), "find_performances", title="the salt road")["performances"]
     assert [show["city"] for show in shows] == ["Malmö", "Ystad", "Lund"]

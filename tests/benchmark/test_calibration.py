@@ -52,7 +52,9 @@ from asyncguard_benchmark.roster import AgentSpec
 from tests.benchmark.builders import compose
 
 PAIRS = (compose("fs-08", "tb-07"), compose("fs-01", "fs-12"), compose("tb-02", "fs-13", "tb-05"))
-RATES = Rates(haste=0.4, slip=0.2, repeat=0.2, neglect=0.1, distractor=0.5, frailty=1.0, difficulty=1.0)
+RATES = Rates(
+    haste=0.4, slip=0.2, repeat=0.2, neglect=0.1, distractor=0.5, frailty=1.0, difficulty=1.0
+)
 
 
 def test_figures_are_those_of_the_metrics() -> None:
@@ -114,7 +116,9 @@ def test_the_tables_are_whole() -> None:
 @given(st.integers(1, 6), st.randoms(use_true_random=False))
 def test_equations_are_solved(size: int, random: Random) -> None:
     """The solution put into the equations gives the right sides."""
-    matrix = [[random.uniform(-1, 1) + (3 if i == k else 0) for k in range(size)] for i in range(size)]
+    matrix = [
+        [random.uniform(-1, 1) + (3 if i == k else 0) for k in range(size)] for i in range(size)
+    ]
     sides = [[random.uniform(-5, 5), random.uniform(-5, 5)] for _ in range(size)]
     found = solve(matrix, sides)
     for row, side in zip(matrix, sides, strict=True):
@@ -190,7 +194,11 @@ def _member(distraction: float, drop: float) -> Member:
 def test_delays_are_foreseen_from_the_other_models() -> None:
     """The level of distraction that fits the others is used; the row of the model itself is not."""
     calm, upset = _member(0.0, 0.0), _member(1.0, 20.0)
-    models = [_model("a", fixed1=60, fixed2=40), _model("b", fixed1=50, fixed2=30), _model("c", fixed1=40, fixed2=40)]
+    models = [
+        _model("a", fixed1=60, fixed2=40),
+        _model("b", fixed1=50, fixed2=30),
+        _model("c", fixed1=40, fixed2=40),
+    ]
     ensembles = {each.key: Ensemble(model=each.key, members=(calm, upset)) for each in models}
     found = {each.model: each for each in forecasts(models, ensembles)}
     assert found["c"].level == 1.0
@@ -204,7 +212,9 @@ def test_what_nobody_published_is_an_extrapolation() -> None:
     """It has a range and no error."""
     models = [_model("a", fixed1=60, fixed2=40), _model("b", fixed1=50)]
     members = (_member(0.0, 0.0), _member(1.0, 20.0))
-    found = forecasts(models, {each.key: Ensemble(model=each.key, members=members) for each in models})
+    found = forecasts(
+        models, {each.key: Ensemble(model=each.key, members=members) for each in models}
+    )
     (extrapolated,) = [each for each in found if each.model == "b"]
     assert extrapolated.error is None
     assert not extrapolated.published
@@ -226,7 +236,9 @@ def test_a_fit_comes_near_and_goes_on_where_it_stopped(tmp_path: Path, plan: Pla
         first = calibrate(models, pool, effort, lambda *each: told.append(each))
     assert told[0] == ("search", 1, plan.spread + 2 * plan.rounds)
     lines = file.read_text().splitlines()
-    spread_best = min(fit(json.loads(line)["figures"], target).error for line in lines[: plan.spread])
+    spread_best = min(
+        fit(json.loads(line)["figures"], target).error for line in lines[: plan.spread]
+    )
     best = fit(first.ensembles["made-up"].members[0].figures["fixed1"], target).error
     assert best <= spread_best
     assert "sync" in first.ensembles["made-up"].members[0].figures
@@ -254,14 +266,19 @@ def test_the_file_of_personas_holds_what_was_fitted() -> None:
     member = _member(0.5, 1.0)
     personas = Personas(corpus="x", seed=0, ensembles={"a": Ensemble(model="a", members=(member,))})
     assert from_json(json.loads(json.dumps(to_json(personas)))) == personas
-    for broken in ({}, {"corpus": "x", "seed": 0, "rates": ["haste"], "models": {"a": [{"rates": [1, 2]}]}}):
+    for broken in (
+        {},
+        {"corpus": "x", "seed": 0, "rates": ["haste"], "models": {"a": [{"rates": [1, 2]}]}},
+    ):
         with pytest.raises(DataError):
             from_json(broken)
 
 
 def test_unknown_personas_and_members_are_named() -> None:
     """With what there is instead."""
-    personas = Personas(corpus="x", seed=0, ensembles={"a": Ensemble(model="a", members=(_member(0, 0),))})
+    personas = Personas(
+        corpus="x", seed=0, ensembles={"a": Ensemble(model="a", members=(_member(0, 0),))}
+    )
     with pytest.raises(UnknownPersonaError, match="there are a"):
         personas.rates("b")
     with pytest.raises(UnknownPersonaError, match="0 to 0, not 3"):
@@ -276,7 +293,10 @@ def test_a_thin_ensemble_is_filled_with_the_next_best() -> None:
     model = _model("x", fixed1=50)
     for number in range(40):
         away = 0.0 if number == 0 else 1.0 + number / 10
-        played.add(tuple(0.01 * number for _ in FITTED), {name: value + away for name, value in columns.items()})
+        played.add(
+            tuple(0.01 * number for _ in FITTED),
+            {name: value + away for name, value in columns.items()},
+        )
     assert len(choose(model, played).indices) == 1
     filled = choose(model, played, fill=True)
     assert sorted(filled.indices) == list(range(LEAST_MEMBERS))
@@ -303,7 +323,9 @@ def test_a_shipped_persona_plays_by_its_name() -> None:
     assert isinstance(agent, PersonaAgent)
     assert agent.rates == shipped_personas().rates("gpt-4.1")
     assert agent.seed == 5
-    other = AgentSpec(kind="persona:gpt-4.1", settings={"member": 3, "compliance": 0.5}).make(composition, 5)
+    other = AgentSpec(kind="persona:gpt-4.1", settings={"member": 3, "compliance": 0.5}).make(
+        composition, 5
+    )
     assert isinstance(other, PersonaAgent)
     assert other.rates == shipped_personas().rates("gpt-4.1", 3, 0.5)
 
@@ -313,5 +335,7 @@ def test_the_shipped_figures_come_out_again() -> None:
     """For the best fit of one model on the whole corpus, to the rounding of the file."""
     personas = shipped_personas()
     member = personas.ensemble("gpt-4.1").members[0]
-    figures = Troupe(stages_of(shipped_compositions())).figures(member.rates, Regime.FIXED1, personas.seed)
+    figures = Troupe(stages_of(shipped_compositions())).figures(
+        member.rates, Regime.FIXED1, personas.seed
+    )
     assert figures == pytest.approx(dict(member.figures["fixed1"]), abs=0.002)

@@ -17,13 +17,25 @@ from tests.benchmark.builders import LITE
 
 ROOT = Path(__file__).parents[2]
 THREE = ",".join(each.id for each in LITE[:3])
-RUN = ("run", "--agents", "eager", "--suite", "lite", "--compositions", THREE, "--no-messages", "--out")
+RUN = (
+    "run",
+    "--agents",
+    "eager",
+    "--suite",
+    "lite",
+    "--compositions",
+    THREE,
+    "--no-messages",
+    "--out",
+)
 
 
 def bench(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, without a network proxy or a terminal."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "benchmark")])
-    code = "import sys; from asyncguard_benchmark.commands import main; sys.exit(main(sys.argv[1:]))"
+    code = (
+        "import sys; from asyncguard_benchmark.commands import main; sys.exit(main(sys.argv[1:]))"
+    )
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         capture_output=True,
@@ -50,7 +62,10 @@ def test_help_shows_examples_and_loads_nothing_heavy() -> None:
     )
     path = os.pathsep.join([str(ROOT), str(ROOT / "benchmark")])
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
     )
     assert "examples:" in done.stdout
     assert done.stdout.endswith("[]\n")
@@ -120,7 +135,9 @@ def test_a_category_is_proved_alone(capsys: pytest.CaptureFixture[str]) -> None:
         main(["validate", "--category", "XX"])
 
 
-def test_a_run_is_saved_scored_and_not_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_saved_scored_and_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In processes as a script would do it: what run prints, score finds again; another run, here, plays nothing."""
     file = tmp_path / "deep" / "episodes.jsonl"
     first = bench(*RUN, str(file), "--players", "plain,graph", "--jobs", "1", "--json")
@@ -133,7 +150,9 @@ def test_a_run_is_saved_scored_and_not_repeated(tmp_path: Path, capsys: pytest.C
         assert mine.pop("seconds") > 0
         assert theirs.pop("seconds") is None
         assert mine == theirs
-    assert [(row["player"], row["arm"], row["overall"]["value"]) for row in scored["conditions"]] == [
+    assert [
+        (row["player"], row["arm"], row["overall"]["value"]) for row in scored["conditions"]
+    ] == [
         ("plain", "none", 0.0),
         ("graph", "none", 0.0),
         ("graph", "all", 100.0),
@@ -146,7 +165,9 @@ def test_a_run_is_saved_scored_and_not_repeated(tmp_path: Path, capsys: pytest.C
     assert file.read_bytes() == before
 
 
-def test_a_run_that_was_cut_off_is_repaired_with_a_notice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_was_cut_off_is_repaired_with_a_notice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """And then holds the same episodes."""
     file = tmp_path / "episodes.jsonl"
     assert main([*RUN, str(file), "--jobs", "1"]) == 0
@@ -169,7 +190,9 @@ def broken_file(folder: Path) -> Path:
     return file
 
 
-def test_a_malformed_file_is_not_scored_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_malformed_file_is_not_scored_unless_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The error names line and fault; a partial score says that it is one, and counts a repeated episode once."""
     file = broken_file(tmp_path)
     capsys.readouterr()
@@ -187,7 +210,9 @@ def test_a_malformed_file_is_not_scored_unless_asked(tmp_path: Path, capsys: pyt
     assert ":8: says what line 3 says; counted once" in said.err
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n", b"[]\n", b"[" * 100_000, b'{"format": 2}\n'])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"\xff\xfe\n", b"[]\n", b"[" * 100_000, b'{"format": 2}\n']
+)
 def test_what_is_no_file_of_episodes_is_refused(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -204,16 +229,23 @@ def test_what_is_no_file_of_episodes_is_refused(
     assert "missing'; `asyncguard bench ablate` makes one." in capsys.readouterr().err
 
 
-def test_failures_are_explained_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failures_are_explained_on_demand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Which argument, what was expected, what was found."""
     file = tmp_path / "episodes.jsonl"
     assert main([*RUN, str(file), "--jobs", "1", "--arms", "none"]) == 0
     capsys.readouterr()
     assert main(["score", str(file), "--explain"]) == 0
-    assert "differing_argument at write_number.value: expected 57371.63264, found" in capsys.readouterr().err
+    assert (
+        "differing_argument at write_number.value: expected 57371.63264, found"
+        in capsys.readouterr().err
+    )
 
 
-def test_an_unknown_composition_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_composition_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Before anything is written."""
     file = tmp_path / "episodes.jsonl"
     assert main(["run", "--compositions", "S9", "--out", str(file)]) == 1

@@ -23,8 +23,12 @@ Line = dict[str, Any]
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One episode in which guards refuse guesses."""
     path = tmp_path_factory.mktemp("episodes") / "old.jsonl"
-    eager = Condition(agent=AgentSpec(kind="eager"), player="graph", arm="all", regime=Regime.RANDOM12)
-    episodes = [play(Cell(composition=composition, condition=eager)).episode for composition in LITE[:6]]
+    eager = Condition(
+        agent=AgentSpec(kind="eager"), player="graph", arm="all", regime=Regime.RANDOM12
+    )
+    episodes = [
+        play(Cell(composition=composition, condition=eager)).episode for composition in LITE[:6]
+    ]
     with Journal(path) as journal:
         journal.add(max(episodes, key=lambda each: len(each.settings["interventions"])))
     return path
@@ -58,7 +62,9 @@ EDITS: dict[str, Callable[[Line], object]] = {
     "response": lambda line: line["trajectory"][0].update(response="{}"),
     "verdict": lambda line: line["settings"]["interventions"][0].update(guard="conflict"),
     "counters": lambda line: line["counters"].update(ticks=99),
-    "proposal": lambda line: line["messages"][2].update(content='{"id": "x", "func_name": "y", "params": {}}'),
+    "proposal": lambda line: line["messages"][2].update(
+        content='{"id": "x", "func_name": "y", "params": {}}'
+    ),
     "answer": silent_guard,
     "setting": lambda line: line["settings"].update(refused=1),
     "score": lambda line: line["trajectory"].pop(),
@@ -76,7 +82,9 @@ def test_a_file_equals_itself(saved: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("kind", EDITS)
-def test_a_changed_fact_fails(kind: str, saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_fact_fails(
+    kind: str, saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Every kind of fact is compared: one that differs is named, and ends in exit code 1."""
     assert main([str(saved), str(edited(saved, tmp_path, EDITS[kind]))]) == 1
     assert f"\n{kind}: " in capsys.readouterr().out

@@ -41,7 +41,9 @@ def test_the_corpus_is_not_made_from_templates() -> None:
 
 def test_the_shipped_compositions_are_what_the_builder_builds() -> None:
     """The file can be made again from its seed."""
-    assert {suite: shipped_compositions(suite) for suite in Suite} == build_suites(shipped_sub_tasks())
+    assert {suite: shipped_compositions(suite) for suite in Suite} == build_suites(
+        shipped_sub_tasks()
+    )
     main = shipped_compositions(Suite.MAIN)
     assert all(each in main for each in shipped_compositions(Suite.LITE))
 
@@ -73,7 +75,10 @@ def said(task: SubTask) -> str:
 def test_failing_gold_is_seen() -> None:
     """A gold call with an error result ends the check."""
     task = SUB_TASKS["fs-07"]
-    broken = replace(task, gold=changed(task, 0, arguments={"first": "nowhere.txt", "second": "spring_fixed.txt"}))
+    broken = replace(
+        task,
+        gold=changed(task, 0, arguments={"first": "nowhere.txt", "second": "spring_fixed.txt"}),
+    )
     assert "fails" in said(broken)
 
 
@@ -89,7 +94,12 @@ def test_a_value_that_the_result_does_not_say_is_seen() -> None:
     wrong = changed(task, 1, arguments={"symbol": "TRSK", "price": 94.5})
     assert "the result says 94.75" in said(replace(task, gold=wrong))
     lost = changed(
-        task, 1, sources={**task.gold[1].sources, "/price": Source(kind=SourceKind.RESULT, call=0, pointer="/x")}
+        task,
+        1,
+        sources={
+            **task.gold[1].sources,
+            "/price": Source(kind=SourceKind.RESULT, call=0, pointer="/x"),
+        },
     )
     assert "names nothing" in said(replace(task, gold=lost))
 
@@ -140,7 +150,16 @@ def test_templates_are_seen() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(1500, True), (41.5, True), (60.0, True), (15, False), (41, False), (5, False), ("KLVR", True), ("KLV", False)],
+    [
+        (1500, True),
+        (41.5, True),
+        (60.0, True),
+        (15, False),
+        (41, False),
+        (5, False),
+        ("KLVR", True),
+        ("KLV", False),
+    ],
 )
 def test_what_a_query_says(value: object, expected: bool) -> None:
     """Numbers in their usual spellings, texts as whole words."""
@@ -150,7 +169,12 @@ def test_what_a_query_says(value: object, expected: bool) -> None:
 def test_a_composition_must_fit_its_kind() -> None:
     """Wrong size, wrong mixture and doubled tasks are refused."""
     one, two, other = (SUB_TASKS[key] for key in ("fs-01", "fs-02", "tb-01"))
-    for kind, tasks in ((Kind.S3, (one, two)), (Kind.C2, (one, two)), (Kind.S2, (one, other)), (Kind.S2, (one, one))):
+    for kind, tasks in (
+        (Kind.S3, (one, two)),
+        (Kind.C2, (one, two)),
+        (Kind.S2, (one, other)),
+        (Kind.S2, (one, one)),
+    ):
         with pytest.raises(ValueError, match=r"kind|fit|needs|unique"):
             Composition(id="x", kind=kind, sub_tasks=tasks)
     assert compose("fs-01", "tb-01").gold_calls == 6

@@ -30,7 +30,10 @@ def test_a_table_is_read_with_its_first_row_as_columns() -> None:
     assert "2 cells" in ask("parse_table", text="a;b/1", row_mark="/", cell_mark=";")["error"]
 
 
-@given(st.lists(CELLS, min_size=2, max_size=2), st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1))
+@given(
+    st.lists(CELLS, min_size=2, max_size=2),
+    st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1),
+)
 def test_csv_is_what_csv_readers_read(columns: list[str], rows: list[list[str]]) -> None:
     """Whatever a cell holds."""
     written = ask("write_table", columns=columns, rows=rows[:20], notation="csv")["text"]
@@ -41,12 +44,19 @@ def test_tables_in_other_notations() -> None:
     """Marks of the notation are escaped in cells."""
 
     def written(notation: str) -> Any:
-        return ask("write_table", columns=["a", "b|c"], rows=[["<1>", "2"]], notation=notation)["text"]
+        return ask("write_table", columns=["a", "b|c"], rows=[["<1>", "2"]], notation=notation)[
+            "text"
+        ]
 
     assert written("markdown") == "| a | b\\|c |\n| --- | --- |\n| <1> | 2 |"
-    assert written("html") == "<table><tr><th>a</th><th>b|c</th></tr><tr><td>&lt;1&gt;</td><td>2</td></tr></table>"
+    assert (
+        written("html")
+        == "<table><tr><th>a</th><th>b|c</th></tr><tr><td>&lt;1&gt;</td><td>2</td></tr></table>"
+    )
     assert written("tsv") == "a\tb|c\n<1>\t2"
-    assert "2 cells" in ask("write_table", columns=["a", "b"], rows=[["1"]], notation="csv")["error"]
+    assert (
+        "2 cells" in ask("write_table", columns=["a", "b"], rows=[["1"]], notation="csv")["error"]
+    )
 
 
 def test_pairs_are_written_in_alphabetical_order() -> None:
@@ -62,11 +72,16 @@ def test_pairs_are_written_in_alphabetical_order() -> None:
 
 def test_json() -> None:
     """Numbers that JSON does not know, and texts without end, are refused; 1E3 is 1000."""
-    assert ask("parse_json", text='{"b": 1E3, "a": [1.50]}') == {"value": {"b": 1000, "a": [1.5]}, "names": ["a", "b"]}
+    assert ask("parse_json", text='{"b": 1E3, "a": [1.50]}') == {
+        "value": {"b": 1000, "a": [1.5]},
+        "names": ["a", "b"],
+    }
     assert ask("parse_json", text="[1]") == {"value": [1], "names": []}
     for broken in ("{'a': 1}", "NaN", "1e999", "[" * 3000):
         assert "no JSON" in ask("parse_json", text=broken)["error"]
-    assert ask("write_json", content={"b": "ä", "a": 1}, layout="compact")["text"] == '{"a":1,"b":"ä"}'
+    assert (
+        ask("write_json", content={"b": "ä", "a": 1}, layout="compact")["text"] == '{"a":1,"b":"ä"}'
+    )
     assert ask("write_json", content={"a": 1}, layout="indented")["text"] == '{\n  "a": 1\n}'
 
 
@@ -170,7 +185,9 @@ def test_durations() -> None:
         ("٣", "comma", None),
     ],
 )
-def test_the_decimal_mark_decides_what_a_number_says(text: str, mark: str, value: float | None) -> None:
+def test_the_decimal_mark_decides_what_a_number_says(
+    text: str, mark: str, value: float | None
+) -> None:
     """The other mark only parts thousands."""
     found = ask("read_number", text=text, decimal_mark=mark)
     assert found.get("value") == value
@@ -206,11 +223,16 @@ def test_phone_numbers(text: str, country: str, international: str, national: st
 
 def test_a_number_of_another_country_is_refused() -> None:
     """And so is one with too few digits."""
-    assert "dial code is 49" in ask("read_phone", text="+43 664 3182207", country="Germany")["error"]
+    assert (
+        "dial code is 49" in ask("read_phone", text="+43 664 3182207", country="Germany")["error"]
+    )
     assert "3 digits" in ask("read_phone", text="0112", country="Germany")["error"]
 
 
-@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=40), st.sampled_from(["base64", "hex", "percent"]))
+@given(
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=40),
+    st.sampled_from(["base64", "hex", "percent"]),
+)
 def test_what_is_encoded_comes_back(text: str, scheme: str) -> None:
     """Decoding is the inverse of encoding."""
     written = ask("encode_text", text=text, scheme=scheme)["text"]

@@ -23,9 +23,21 @@ def ask(name: str, /, **values: Any) -> Any:
 def test_series_do_not_drift() -> None:
     """Tenths stay tenths, and the rounding of one figure does not feed the next."""
     assert ask("number_series", start=0.1, step=0.1, count=8)["last"] == 0.8
-    assert ask("number_series", start=5, step=-2.5, count=4) == {"values": [5, 2.5, 0, -2.5], "last": -2.5, "total": 5}
-    assert ask("growth_series", start=0.03, percent=10, count=4)["values"] == [0.03, 0.03, 0.04, 0.04]
-    assert ask("growth_series", start=80, percent=-50, count=3) == {"values": [80, 40, 20], "last": 20}
+    assert ask("number_series", start=5, step=-2.5, count=4) == {
+        "values": [5, 2.5, 0, -2.5],
+        "last": -2.5,
+        "total": 5,
+    }
+    assert ask("growth_series", start=0.03, percent=10, count=4)["values"] == [
+        0.03,
+        0.03,
+        0.04,
+        0.04,
+    ]
+    assert ask("growth_series", start=80, percent=-50, count=3) == {
+        "values": [80, 40, 20],
+        "last": 20,
+    }
 
 
 @given(st.integers(-500, 500), st.integers(-500, 500), st.integers(2, 60))
@@ -62,13 +74,21 @@ def test_a_month_sheet_holds_each_day_once(year: int, month: int) -> None:
     assert sorted(day for days in sheet.values() for day in days) == [
         f"{year}-{month:02d}-{day:02d}" for day in range(1, found["days"] + 1)
     ]
-    assert all(calendar.day_name[date.fromisoformat(day).weekday()] == name for name in sheet for day in sheet[name])
+    assert all(
+        calendar.day_name[date.fromisoformat(day).weekday()] == name
+        for name in sheet
+        for day in sheet[name]
+    )
     assert f"{year}-{month:02d}-01" in sheet[found["first_weekday"]]
 
 
 def test_people_take_turns_and_the_next_is_named() -> None:
     """Whoever is next after the last date, not after the last person."""
-    found = ask("duty_rota", people=["A", "B", "C"], dates=["2026-01-01", "2026-01-02", "2026-01-05", "2026-01-07"])
+    found = ask(
+        "duty_rota",
+        people=["A", "B", "C"],
+        dates=["2026-01-01", "2026-01-02", "2026-01-05", "2026-01-07"],
+    )
     assert [duty["person"] for duty in found["duties"]] == ["A", "B", "C", "A"]
     assert found["load"] == {"A": 2, "B": 1, "C": 1}
     assert found["next_person"] == "B"
@@ -85,7 +105,10 @@ def test_everybody_meets_everybody_once(size: int) -> None:
         busy = [team for match in matches for team in match.values()]
         assert len(busy) == len(set(busy)) == size - size % 2
     assert sorted(found["resting"]) == (teams if size % 2 else [])
-    assert (found["round_count"], found["match_count"]) == (size - 1 + size % 2, size * (size - 1) // 2)
+    assert (found["round_count"], found["match_count"]) == (
+        size - 1 + size % 2,
+        size * (size - 1) // 2,
+    )
 
 
 def test_slots_end_in_time() -> None:
@@ -112,7 +135,11 @@ def test_instalments_add_up_to_the_amount(cents: int, parts: int) -> None:
 def test_labels_are_padded_and_counted_on() -> None:
     """A number that is longer than the padding is not cut."""
     found = ask("serial_labels", prefix="B-", first=98, count=4, digits=2)
-    assert found == {"labels": ["B-98", "B-99", "B-100", "B-101"], "last": "B-101", "next_number": 102}
+    assert found == {
+        "labels": ["B-98", "B-99", "B-100", "B-101"],
+        "last": "B-101",
+        "next_number": 102,
+    }
     assert ask("serial_labels", prefix="B", first=7, count=1)["labels"] == ["B0007"]
 
 
@@ -131,7 +158,9 @@ def test_grids_and_crossings_run_row_by_row() -> None:
 
 def test_a_slug_is_cut_between_words() -> None:
     """Letters that are not plain separate words, and a first word that does not fit is an error."""
-    assert ask("title_slug", title="  Night Trains & Café, No. 7!")["slug"] == "night-trains-caf-no-7"
+    assert (
+        ask("title_slug", title="  Night Trains & Café, No. 7!")["slug"] == "night-trains-caf-no-7"
+    )
     found = ask("title_slug", title="Night Trains Again", longest=12)
     assert found == {"slug": "night-trains", "words": ["night", "trains"], "length": 12}
     assert ask("title_slug", title="Night Trains", longest=11)["slug"] == "night"
@@ -163,7 +192,9 @@ def test_one_wrong_digit_changes_the_luhn_digit(digits: str, data: st.DataObject
     place = data.draw(st.integers(0, len(digits) - 1))
     other = data.draw(st.sampled_from(sorted(set("0123456789") - {digits[place]})))
     wrong = digits[:place] + other + digits[place + 1 :]
-    codes = [ask("check_code", digits=each, scheme="Luhn")["check_digit"] for each in (digits, wrong)]
+    codes = [
+        ask("check_code", digits=each, scheme="Luhn")["check_digit"] for each in (digits, wrong)
+    ]
     assert codes[0] != codes[1]
 
 
@@ -185,12 +216,18 @@ def test_rolls_stay_between_their_bounds(low: int, width: int, seed: int) -> Non
     found = ask("seeded_integers", low=low, high=low + width, count=12, seed=seed)
     assert all(low <= value <= low + width for value in found["values"])
     assert found["total"] == sum(found["values"])
-    assert found["values"][:5] == ask("seeded_integers", low=low, high=low + width, count=5, seed=seed)["values"]
+    assert (
+        found["values"][:5]
+        == ask("seeded_integers", low=low, high=low + width, count=5, seed=seed)["values"]
+    )
 
 
 def test_seeds_matter() -> None:
     """Other seeds give other orders, each order turns up, and each number of a die is rolled."""
-    orders = {tuple(ask("seeded_shuffle", items=["a", "b", "c"], seed=seed)["items"]) for seed in range(60)}
+    orders = {
+        tuple(ask("seeded_shuffle", items=["a", "b", "c"], seed=seed)["items"])
+        for seed in range(60)
+    }
     assert len(orders) == 6
     rolls = ask("seeded_integers", low=1, high=6, count=200, seed=3)["values"]
     assert set(rolls) == {1, 2, 3, 4, 5, 6}
@@ -198,7 +235,10 @@ def test_seeds_matter() -> None:
 
 def test_what_is_pinned_stays() -> None:
     """Values of shipped tasks come from here, so they must be the same on every machine."""
-    assert ask("seeded_draw", items=["a", "b", "c", "d", "e"], count=2, seed=7)["drawn"] == ["c", "a"]
+    assert ask("seeded_draw", items=["a", "b", "c", "d", "e"], count=2, seed=7)["drawn"] == [
+        "c",
+        "a",
+    ]
     assert ask("seeded_integers", low=1, high=6, count=6, seed=89)["values"] == [4, 4, 4, 4, 1, 5]
     assert ask("content_key", content="Ferry aground off Samso", length=8) == {
         "key": "efc9366f",
@@ -211,23 +251,54 @@ def test_groups_and_patterns() -> None:
     """Selections come in the order of the items, and every placeholder is filled."""
     found = ask("choose_groups", items=["c", "a", "b"], size=2)
     assert found == {"groups": [["c", "a"], ["c", "b"], ["a", "b"]], "count": 3}
-    assert ask("fill_pattern", pattern="*, *!", values=["hi", 2.5])["texts"] == ["hi, hi!", "2.5, 2.5!"]
+    assert ask("fill_pattern", pattern="*, *!", values=["hi", 2.5])["texts"] == [
+        "hi, hi!",
+        "2.5, 2.5!",
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        ("date_series", {"first": "2026-02-30", "every": 1, "unit": "days", "count": 2}, "not a date"),
-        ("date_series", {"first": "20260201", "every": 1, "unit": "days", "count": 2}, "not a date"),
-        ("date_series", {"first": "2026-W01-1", "every": 1, "unit": "days", "count": 2}, "not a date"),
-        ("date_series", {"first": "9999-12-01", "every": 1, "unit": "months", "count": 2}, "past the year 9999"),
-        ("date_series", {"first": "9999-12-01", "every": 9, "unit": "weeks", "count": 2}, "past the year 9999"),
+        (
+            "date_series",
+            {"first": "2026-02-30", "every": 1, "unit": "days", "count": 2},
+            "not a date",
+        ),
+        (
+            "date_series",
+            {"first": "20260201", "every": 1, "unit": "days", "count": 2},
+            "not a date",
+        ),
+        (
+            "date_series",
+            {"first": "2026-W01-1", "every": 1, "unit": "days", "count": 2},
+            "not a date",
+        ),
+        (
+            "date_series",
+            {"first": "9999-12-01", "every": 1, "unit": "months", "count": 2},
+            "past the year 9999",
+        ),
+        (
+            "date_series",
+            {"first": "9999-12-01", "every": 9, "unit": "weeks", "count": 2},
+            "past the year 9999",
+        ),
         ("month_sheet", {"month": "2026-13"}, "not a date"),
         ("duty_rota", {"people": ["A"], "dates": ["tomorrow"]}, "not a date"),
         ("instalment_plan", {"amount": 9, "due_dates": ["1.2.2026"]}, "not a date"),
         ("time_slots", {"opens": "8:15", "closes": "10:00", "minutes": 5}, "not a time like"),
-        ("time_slots", {"opens": "08:60", "closes": "10:00", "minutes": 5}, "not a time of the day"),
-        ("time_slots", {"opens": "09:00", "closes": "24:01", "minutes": 5}, "not a time of the day"),
+        (
+            "time_slots",
+            {"opens": "08:60", "closes": "10:00", "minutes": 5},
+            "not a time of the day",
+        ),
+        (
+            "time_slots",
+            {"opens": "09:00", "closes": "24:01", "minutes": 5},
+            "not a time of the day",
+        ),
         ("time_slots", {"opens": "09:00", "closes": "08:00", "minutes": 5}, "Not one slot"),
         ("time_slots", {"opens": "00:00", "closes": "24:00", "minutes": 1}, "at most 200"),
         ("fixture_rounds", {"teams": ["A", "B", "A"]}, "more than once"),

@@ -17,7 +17,9 @@ TEAMS = [
     {"name": "Di", "team": "grey", "points": 0.5},
 ]
 RECORDS = st.lists(
-    st.fixed_dictionaries({"k": st.sampled_from(["a", "b", "c"]), "n": st.integers(-9, 9)}), min_size=1, max_size=9
+    st.fixed_dictionaries({"k": st.sampled_from(["a", "b", "c"]), "n": st.integers(-9, 9)}),
+    min_size=1,
+    max_size=9,
 )
 
 
@@ -33,7 +35,12 @@ def names(records: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("relation", "kept"),
-    [("above", ["Bo"]), ("at least", ["Ada", "Bo", "Cy"]), ("below", ["Di"]), ("at most", ["Ada", "Cy", "Di"])],
+    [
+        ("above", ["Bo"]),
+        ("at least", ["Ada", "Bo", "Cy"]),
+        ("below", ["Di"]),
+        ("at most", ["Ada", "Cy", "Di"]),
+    ],
 )
 def test_a_bound_is_inside_or_outside_as_the_relation_says(relation: str, kept: list[str]) -> None:
     """And what does not pass comes apart, in the order given."""
@@ -44,18 +51,29 @@ def test_a_bound_is_inside_or_outside_as_the_relation_says(relation: str, kept: 
 
 def test_a_text_is_matched_whole_and_with_its_capitals() -> None:
     """Neither part of a field nor another case will do, and a number is no text."""
-    assert names(ask("filter_by_text", records=TEAMS, field="team", text="red")["records"]) == ["Ada", "Cy"]
+    assert names(ask("filter_by_text", records=TEAMS, field="team", text="red")["records"]) == [
+        "Ada",
+        "Cy",
+    ]
     assert ask("filter_by_text", records=TEAMS, field="team", text="Red")["records"] == []
     assert ask("filter_by_text", records=TEAMS, field="points", text="4")["records"] == []
 
 
 def test_ties_keep_their_order_in_both_directions() -> None:
     """Sorting downwards is not sorting upwards read backwards."""
-    assert names(ask("order_records", records=TEAMS, field="points")["records"]) == ["Bo", "Ada", "Cy", "Di"]
+    assert names(ask("order_records", records=TEAMS, field="points")["records"]) == [
+        "Bo",
+        "Ada",
+        "Cy",
+        "Di",
+    ]
     upwards = ask("order_records", records=TEAMS, field="points", direction="ascending")
     assert names(upwards["records"]) == ["Di", "Ada", "Cy", "Bo"]
     assert (upwards["first"]["name"], upwards["last"]["name"]) == ("Di", "Bo")
-    assert names(ask("top_records", records=TEAMS, field="points", count=2)["records"]) == ["Bo", "Ada"]
+    assert names(ask("top_records", records=TEAMS, field="points", count=2)["records"]) == [
+        "Bo",
+        "Ada",
+    ]
 
 
 def test_numbers_come_before_texts() -> None:
@@ -73,9 +91,17 @@ def test_numbers_come_before_texts() -> None:
         ("accumulate_column", {"field": "name"}, "must hold numbers"),
         ("bucket_records", {"field": "points", "edges": [5, 1]}, "must rise"),
         ("bucket_records", {"field": "points", "edges": [1, 1]}, "must rise"),
-        ("compare_snapshots", {"before": TEAMS, "after": TEAMS, "key": "team"}, "different in every record"),
+        (
+            "compare_snapshots",
+            {"before": TEAMS, "after": TEAMS, "key": "team"},
+            "different in every record",
+        ),
         ("filter_by_text", {"field": "name", "text": "Ada", "records": []}, "Invalid arguments"),
-        ("filter_by_text", {"field": "name", "text": "Ada", "records": [{"name": None}]}, "Invalid arguments"),
+        (
+            "filter_by_text",
+            {"field": "name", "text": "Ada", "records": [{"name": None}]},
+            "Invalid arguments",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(name: str, values: dict[str, Any], said: str) -> None:
@@ -103,9 +129,17 @@ def test_groups_pivot_and_running_sum_agree(records: list[dict[str, Any]]) -> No
     groups = ask("aggregate_by", records=records, key="k", measure="n")["groups"]
     pivot = ask("pivot_records", records=records, row="k", column="k", measure="n")
     summed = ask("accumulate_column", records=records, field="n")
-    assert {row["group"]: row["total"] for row in groups} == pivot["row_totals"] == pivot["column_totals"]
+    assert (
+        {row["group"]: row["total"] for row in groups}
+        == pivot["row_totals"]
+        == pivot["column_totals"]
+    )
     assert sum(row["count"] for row in groups) == len(records)
-    assert summed["total"] == summed["records"][-1]["cumulative"] == sum(row["total"] for row in groups)
+    assert (
+        summed["total"]
+        == summed["records"][-1]["cumulative"]
+        == sum(row["total"] for row in groups)
+    )
 
 
 def test_a_join_pairs_all_partners_and_keeps_the_left_order() -> None:
@@ -113,7 +147,11 @@ def test_a_join_pairs_all_partners_and_keeps_the_left_order() -> None:
     left = [{"id": 2, "a": "two"}, {"id": 1, "a": "one"}, {"id": 3, "a": "three"}]
     right = [{"id": 1, "b": 10}, {"id": 2, "b": 20}, {"id": 1, "b": 11}, {"id": 9, "b": 90}]
     found = ask("match_records", left=left, right=right, key="id")
-    assert [(row["a"], row["b"]) for row in found["matched"]] == [("two", 20), ("one", 10), ("one", 11)]
+    assert [(row["a"], row["b"]) for row in found["matched"]] == [
+        ("two", 20),
+        ("one", 10),
+        ("one", 11),
+    ]
     assert found["only_left"] == [left[2]]
     assert found["only_right"] == [right[3]]
 
@@ -141,7 +179,11 @@ def test_buckets_hold_every_record_once(records: list[dict[str, Any]]) -> None:
     found = ask("bucket_records", records=records, field="n", edges=[-4, 0, 5])
     parts = [found["below"], *(bucket["records"] for bucket in found["buckets"]), found["beyond"]]
     assert sorted(row["n"] for part in parts for row in part) == sorted(row["n"] for row in records)
-    assert all(bucket["low"] <= row["n"] < bucket["high"] for bucket in found["buckets"] for row in bucket["records"])
+    assert all(
+        bucket["low"] <= row["n"] < bucket["high"]
+        for bucket in found["buckets"]
+        for row in bucket["records"]
+    )
     assert all(row["n"] < -4 for row in found["below"])
     assert all(row["n"] >= 5 for row in found["beyond"])
 
@@ -176,7 +218,12 @@ def test_the_nearest_may_lie_on_either_side() -> None:
 def test_values_are_counted_and_lists_compared_as_sets() -> None:
     """Ties of a count go to the value that came first, and 1 is not the text 1."""
     found = ask("tally_values", values=["b", "a", "a", "b", 1, "1"])
-    assert [(row["value"], row["count"]) for row in found["counts"]] == [("b", 2), ("a", 2), (1, 1), ("1", 1)]
+    assert [(row["value"], row["count"]) for row in found["counts"]] == [
+        ("b", 2),
+        ("a", 2),
+        (1, 1),
+        ("1", 1),
+    ]
     assert (found["most_common"], found["least_common"], found["single"]) == ("b", 1, [1, "1"])
     assert ask("compare_lists", first=["x", "y", "x"], second=["z", "y", "z"]) == {
         "both": ["y"],
@@ -193,7 +240,11 @@ def test_values_are_counted_and_lists_compared_as_sets() -> None:
 def test_the_median_has_as_many_below_as_above(values: list[int]) -> None:
     """And the figures fit each other."""
     found = ask("describe_numbers", values=values)
-    assert sum(v < found["median"] for v in values) <= len(values) / 2 >= sum(v > found["median"] for v in values)
+    assert (
+        sum(v < found["median"] for v in values)
+        <= len(values) / 2
+        >= sum(v > found["median"] for v in values)
+    )
     assert found["spread"] == found["largest"] - found["smallest"] == max(values) - min(values)
     assert abs(found["mean"] - sum(values) / len(values)) <= 0.005000001
 
@@ -208,8 +259,14 @@ def test_means_are_rounded_half_away_from_zero() -> None:
 
 def test_an_overlay_tells_what_gave_way() -> None:
     """An entry that is laid over by itself gave nothing up."""
-    found = ask("overlay_mapping", base={"a": 1, "b": "x", "c": 3}, changes={"c": 3, "b": "y", "d": 4})
-    assert found == {"merged": {"a": 1, "b": "y", "c": 3, "d": 4}, "replaced": {"b": "x"}, "added": ["d"]}
+    found = ask(
+        "overlay_mapping", base={"a": 1, "b": "x", "c": 3}, changes={"c": 3, "b": "y", "d": 4}
+    )
+    assert found == {
+        "merged": {"a": 1, "b": "y", "c": 3, "d": 4},
+        "replaced": {"b": "x"},
+        "added": ["d"],
+    }
     assert list(found["merged"]) == ["a", "b", "c", "d"]
 
 

@@ -27,16 +27,26 @@ GUARD_OF = {
 def test_the_sweep_asks_both_front_and_back() -> None:
     """Each share of guesses without guards, and with all guards of both kinds of tools; agents are known by name."""
     cells = probing.cells_of([compose("fs-01", "tb-01")])
-    asked = {(each.condition.agent.label, each.condition.arm, each.condition.declared) for each in cells}
+    asked = {
+        (each.condition.agent.label, each.condition.arm, each.condition.declared) for each in cells
+    }
     assert len(asked) == len(cells) == 3 * 3
-    assert {(arm, declared) for _, arm, declared in asked} == {(NONE, True), (ALL, True), (ALL, False)}
+    assert {(arm, declared) for _, arm, declared in asked} == {
+        (NONE, True),
+        (ALL, True),
+        (ALL, False),
+    }
     assert set(demo.AGENTS) <= set(AGENTS)
     assert set(demo.AGENTS) == {*GUARD_OF, "oracle"}
 
 
 def study_of(findings: Findings, agent: str) -> Study:
     """The study of an agent under delay."""
-    (found,) = [each for each in findings.studies if (each.setup.agent, each.setup.regime) == (agent, "fixed1")]
+    (found,) = [
+        each
+        for each in findings.studies
+        if (each.setup.agent, each.setup.regime) == (agent, "fixed1")
+    ]
     return found
 
 
@@ -64,7 +74,9 @@ def test_the_demo_shows_what_each_guard_is_worth(
         assert shares[guard] == max(shares.values()), agent
         assert effect.difference.value >= 0, agent
     oracle = study_of(findings, "oracle")
-    assert {arm.overall.value for arm in oracle.arms if arm.overall is not None and arm.arm != "sham"} == {100}
+    assert {
+        arm.overall.value for arm in oracle.arms if arm.overall is not None and arm.arm != "sham"
+    } == {100}
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert len(Element().read(page).tables) > 10
     assert len(data_of(page)["compositions"]) == 3

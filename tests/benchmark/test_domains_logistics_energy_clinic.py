@@ -17,7 +17,10 @@ from asyncguard_benchmark.hazards.domains import clinic, energy, logistics
 from asyncguard_benchmark.pointers import leaves, put, resolve
 from asyncguard_benchmark.quality import in_query
 
-TOOLSETS = {name: module.TOOLSET for name, module in (("logistics", logistics), ("energy", energy), ("clinic", clinic))}
+TOOLSETS = {
+    name: module.TOOLSET
+    for name, module in (("logistics", logistics), ("energy", energy), ("clinic", clinic))
+}
 COMMON = {"submit_answer", "report_problem", "describe_tool"}
 each_domain = pytest.mark.parametrize("domain", TOOLSETS)
 
@@ -44,21 +47,30 @@ class Run:
 @cache
 def runs(domain: str) -> tuple[Run, ...]:
     """All tasks of a domain, carried out once."""
-    text = files("asyncguard_benchmark").joinpath(f"data/hazards/{domain}.json").read_text(encoding="utf-8")
-    return tuple(Run(task=task, steps=tuple(carry_out(TOOLSETS[domain], task))) for task in json.loads(text))
+    text = (
+        files("asyncguard_benchmark")
+        .joinpath(f"data/hazards/{domain}.json")
+        .read_text(encoding="utf-8")
+    )
+    return tuple(
+        Run(task=task, steps=tuple(carry_out(TOOLSETS[domain], task))) for task in json.loads(text)
+    )
 
 
 def carry_out(toolset: Toolset, task: Mapping[str, Any]) -> Iterator[Step]:
     """Makes the gold calls of a task one after the other."""
     executor = Executor(
-        {name: toolset.tools[name] for name in task["tools"] if name not in COMMON}, task["initial_state"]
+        {name: toolset.tools[name] for name in task["tools"] if name not in COMMON},
+        task["initial_state"],
     )
     for call in task["gold"][:-1]:
         before = executor.public_state()
         result = json.loads(executor.call(call["tool"], call["arguments"]))
         tool = toolset.tools[call["tool"]]
         after = executor.public_state()
-        yield Step(tool=tool, arguments=call["arguments"], result=result, before=before, after=after)
+        yield Step(
+            tool=tool, arguments=call["arguments"], result=result, before=before, after=after
+        )
 
 
 def steps(domain: str) -> Iterator[Step]:
@@ -74,7 +86,12 @@ def ask(domain: str, tool: str, arguments: Mapping[str, Any], state: Mapping[str
 def ask_instead(domain: str, step: Step, other: Alternative) -> Any:
     """What another tool says in place of the step's own."""
     ours = {mine: theirs for theirs, mine in other.arguments.items()}
-    return ask(domain, other.tool, {ours.get(name, name): value for name, value in step.arguments.items()}, step.before)
+    return ask(
+        domain,
+        other.tool,
+        {ours.get(name, name): value for name, value in step.arguments.items()},
+        step.before,
+    )
 
 
 def alternatives(tool: Tool) -> tuple[Alternative, ...]:
@@ -92,7 +109,11 @@ def needs(call: Mapping[str, Any]) -> set[int]:
 def test_fifteen_tasks_with_all_workflows_and_kinds_of_answer(domain: str) -> None:
     """Five tasks of each workflow; every kind of answer at least twice; no answer and no state twice."""
     tasks = [run.task for run in runs(domain)]
-    assert Counter(task["workflow"] for task in tasks) == {"sequential": 5, "parallel": 5, "mixed": 5}
+    assert Counter(task["workflow"] for task in tasks) == {
+        "sequential": 5,
+        "parallel": 5,
+        "mixed": 5,
+    }
     kinds = Counter(task["answer"]["kind"] for task in tasks)
     assert set(kinds) == {"number", "date", "code", "enum"}
     assert min(kinds.values()) >= 2
@@ -107,13 +128,18 @@ def test_gold_runs_give_the_answer(domain: str) -> None:
         task, results = run.task, [step.result for step in run.steps]
         assert [result for result in results if "error" in result] == []
         for call in task["gold"]:
-            assert [place for place, _ in leaves(call["arguments"])] == list(call["sources"]), task["id"]
+            assert [place for place, _ in leaves(call["arguments"])] == list(call["sources"]), task[
+                "id"
+            ]
             for place, source in call["sources"].items():
                 value = resolve(call["arguments"], place)
                 if source == "query":
                     assert in_query(task["query"], value), (task["id"], place)
                 else:
-                    assert resolve(results[source["call"]], source["pointer"]) == value, (task["id"], place)
+                    assert resolve(results[source["call"]], source["pointer"]) == value, (
+                        task["id"],
+                        place,
+                    )
         assert task["gold"][-1]["tool"] == "submit_answer"
         assert task["gold"][-1]["arguments"] == {"answer": task["answer"]["value"]}
         assert not in_query(task["query"], task["answer"]["value"]), task["id"]
@@ -122,7 +148,10 @@ def test_gold_runs_give_the_answer(domain: str) -> None:
 @each_domain
 def test_gold_runs_are_short_and_act_seldom(domain: str) -> None:
     """Three to seven calls, never more than two effects, effects in at least six tasks, with and without a probe."""
-    acting = [[step.tool for step in run.steps if step.tool.effect is Effect.AT_MOST_ONCE] for run in runs(domain)]
+    acting = [
+        [step.tool for step in run.steps if step.tool.effect is Effect.AT_MOST_ONCE]
+        for run in runs(domain)
+    ]
     assert all(3 <= len(run.task["gold"]) <= 7 for run in runs(domain))
     assert max(map(len, acting)) <= 2
     assert sum(bool(tools) for tools in acting) >= 6
@@ -146,12 +175,18 @@ def test_workflow_labels_fit_the_dependencies(domain: str) -> None:
 def test_states_and_results_satisfy_their_schemas(domain: str) -> None:
     """Before and after every gold call."""
     state_schema = Draft202012Validator(TOOLSETS[domain].state_schema)
-    checkers = {name: Draft202012Validator(dict(tool.remedies.returns or {})) for name, tool in tools_of(domain)}
+    checkers = {
+        name: Draft202012Validator(dict(tool.remedies.returns or {}))
+        for name, tool in tools_of(domain)
+    }
     for run in runs(domain):
         assert list(state_schema.iter_errors(run.task["initial_state"])) == []
         assert list(state_schema.iter_errors(run.steps[-1].after)) == []
         for step in run.steps:
-            assert list(checkers[step.tool.name].iter_errors(step.result)) == [], (run.task["id"], step.tool.name)
+            assert list(checkers[step.tool.name].iter_errors(step.result)) == [], (
+                run.task["id"],
+                step.tool.name,
+            )
 
 
 def tools_of(domain: str) -> list[tuple[str, Tool]]:
@@ -174,7 +209,9 @@ def test_api_lists_hold_what_recovery_needs_and_a_few_others(domain: str) -> Non
         gold = {step.tool.name: step.tool for step in run.steps}
         helping = helpers(gold.values())
         assert helping | set(gold) | COMMON <= listed
-        assert helpers(TOOLSETS[domain].tools[name] for name in listed - COMMON) <= listed, run.task["id"]
+        assert helpers(TOOLSETS[domain].tools[name] for name in listed - COMMON) <= listed, (
+            run.task["id"]
+        )
         assert 1 <= len(listed - helping - set(gold) - COMMON) <= 3, run.task["id"]
         spoken = run.task["query"].lower()
         assert [name for name in listed if name in spoken or name.replace("_", " ") in spoken] == []
@@ -206,7 +243,9 @@ def test_every_question_has_three_sources_one_of_them_trusted(domain: str) -> No
     for name, tool in tools_of(domain):
         if tool.remedies.sources:
             asked = frozenset({name, *(source.tool for source in tool.remedies.sources)})
-            questions.setdefault(asked, set()).update(s.tool for s in tool.remedies.sources if s.trusted)
+            questions.setdefault(asked, set()).update(
+                s.tool for s in tool.remedies.sources if s.trusted
+            )
             assert tool.remedies.compared != ("",)
     assert [len(names) for names in questions] == [3, 3]
     assert [len(trusted) for trusted in questions.values()] == [1, 1]
@@ -220,8 +259,12 @@ def test_most_tasks_can_be_recovered(domain: str) -> None:
     """At least 12 of 15 take an operand from a tool with a fallback and two sources or a verifier."""
     recoverable = 0
     for run in runs(domain):
-        giving = [run.steps[index].tool.remedies for call in run.task["gold"] for index in needs(call)]
-        recoverable += any(each.fallbacks and (len(each.sources) > 1 or each.verifier) for each in giving)
+        giving = [
+            run.steps[index].tool.remedies for call in run.task["gold"] for index in needs(call)
+        ]
+        recoverable += any(
+            each.fallbacks and (len(each.sources) > 1 or each.verifier) for each in giving
+        )
     assert recoverable >= 12
 
 
@@ -272,7 +315,10 @@ def test_a_wrong_headline_is_seen_without_a_second_call(domain: str) -> None:
         if remedies.sources and any(isinstance(field, list) for field in step.result.values()):
             for place in remedies.compared:
                 changed = put(step.result, place, resolve(step.result, place) + 1)
-                assert any(rule(step.arguments, changed) for rule in remedies.invariants), (step.tool.name, place)
+                assert any(rule(step.arguments, changed) for rule in remedies.invariants), (
+                    step.tool.name,
+                    place,
+                )
                 seen += 1
     assert seen >= 4
 
@@ -287,7 +333,9 @@ def test_probes_tell_the_truth(domain: str) -> None:
         probe = TOOLSETS[domain].tools[step.tool.remedies.probe]
         known = {name: step.arguments[name] for name in probe.parameters["properties"]}
         checker = Draft202012Validator(dict(probe.remedies.returns or {}))
-        before, after = (ask(domain, probe.name, known, state) for state in (step.before, step.after))
+        before, after = (
+            ask(domain, probe.name, known, state) for state in (step.before, step.after)
+        )
         assert before == {"happened": False, "result": None}
         assert after == {"happened": True, "result": step.result}
         assert not [*checker.iter_errors(before), *checker.iter_errors(after)]
@@ -318,8 +366,12 @@ def test_limits_notice_some_wrong_units_but_not_all(domain: str) -> None:
             value = step.result[name][0] if held is not schema else step.result[name]
             if "unit" in held:
                 factors = (100, 1000, 0.01, 0.001)
-                outside = [not held["minimum"] <= value * factor <= held["maximum"] for factor in factors]
-                noticed[step.tool.name, name] = noticed.get((step.tool.name, name), True) and any(outside)
+                outside = [
+                    not held["minimum"] <= value * factor <= held["maximum"] for factor in factors
+                ]
+                noticed[step.tool.name, name] = noticed.get((step.tool.name, name), True) and any(
+                    outside
+                )
     assert len(noticed) / 2 <= sum(noticed.values()) < len(noticed)
 
 
@@ -336,7 +388,9 @@ def test_declarations_are_closed_and_say_what_they_hold(domain: str) -> None:
             assert schema["additionalProperties"] is False
             assert all(field["description"] for field in schema["properties"].values()), name
         assert set(returns["required"]) == set(returns["properties"])
-    fields = [field for _, tool in tools for field in (tool.remedies.returns or {})["properties"].values()]
+    fields = [
+        field for _, tool in tools for field in (tool.remedies.returns or {})["properties"].values()
+    ]
     assert {type(field["aliases"]) for field in fields if "aliases" in field} == {list, dict}
     effects = [tool for _, tool in tools if tool.effect is not Effect.PURE]
     assert Counter(tool.remedies.probe is None for tool in effects) == {False: 2, True: 1}
@@ -348,7 +402,10 @@ def test_no_two_fields_of_a_result_share_a_name(domain: str) -> None:
     for name, tool in tools_of(domain):
         fields = (tool.remedies.returns or {})["properties"]
         listed = [
-            other for field in fields.values() if isinstance(field.get("aliases"), list) for other in field["aliases"]
+            other
+            for field in fields.values()
+            if isinstance(field.get("aliases"), list)
+            for other in field["aliases"]
         ]
         assert len({*listed, *fields}) == len(listed) + len(fields), name
         for field in fields.values():

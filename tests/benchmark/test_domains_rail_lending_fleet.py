@@ -38,7 +38,10 @@ class Call:
 
     @property
     def operand(self) -> bool:
-        return any(self.position in later.needs() for later in self.run.task.sub_task.gold[self.position + 1 :])
+        return any(
+            self.position in later.needs()
+            for later in self.run.task.sub_task.gold[self.position + 1 :]
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +64,18 @@ def runs(domain: Domain) -> tuple[Run, ...]:
 
 
 def _run(task: HazardTask, tools: Mapping[str, Tool]) -> Run:
-    run = Run(task=task, tools=tools, calls=[], executor=Executor(tools, task.sub_task.initial_state))
+    run = Run(
+        task=task, tools=tools, calls=[], executor=Executor(tools, task.sub_task.initial_state)
+    )
     for position, call in enumerate(task.sub_task.gold[:-1]):
         result = run.ask(call.tool, call.arguments)
-        made = Call(run=run, position=position, tool=tools[call.tool], arguments=call.arguments, result=result)
+        made = Call(
+            run=run,
+            position=position,
+            tool=tools[call.tool],
+            arguments=call.arguments,
+            result=result,
+        )
         run.calls.append(made)
     return run
 
@@ -77,18 +88,27 @@ def calls_of(domain: Domain) -> Iterator[Call]:
 def siblings(tool: Tool) -> tuple[Alternative, ...]:
     """Every tool that is declared to tell the same."""
     declared = tool.remedies
-    return (*declared.fallbacks, *declared.sources, *([declared.verifier] if declared.verifier else []))
+    return (
+        *declared.fallbacks,
+        *declared.sources,
+        *([declared.verifier] if declared.verifier else []),
+    )
 
 
 def translated(other: Alternative, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a call as the other tool names them."""
-    kept = {name: value for name, value in arguments.items() if name not in other.arguments.values()}
+    kept = {
+        name: value for name, value in arguments.items() if name not in other.arguments.values()
+    }
     return kept | {theirs: arguments[ours] for theirs, ours in other.arguments.items()}
 
 
 def complaints(schema: Mapping[str, Any], value: Any) -> list[str]:
     """What a schema says against a value, formats included."""
-    return [each.message for each in Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(value)]
+    return [
+        each.message
+        for each in Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(value)
+    ]
 
 
 @pytest.fixture(params=sorted(HELD_OUT_DOMAINS))
@@ -109,7 +129,11 @@ def test_tools_declare_siblings_that_take_the_same_question(domain: Domain) -> N
             assert tools[other.tool].remedies.returns == tool.remedies.returns
             assert tools[other.tool].effect is tool.effect is Effect.PURE
             assert set(tools[other.tool].reads).isdisjoint(tool.reads)
-    renamed = [tool for tool in tools.values() if tool.remedies.fallbacks and tool.remedies.fallbacks[0].arguments]
+    renamed = [
+        tool
+        for tool in tools.values()
+        if tool.remedies.fallbacks and tool.remedies.fallbacks[0].arguments
+    ]
     assert len(renamed) >= 3
     assert sum(tool.remedies.verifier is not None for tool in tools.values()) >= 2
 
@@ -126,7 +150,9 @@ def test_questions_have_three_sources_one_trusted_and_some_dates(domain: Domain)
     for question in questions:
         declared = {name: tools[name].remedies for name in question}
         assert len(question) == 3
-        assert all({o.tool for o in each.sources} == question - {name} for name, each in declared.items())
+        assert all(
+            {o.tool for o in each.sources} == question - {name} for name, each in declared.items()
+        )
         assert len({o.tool for each in declared.values() for o in each.sources if o.trusted}) == 1
         assert len({(each.compared, each.dated) for each in declared.values()}) == 1
         assert all(pointer != "" for each in declared.values() for pointer in each.compared)
@@ -143,7 +169,9 @@ def test_effects_leave_a_trace_for_every_time(domain: Domain) -> None:
     for run in runs(domain):
         for call in (call for call in run.calls if call.tool.effect is Effect.AT_MOST_ONCE):
             executor = Executor(run.tools, run.task.sub_task.initial_state)
-            first, second = (json.loads(executor.call(call.tool.name, call.arguments)) for _ in range(2))
+            first, second = (
+                json.loads(executor.call(call.tool.name, call.arguments)) for _ in range(2)
+            )
             assert len(executor.public_state()["effects"]) == 2
             assert next(iter(first.values())) != next(iter(second.values()))
             repeated.add(call.tool.name)
@@ -159,12 +187,18 @@ def test_probes_tell_the_truth_before_and_after(domain: Domain) -> None:
             names = probe.parameters["properties"]
             assert set(names) <= set(call.tool.parameters["properties"])
             known = {name: call.arguments[name] for name in names}
-            before = json.loads(Executor(run.tools, run.task.sub_task.initial_state).call(probe.name, known))
+            before = json.loads(
+                Executor(run.tools, run.task.sub_task.initial_state).call(probe.name, known)
+            )
             after = run.ask(probe.name, known)
             assert before == {"happened": False, "result": None}
             assert after == {"happened": True, "result": call.result}
             assert probe.remedies.returns is not None
-            assert complaints(probe.remedies.returns, before) == complaints(probe.remedies.returns, after) == []
+            assert (
+                complaints(probe.remedies.returns, before)
+                == complaints(probe.remedies.returns, after)
+                == []
+            )
             other = {**known, next(iter(known)): "X-0000"}
             assert run.ask(probe.name, other)["happened"] is False
             probed.add(probe.name)
@@ -188,7 +222,16 @@ def test_schemas_of_results_are_closed_and_annotated(domain: Domain) -> None:
                 targets = set(spellings.values()) if isinstance(spellings, dict) else set()
                 assert targets <= set(field.get("enum", ()))
                 assert not set(spellings) & {*field.get("enum", ()), *schema["properties"]}
-    assert {"unit", "minimum", "maximum", "pattern", "format", "enum", "aliases: list", "aliases: dict"} <= seen
+    assert {
+        "unit",
+        "minimum",
+        "maximum",
+        "pattern",
+        "format",
+        "enum",
+        "aliases: list",
+        "aliases: dict",
+    } <= seen
 
 
 def _objects(schema: Any) -> Iterator[dict[str, Any]]:
@@ -211,7 +254,9 @@ def test_limits_show_about_half_of_the_numbers_in_a_wrong_unit(domain: Domain, f
             if isinstance(value, int | float) and value > 0:
                 wrong = put(call.result, pointer, value * factor)
                 field = (call.tool.name, "".join(part for part in pointer if not part.isdigit()))
-                (outside if complaints(call.tool.remedies.returns or {}, wrong) else inside).add(field)
+                (outside if complaints(call.tool.remedies.returns or {}, wrong) else inside).add(
+                    field
+                )
     only_inside = inside - outside
     assert only_inside
     assert len(outside) >= len(only_inside)
@@ -251,7 +296,10 @@ def test_states_and_results_satisfy_their_schemas(domain: Domain) -> None:
         assert complaints(toolset.state_schema, run.task.sub_task.initial_state) == []
         assert complaints(toolset.state_schema, run.executor.public_state()) == []
     for call in calls_of(domain):
-        assert complaints(call.tool.remedies.returns or {}, call.result) == [], (call.run.task.id, call.tool.name)
+        assert complaints(call.tool.remedies.returns or {}, call.result) == [], (
+            call.run.task.id,
+            call.tool.name,
+        )
 
 
 def test_siblings_agree_on_clean_data(domain: Domain) -> None:
@@ -273,7 +321,9 @@ def test_siblings_draw_on_data_of_their_own(domain: Domain) -> None:
             assert len(reading) == 1
             for other in call.tool.remedies.sources:
                 emptied = {**state, reading[0]: type(state[reading[0]])()}
-                answer = Executor(run.tools, emptied).call(other.tool, translated(other, call.arguments))
+                answer = Executor(run.tools, emptied).call(
+                    other.tool, translated(other, call.arguments)
+                )
                 assert json.loads(answer) == call.result
 
 
@@ -283,7 +333,9 @@ def _fails_without(run: Run, call: Call, name: str) -> bool:
     without = type(value)() if isinstance(value, dict | list) else value
     if isinstance(value, dict) and "trains" in value:
         without = {**value, "trains": []}
-    answer = json.loads(Executor(run.tools, {**state, name: without}).call(call.tool.name, call.arguments))
+    answer = json.loads(
+        Executor(run.tools, {**state, name: without}).call(call.tool.name, call.arguments)
+    )
     return "error" in answer
 
 
@@ -298,7 +350,13 @@ def test_unknown_things_are_refused(domain: Domain) -> None:
 
 
 def _unheard_of(schema: Mapping[str, Any]) -> str:
-    return str(schema["enum"][0]) if "enum" in schema else "1999-01-01" if "pattern" in schema else "X-0000"
+    return (
+        str(schema["enum"][0])
+        if "enum" in schema
+        else "1999-01-01"
+        if "pattern" in schema
+        else "X-0000"
+    )
 
 
 def test_invariants_hold_and_notice(domain: Domain) -> None:
@@ -316,18 +374,33 @@ def test_invariants_hold_and_notice(domain: Domain) -> None:
                     numeric |= {name} if isinstance(value, int | float) else set()
     assert all(unbroken.values()), unbroken
     assert len(numeric) >= 3
-    assert {tool for tool, _ in numeric} >= {call.tool.name for call in calls_of(domain) if call.tool.remedies.sources}
+    assert {tool for tool, _ in numeric} >= {
+        call.tool.name for call in calls_of(domain) if call.tool.remedies.sources
+    }
 
 
 def _other(value: Any) -> Any:
-    return value + 7 if isinstance(value, int | float) else "00:00" if ":" in str(value) else f"{value}0"
+    return (
+        value + 7
+        if isinstance(value, int | float)
+        else "00:00"
+        if ":" in str(value)
+        else f"{value}0"
+    )
 
 
 def test_invariants_do_not_judge_what_they_cannot_read(domain: Domain) -> None:
     """A result of another shape is for the schema to refuse; no invariant fails on it."""
     for call in calls_of(domain):
         for rule in call.tool.remedies.invariants:
-            for strange in (None, [], "3", {}, dict.fromkeys(call.result, None), dict.fromkeys(call.result, "x")):
+            for strange in (
+                None,
+                [],
+                "3",
+                {},
+                dict.fromkeys(call.result, None),
+                dict.fromkeys(call.result, "x"),
+            ):
                 assert rule({}, strange) is None
 
 
@@ -338,12 +411,18 @@ def test_faults_can_be_recovered_from(domain: Domain) -> None:
 
 def _recoverable(call: Call) -> bool:
     declared = call.tool.remedies
-    return call.operand and bool(declared.fallbacks) and (len(declared.sources) >= 2 or declared.verifier is not None)
+    return (
+        call.operand
+        and bool(declared.fallbacks)
+        and (len(declared.sources) >= 2 or declared.verifier is not None)
+    )
 
 
 def test_some_tasks_act_and_some_ask_two_sources(domain: Domain) -> None:
     """At least six have an effect, none more than two; at least four use the second of two sources that they ask."""
-    effects = [[c for c in run.calls if c.tool.effect is Effect.AT_MOST_ONCE] for run in runs(domain)]
+    effects = [
+        [c for c in run.calls if c.tool.effect is Effect.AT_MOST_ONCE] for run in runs(domain)
+    ]
     assert sum(bool(each) for each in effects) >= 6
     assert all(len(each) <= 2 for each in effects)
     assert sum(any(map(_confirms, run.calls)) for run in runs(domain)) >= 4
@@ -352,7 +431,10 @@ def test_some_tasks_act_and_some_ask_two_sources(domain: Domain) -> None:
 def _confirms(second: Call) -> bool:
     for first in second.run.calls[: second.position]:
         for other in first.tool.remedies.sources:
-            if other.tool == second.tool.name and translated(other, first.arguments) == second.arguments:
+            if (
+                other.tool == second.tool.name
+                and translated(other, first.arguments) == second.arguments
+            ):
                 return second.operand
     return False
 
@@ -387,7 +469,9 @@ def _with_all_they_declare(tools: Mapping[str, Tool], names: set[str]) -> set[st
     found, todo = set(names), list(names)
     while todo:
         tool = tools[todo.pop()]
-        declared = {other.tool for other in siblings(tool)} | ({tool.remedies.probe} if tool.remedies.probe else set())
+        declared = {other.tool for other in siblings(tool)} | (
+            {tool.remedies.probe} if tool.remedies.probe else set()
+        )
         todo += declared - found
         found |= declared
     return found

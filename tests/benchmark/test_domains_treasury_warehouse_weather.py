@@ -61,13 +61,19 @@ def _every_call(domain: Domain) -> Iterator[tuple[Played, Tool, Mapping[str, Any
 
 
 def _translated(other: Alternative, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in arguments.items() if name not in other.arguments.values()}
+    kept = {
+        name: value for name, value in arguments.items() if name not in other.arguments.values()
+    }
     return kept | {theirs: arguments[ours] for theirs, ours in other.arguments.items()}
 
 
 def _alternatives(tool: Tool) -> tuple[Alternative, ...]:
     remedies = tool.remedies
-    return (*remedies.fallbacks, *remedies.sources, *([remedies.verifier] if remedies.verifier else []))
+    return (
+        *remedies.fallbacks,
+        *remedies.sources,
+        *([remedies.verifier] if remedies.verifier else []),
+    )
 
 
 def _broken_schema(schema: Mapping[str, Any], value: Any) -> list[str]:
@@ -115,9 +121,14 @@ def test_three_tools_answer_each_question_and_one_of_them_is_trusted(domain: Dom
     assert any(tools[next(iter(names))].remedies.dated for names in questions)
     for names in questions:
         assert all(asked[name] == names - {name} for name in names)
-        trusted = {other.tool for name in names for other in tools[name].remedies.sources if other.trusted}
+        trusted = {
+            other.tool for name in names for other in tools[name].remedies.sources if other.trusted
+        }
         assert len(trusted) == 1
-        assert len({(tools[name].remedies.compared, tools[name].remedies.dated) for name in names}) == 1
+        assert (
+            len({(tools[name].remedies.compared, tools[name].remedies.dated) for name in names})
+            == 1
+        )
 
 
 def test_effects_come_with_and_without_a_probe(domain: Domain) -> None:
@@ -137,7 +148,9 @@ def test_effects_come_with_and_without_a_probe(domain: Domain) -> None:
 def test_a_domain_has_fifteen_different_tasks(domain: Domain) -> None:
     """Five of each workflow, every kind of answer at least twice, no answer, query or state twice."""
     tasks = _tasks_of(domain)
-    assert [task["id"] for task in tasks] == [f"{domain.value.lower()}-{n:02}" for n in range(1, 16)]
+    assert [task["id"] for task in tasks] == [
+        f"{domain.value.lower()}-{n:02}" for n in range(1, 16)
+    ]
     assert {task["category"] for task in tasks} == {domain.value}
     assert all(sum(task["workflow"] == each for task in tasks) == 5 for each in Workflow)
     kinds = [task["answer"]["kind"] for task in tasks]
@@ -153,7 +166,9 @@ def test_a_domain_has_fifteen_different_tasks(domain: Domain) -> None:
 
 def test_the_suite_loads_the_tasks_as_they_are(domain: Domain) -> None:
     """API lists, states and gold calls fit the tools, and the last call submits the canonical answer."""
-    assert [task.id for task in load_hazard_tasks(domain)] == [task["id"] for task in _tasks_of(domain)]
+    assert [task.id for task in load_hazard_tasks(domain)] == [
+        task["id"] for task in _tasks_of(domain)
+    ]
 
 
 def test_states_and_results_satisfy_their_schemas(domain: Domain) -> None:
@@ -163,7 +178,10 @@ def test_states_and_results_satisfy_their_schemas(domain: Domain) -> None:
         assert _broken_schema(schema, run.task["initial_state"]) == []
         assert _broken_schema(schema, run.executor.public_state()) == []
     for run, tool, _, result in _every_call(domain):
-        assert _broken_schema(tool.remedies.returns or {}, result) == [], (run.task["id"], tool.name)
+        assert _broken_schema(tool.remedies.returns or {}, result) == [], (
+            run.task["id"],
+            tool.name,
+        )
 
 
 def test_the_gold_run_gives_each_value_where_its_source_says(domain: Domain) -> None:
@@ -172,7 +190,9 @@ def test_the_gold_run_gives_each_value_where_its_source_says(domain: Domain) -> 
         task = run.task
         results = [result for _, _, result in run.calls]
         for call in task["gold"]:
-            assert set(call["sources"]) == {pointer for pointer, _ in leaves(call["arguments"]) if pointer}
+            assert set(call["sources"]) == {
+                pointer for pointer, _ in leaves(call["arguments"]) if pointer
+            }
             for pointer, source in call["sources"].items():
                 value = resolve(call["arguments"], pointer)
                 if source == "query":
@@ -191,7 +211,10 @@ def test_siblings_sources_and_verifiers_agree_on_clean_data(domain: Domain) -> N
     """For every gold call each tool that may stand in for another gives the same result."""
     for run, tool, arguments, result in _every_call(domain):
         for other in _alternatives(tool):
-            assert run.ask(other.tool, _translated(other, arguments)) == result, (run.task["id"], other.tool)
+            assert run.ask(other.tool, _translated(other, arguments)) == result, (
+                run.task["id"],
+                other.tool,
+            )
 
 
 def test_tasks_can_be_recovered(domain: Domain) -> None:
@@ -200,7 +223,9 @@ def test_tasks_can_be_recovered(domain: Domain) -> None:
     for run in _played(domain):
         taken = {index for call in run.task["gold"] for index in _needs(call)}
         remedies = [run.calls[index][0].remedies for index in taken]
-        recoverable += any(each.fallbacks and (len(each.sources) >= 2 or each.verifier) for each in remedies)
+        recoverable += any(
+            each.fallbacks and (len(each.sources) >= 2 or each.verifier) for each in remedies
+        )
     assert recoverable >= 12
 
 
@@ -235,7 +260,10 @@ def test_a_probe_tells_the_truth_before_and_after_its_effect(domain: Domain) -> 
                 continue
             probed += 1
             returns = TOOLSETS[domain].tools[probe].remedies.returns or {}
-            known = {name: call["arguments"][name] for name in TOOLSETS[domain].tools[probe].parameters["properties"]}
+            known = {
+                name: call["arguments"][name]
+                for name in TOOLSETS[domain].tools[probe].parameters["properties"]
+            }
             before = json.loads(executor.call(probe, known))
             assert before == {"happened": False, "result": None}
             result = json.loads(executor.call(call["tool"], call["arguments"]))
@@ -254,7 +282,10 @@ def test_a_repeated_effect_shows_in_the_log(domain: Domain) -> None:
             again = Executor(run.toolset.tools, run.executor.public_state())
             before = again.public_state()["effects"]
             repeated = json.loads(again.call(tool.name, arguments))
-            assert again.public_state()["effects"] == [*before, {"tool": tool.name, "result": repeated}]
+            assert again.public_state()["effects"] == [
+                *before,
+                {"tool": tool.name, "result": repeated},
+            ]
             assert repeated != result
             assert len([name for name in result if result[name] != repeated[name]]) == 1
 
@@ -278,7 +309,9 @@ def _workflow_of(task: Mapping[str, Any]) -> str:
 def test_tasks_have_effects_and_ask_two_sources(domain: Domain) -> None:
     """At least six have an effect, none more than two; four ask one question twice and use the second answer."""
     tools = TOOLSETS[domain].tools
-    effects = [sum(tool.effect is not Effect.PURE for tool, _, _ in run.calls) for run in _played(domain)]
+    effects = [
+        sum(tool.effect is not Effect.PURE for tool, _, _ in run.calls) for run in _played(domain)
+    ]
     assert sum(map(bool, effects)) >= 6
     assert max(effects) <= 2
     twice = 0
@@ -292,10 +325,13 @@ def test_tasks_have_effects_and_ask_two_sources(domain: Domain) -> None:
     assert twice >= 4
 
 
-def _asks_again(tools: Mapping[str, Tool], first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+def _asks_again(
+    tools: Mapping[str, Tool], first: Mapping[str, Any], second: Mapping[str, Any]
+) -> bool:
     sources = tools[first["tool"]].remedies.sources
     return any(
-        other.tool == second["tool"] and _translated(other, first["arguments"]) == second["arguments"]
+        other.tool == second["tool"]
+        and _translated(other, first["arguments"]) == second["arguments"]
         for other in sources
     )
 
@@ -310,7 +346,9 @@ def test_api_lists_hold_all_that_recovery_may_ask_and_some_distractors(domain: D
         while todo:
             name = todo.pop()
             wanted.add(name)
-            related = {other.tool for other in _alternatives(tools[name])} | {tools[name].remedies.probe or name}
+            related = {other.tool for other in _alternatives(tools[name])} | {
+                tools[name].remedies.probe or name
+            }
             todo += related - wanted
         assert set(listed) >= wanted | COMMON
         assert len(set(listed)) == len(listed)
@@ -321,7 +359,11 @@ def test_the_query_names_no_tool(domain: Domain) -> None:
     """Users do not speak of tools."""
     for task in _tasks_of(domain):
         spellings = {name: name.replace("_", "[ _-]?") for name in TOOLSETS[domain].tools}
-        assert not [name for name, said in spellings.items() if re.search(said, task["query"], re.IGNORECASE)]
+        assert not [
+            name
+            for name, said in spellings.items()
+            if re.search(said, task["query"], re.IGNORECASE)
+        ]
 
 
 def test_limits_catch_many_wrong_units_and_not_all(domain: Domain) -> None:
@@ -331,9 +373,13 @@ def test_limits_catch_many_wrong_units_and_not_all(domain: Domain) -> None:
         for pointer, value in leaves(result):
             if isinstance(value, int | float) and not isinstance(value, bool):
                 schema = _schema_of(tool.remedies.returns or {}, pointer)
-                seen.setdefault((tool.name, pointer.rstrip("0123456789")), (schema, []))[1].append(value)
+                seen.setdefault((tool.name, pointer.rstrip("0123456789")), (schema, []))[1].append(
+                    value
+                )
     outside = {
-        field: [all(not _inside(schema, value * factor) for value in values) for factor in (100, 1000)]
+        field: [
+            all(not _inside(schema, value * factor) for value in values) for factor in (100, 1000)
+        ]
         for field, (schema, values) in seen.items()
     }
     assert sum(thousand for _, thousand in outside.values()) >= len(outside) / 2
@@ -356,7 +402,10 @@ def test_what_is_not_there_is_refused(domain: Domain) -> None:
         before = run.executor.public_state()
         for name, value in arguments.items():
             if isinstance(value, str):
-                assert "error" in run.ask(tool.name, {**arguments, name: "nowhere"}), (tool.name, name)
+                assert "error" in run.ask(tool.name, {**arguments, name: "nowhere"}), (
+                    tool.name,
+                    name,
+                )
         assert run.executor.public_state() == before
 
 
@@ -366,5 +415,7 @@ def test_asking_another_tool_and_back_gives_the_same_arguments(domain: Domain) -
     for tool in tools.values():
         asked = {name: f"value of {name}" for name in tool.parameters["properties"]}
         for other in tool.remedies.sources:
-            (back,) = (each for each in tools[other.tool].remedies.sources if each.tool == tool.name)
+            (back,) = (
+                each for each in tools[other.tool].remedies.sources if each.tool == tool.name
+            )
             assert _translated(back, _translated(other, asked)) == asked

@@ -36,7 +36,9 @@ def test_a_fixed_delay_is_counted_in_messages(regime: Regime, expected: list[lis
     assert deliveries(regime) == expected
 
 
-@pytest.mark.parametrize(("regime", "allowed"), [(Regime.RANDOM01, {0, 1}), (Regime.RANDOM12, {1, 2})])
+@pytest.mark.parametrize(
+    ("regime", "allowed"), [(Regime.RANDOM01, {0, 1}), (Regime.RANDOM12, {1, 2})]
+)
 def test_random_delays_take_both_values_and_no_other(regime: Regime, allowed: set[int]) -> None:
     """Both delays of the regime occur, evenly enough, and repeat with the seed."""
     drawn = [delay(regime, 1, "fs-01", count) for count in range(1, 201)]
@@ -55,11 +57,18 @@ def test_random_delays_do_not_depend_on_scheduling(order: list[str], seed: int) 
         environment.begin_round()
         environment.issue(task_id, "cat", {})
     for task_id in set(order):
-        waits = [record.due - record.issued for record in environment.trajectory if record.task_id == task_id]
+        waits = [
+            record.due - record.issued
+            for record in environment.trajectory
+            if record.task_id == task_id
+        ]
         assert waits == [delay(Regime.RANDOM12, seed, task_id, k) for k in range(1, len(waits) + 1)]
 
 
-@given(st.lists(st.sampled_from(["fs-08", "tb-07", "wait"]), max_size=20), st.sampled_from(list(Regime)))
+@given(
+    st.lists(st.sampled_from(["fs-08", "tb-07", "wait"]), max_size=20),
+    st.sampled_from(list(Regime)),
+)
 def test_each_call_is_delivered_exactly_once_and_in_order(order: list[str], regime: Regime) -> None:
     """Nothing is lost, doubled, early or late; one turn's results are sorted by due tick, then issue."""
     environment = Environment(TWO, regime, 1)
@@ -80,7 +89,11 @@ def test_results_due_together_keep_due_order_before_issue_order() -> None:
     """With late delivery by the driver the earlier due call comes first although it was issued later."""
     environment = Environment(TWO, Regime.RANDOM12, 0)
     task_id, other = ("fs-08", "tb-07")
-    seeds = (s for s in range(100) if delay(Regime.RANDOM12, s, task_id, 1) > delay(Regime.RANDOM12, s, other, 1))
+    seeds = (
+        s
+        for s in range(100)
+        if delay(Regime.RANDOM12, s, task_id, 1) > delay(Regime.RANDOM12, s, other, 1)
+    )
     environment = Environment(TWO, Regime.RANDOM12, next(seeds))
     environment.advance()
     environment.issue(task_id, "cat", {})
@@ -157,7 +170,9 @@ def test_environments_share_nothing() -> None:
     """What one run changes, another does not see; nor does the data."""
     for _ in range(2):
         environment = Environment(TWO, Regime.SYNC, 0)
-        assert "error" not in environment.issue("tb-07", "remove_alert", {"symbol": "NUVO"}).response
+        assert (
+            "error" not in environment.issue("tb-07", "remove_alert", {"symbol": "NUVO"}).response
+        )
 
 
 def test_the_cap_follows_the_length_of_the_ground_truth() -> None:

@@ -43,7 +43,10 @@ def words(value: Any) -> Iterator[Any]:
 def situations(draw: st.DrawFn, count: int) -> tuple[SubTask, list[Invocation]]:
     """A task and calls of its category which often fit its state."""
     task = draw(st.sampled_from(TASKS))
-    pool = sorted({word for word in words(task.initial_state) if isinstance(word, str)} | {"..", "/", ".", "new"})
+    pool = sorted(
+        {word for word in words(task.initial_state) if isinstance(word, str)}
+        | {"..", "/", ".", "new"}
+    )
     pool += ["/" + word for word in pool]
     numbers = sorted({word for word in words(task.initial_state) if isinstance(word, int)} | {1, 2})
     orders = [int(key) for key in task.initial_state.get("orders", {})]
@@ -61,8 +64,14 @@ def situations(draw: st.DrawFn, count: int) -> tuple[SubTask, list[Invocation]]:
         if draw(st.booleans()):
             calls.append(draw(st.sampled_from(right)))
             continue
-        given_names = [n for n in tool.parameters["properties"] if n not in tool.defaults or draw(st.booleans())]
-        calls.append((tool.name, {name: value(tool.parameters["properties"][name]) for name in given_names}))
+        given_names = [
+            n
+            for n in tool.parameters["properties"]
+            if n not in tool.defaults or draw(st.booleans())
+        ]
+        calls.append(
+            (tool.name, {name: value(tool.parameters["properties"][name]) for name in given_names})
+        )
     return task, calls
 
 
@@ -118,10 +127,14 @@ def filled(task: SubTask, call: Invocation) -> tuple[set[str], set[str]]:
     name, values = call
     declaration = tool_of(task, name).declaration
     names = {**tool_of(task, name).defaults, **values, "task_id": task.id}
-    return {t.format(**names) for t in declaration.reads}, {t.format(**names) for t in declaration.writes}
+    return {t.format(**names) for t in declaration.reads}, {
+        t.format(**names) for t in declaration.writes
+    }
 
 
-def assert_honest(task: SubTask, before: list[Invocation], first: Invocation, second: Invocation) -> None:
+def assert_honest(
+    task: SubTask, before: list[Invocation], first: Invocation, second: Invocation
+) -> None:
     """Two calls whose footprints do not meet give the same results and state in either order."""
     (reads, writes), (other_reads, other_writes) = filled(task, first), filled(task, second)
     if first == second or writes & (other_reads | other_writes) or other_writes & reads:
@@ -137,7 +150,9 @@ def assert_honest(task: SubTask, before: list[Invocation], first: Invocation, se
 
 
 @given(situations(4))
-def test_calls_whose_footprints_do_not_meet_commute(situation: tuple[SubTask, list[Invocation]]) -> None:
+def test_calls_whose_footprints_do_not_meet_commute(
+    situation: tuple[SubTask, list[Invocation]],
+) -> None:
     """Declared footprints are honest: otherwise a guard that trusts them would let a hazard through."""
     task, (*before, first, second) = situation
     assert_honest(task, before, first, second)
@@ -162,7 +177,9 @@ def test_gold_calls_of_idempotent_tools_may_be_repeated(task: SubTask) -> None:
         executor = everything(task)
         for earlier in task.gold[:position]:
             executor.call(earlier.tool, earlier.arguments)
-        outcomes = [(executor.call(call.tool, call.arguments), executor.public_state()) for _ in range(2)]
+        outcomes = [
+            (executor.call(call.tool, call.arguments), executor.public_state()) for _ in range(2)
+        ]
         assert outcomes[0] == outcomes[1]
 
 
@@ -213,7 +230,9 @@ def test_ten_and_ten_point_zero_are_one_number() -> None:
 
 def test_a_long_wrong_value_is_not_quoted_in_full() -> None:
     """An error message stays short."""
-    assert len(everything(SUB_TASKS["fs-06"]).call("head", {"file": "a", "lines": "x" * 9000})) < 500
+    assert (
+        len(everything(SUB_TASKS["fs-06"]).call("head", {"file": "a", "lines": "x" * 9000})) < 500
+    )
 
 
 def test_a_failing_tool_leaves_nothing_behind_however_it_is_written() -> None:
@@ -225,7 +244,14 @@ def test_a_failing_tool_leaves_nothing_behind_however_it_is_written() -> None:
         raise ToolFailure("too late")
 
     schema = arguments(items={"type": "array"})
-    tool = Tool(name="spoil", description="", parameters=schema, effect=Effect.AT_MOST_ONCE, writes=("x",), run=spoil)
+    tool = Tool(
+        name="spoil",
+        description="",
+        parameters=schema,
+        effect=Effect.AT_MOST_ONCE,
+        writes=("x",),
+        run=spoil,
+    )
     initial: dict[str, Any] = {"deep": {"list": []}}
     executor, given_items = Executor({"spoil": tool}, initial), [1]
     assert json.loads(executor.call("spoil", {"items": given_items})) == {"error": "too late"}
@@ -238,7 +264,13 @@ def test_a_failing_tool_leaves_nothing_behind_however_it_is_written() -> None:
 def test_the_task_argument_is_reserved() -> None:
     """No tool may have an argument that the native surface needs."""
     with pytest.raises(ValueError, match="task_id"):
-        Tool(name="x", description="", parameters=arguments(task_id=text("")), effect=Effect.PURE, run=print)
+        Tool(
+            name="x",
+            description="",
+            parameters=arguments(task_id=text("")),
+            effect=Effect.PURE,
+            run=print,
+        )
 
 
 def test_a_declaration_cannot_contradict_itself() -> None:

@@ -81,7 +81,10 @@ def test_every_figure_is_in_the_csv(played: list[Episode]) -> None:
     for line, episode in zip(wholes, played, strict=True):
         judged = score(episode)
         assert line["solved"] == str(int(judged.overall))
-        assert (line["rounds"], line["ticks"]) == (str(judged.counters.rounds), str(judged.counters.ticks))
+        assert (line["rounds"], line["ticks"]) == (
+            str(judged.counters.rounds),
+            str(judged.counters.ticks),
+        )
         assert line["interventions"] == str(len(episode.settings["interventions"]))
     verdicts = [verdict for episode in played for verdict in score(episode).sub_tasks]
     for line, verdict in zip(parts, verdicts, strict=True):
@@ -89,15 +92,21 @@ def test_every_figure_is_in_the_csv(played: list[Episode]) -> None:
         assert bool(line["mistake"]) is bool(line["first_finding"]) is not verdict.accurate
 
 
-@pytest.mark.parametrize(("name", "beginning"), [("chrome-trace", "{"), ("csv", "line,"), ("markdown", "# ")])
-def test_the_command_writes_each_form(saved: Path, tmp_path: Path, name: str, beginning: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "beginning"), [("chrome-trace", "{"), ("csv", "line,"), ("markdown", "# ")]
+)
+def test_the_command_writes_each_form(
+    saved: Path, tmp_path: Path, name: str, beginning: str
+) -> None:
     """Into the folder that it is told, which need not be there."""
     out = tmp_path / "new" / "file"
     assert main(["export", str(saved), "--format", name, "--out", str(out)]) == 0
     assert out.read_text(encoding="utf-8").startswith(beginning)
 
 
-def test_compositions_are_chosen(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compositions_are_chosen(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """By the beginning of their ids; none is an error, and leaves no file."""
     out = tmp_path / "some.csv"
     asked = ["export", str(saved), "--format", "csv", "--out", str(out), "--json", "--compositions"]
@@ -117,14 +126,21 @@ def test_an_unreadable_line_is_left_out_and_said(
     assert "left out" in capsys.readouterr().err
 
 
-def test_the_report_takes_a_folder_a_file_of_findings_or_episodes(saved: Path, tmp_path: Path) -> None:
+def test_the_report_takes_a_folder_a_file_of_findings_or_episodes(
+    saved: Path, tmp_path: Path
+) -> None:
     """Findings and episodes of a folder are put together; either is enough."""
     folder = tmp_path / "ablation"
     write_findings(findings(), folder / "findings.json")
     (folder / "episodes").mkdir()
     (folder / "episodes" / "eager.jsonl").write_bytes(saved.read_bytes())
     for number, (asked, runs, told) in enumerate(
-        [(folder, 4, True), (folder / "findings.json", 0, True), (saved, 4, False), (saved.parent, 4, False)]
+        [
+            (folder, 4, True),
+            (folder / "findings.json", 0, True),
+            (saved, 4, False),
+            (saved.parent, 4, False),
+        ]
     ):
         out = tmp_path / f"{number}.html"
         assert main(["report", str(asked), "--out", str(out)]) == 0
@@ -133,7 +149,9 @@ def test_the_report_takes_a_folder_a_file_of_findings_or_episodes(saved: Path, t
         assert ("Which guard does it" in text) is told
 
 
-def test_two_runs_are_laid_beside_each_other(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_runs_are_laid_beside_each_other(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The page has a chapter on both, and says how large it is."""
     out = tmp_path / "two.html"
     assert main(["report", str(saved), "--against", str(saved), "--out", str(out), "--json"]) == 0
@@ -141,7 +159,9 @@ def test_two_runs_are_laid_beside_each_other(saved: Path, tmp_path: Path, capsys
     assert "Flips between the runs" in out.read_text(encoding="utf-8")
 
 
-def test_a_folder_without_anything_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_anything_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It says what would be there."""
     assert main(["report", str(tmp_path), "--out", str(tmp_path / "r.html")]) == 1
     assert "holds neither findings.json nor episodes" in capsys.readouterr().err

@@ -35,14 +35,20 @@ SIZES = [pytest.param(3, id="few"), pytest.param(1, id="some", marks=pytest.mark
 """A third of the compositions; all of them where time does not count."""
 
 
-def scores(kind: str, arm: str, compositions: Sequence[Composition], regime: Regime = Regime.FIXED1) -> list[Score]:
+def scores(
+    kind: str, arm: str, compositions: Sequence[Composition], regime: Regime = Regime.FIXED1
+) -> list[Score]:
     """What an agent scores behind the state machine."""
     player = player_of("graph", arm, declared=True)
     agents = [(each, AgentSpec(kind=kind).make(each, 0)) for each in compositions]
-    return [score(run_episode(each, agent, regime, Surface.TEXT, 0, player)) for each, agent in agents]
+    return [
+        score(run_episode(each, agent, regime, Surface.TEXT, 0, player)) for each, agent in agents
+    ]
 
 
-def solved(kind: str, arm: str, compositions: Sequence[Composition], regime: Regime = Regime.FIXED1) -> float:
+def solved(
+    kind: str, arm: str, compositions: Sequence[Composition], regime: Regime = Regime.FIXED1
+) -> float:
     """Share of compositions that are solved."""
     found = scores(kind, arm, compositions, regime)
     return sum(each.overall for each in found) / len(found)
@@ -79,7 +85,9 @@ def test_the_forgetful_agent_is_the_case_of_the_duplicate_guard(step: int) -> No
     others = [each for each in chosen if each not in harmed][:3]
     guarded = scores("forgetful", "all", others)
     unguarded = [verdict for each, verdict in zip(chosen, alone, strict=True) if each in others]
-    assert sum(each.counters.rounds for each in guarded) < sum(each.counters.rounds for each in unguarded)
+    assert sum(each.counters.rounds for each in guarded) < sum(
+        each.counters.rounds for each in unguarded
+    )
 
 
 @pytest.mark.parametrize("kind", ["forgetful", "malformed"])
@@ -99,7 +107,10 @@ def test_a_confusion_of_like_tasks_cannot_be_seen(step: int) -> None:
 @pytest.mark.parametrize("surface", list(Surface))
 def test_copying_by_keywords_solves_next_to_nothing(surface: Surface, step: int) -> None:
     """Well below ten per cent of compositions and of sub-tasks, on either surface, even without delays."""
-    verdicts = [score(run_episode(each, KeywordAgent(name="k"), Regime.SYNC, surface)) for each in EVERY[:: 36 * step]]
+    verdicts = [
+        score(run_episode(each, KeywordAgent(name="k"), Regime.SYNC, surface))
+        for each in EVERY[:: 36 * step]
+    ]
     singles = [task.accurate for each in verdicts for task in each.sub_tasks]
     assert sum(each.overall for each in verdicts) / len(verdicts) < 0.1
     assert sum(singles) / len(singles) < 0.1
@@ -109,9 +120,9 @@ def test_copying_by_keywords_solves_next_to_nothing(surface: Surface, step: int)
 def test_the_keyword_agent_has_no_plan() -> None:
     """It is given the messages and the API list, as a model is."""
     assert "plan" not in KeywordAgent.model_fields
-    assert json.loads(str(KeywordAgent().invoke([SystemMessage("x"), HumanMessage("y")]).content)) == {
-        "content": "ALL COMPLETED"
-    }
+    assert json.loads(
+        str(KeywordAgent().invoke([SystemMessage("x"), HumanMessage("y")]).content)
+    ) == {"content": "ALL COMPLETED"}
 
 
 def test_tools_are_ranked_by_the_words_of_a_question() -> None:
@@ -132,7 +143,13 @@ def test_tools_are_ranked_by_the_words_of_a_question() -> None:
         ("folder", {"type": "string"}, "Move 'a b.txt' into /x/y please.", [], "a b.txt"),
         ("amount", {"type": "number"}, "Transfer 1,500 dollars to it.", [], 1500),
         ("count", {"type": "integer", "maximum": 9}, "Take 12 of the 7 boxes.", [], 7),
-        ("values", {"type": "array", "items": {"type": "number"}}, "the middle of 58, 71 and 66", [], [58, 71, 66]),
+        (
+            "values",
+            {"type": "array", "items": {"type": "number"}},
+            "the middle of 58, 71 and 66",
+            [],
+            [58, 71, 66],
+        ),
         ("side", {"type": "string", "enum": ["buy", "sell"]}, "I would sell them all.", [], "sell"),
         ("symbol", {"type": "string"}, "Buy some.", ['{"symbol": "PELO", "price": 3}'], "PELO"),
         ("price", {"type": "number"}, "Buy some.", ['{"symbol": "PELO", "price": 3}'], 3),
@@ -192,7 +209,11 @@ def test_an_error_is_laid_to_the_broken_call() -> None:
     ]
     first, second = read_transcript(messages, ("fs-08", "tb-07"))
     assert first.standing is Standing.OPEN
-    assert (second.tool, second.task_id, second.standing) == (UNREADABLE, "fs-08", Standing.REJECTED)
+    assert (second.tool, second.task_id, second.standing) == (
+        UNREADABLE,
+        "fs-08",
+        Standing.REJECTED,
+    )
     assert second.told_at_once
 
 
@@ -210,7 +231,9 @@ def test_broken_native_calls_are_read_back() -> None:
 def test_only_an_objection_is_a_reminder() -> None:
     """Neither results that name a task nor a list that is only shown."""
     result = '{"role": "tool", "id": "fs-08", "function name": "cat()", "response": "{}"}'
-    view = "State of your tasks (kept by the runtime):\n- fs-08: 1 call answered\n- tb-07: not begun"
+    view = (
+        "State of your tasks (kept by the runtime):\n- fs-08: 1 call answered\n- tb-07: not begun"
+    )
     objection = "You are about to finish, but not every task looks finished:\n- tb-07: no tool was called for it"
     first = HumanMessage("{id:'fs-08', question:'is it finished?\n- fs-08'}")
     assert reminders([first, HumanMessage(result), HumanMessage(view)]) == ()

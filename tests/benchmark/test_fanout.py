@@ -45,7 +45,9 @@ BROKEN = AgentSpec(kind="eager", settings={"no_such_rate": 1.0})
 
 def cell_of(number: int, agent: Any = EAGER, **others: Any) -> Cell:
     """An episode of the unguarded loop."""
-    return Cell(composition=LITE[number], condition=Condition(agent=agent, player="plain", **others))
+    return Cell(
+        composition=LITE[number], condition=Condition(agent=agent, player="plain", **others)
+    )
 
 
 CELLS = [cell_of(number) for number in range(11)]
@@ -56,18 +58,26 @@ def text_of(played: Played) -> str:
     return json.dumps(episode_to_json(played.episode))
 
 
-def answer(cells: Sequence[Cell], versions: Mapping[str, str] | None = None, *, keep_messages: bool = True) -> str:
+def answer(
+    cells: Sequence[Cell], versions: Mapping[str, str] | None = None, *, keep_messages: bool = True
+) -> str:
     """What a worker says to a parcel that went over the wire."""
     sent = json.loads(json.dumps([cell_to_json(cell) for cell in cells]))
-    return play_episodes(dict(own_versions() if versions is None else versions), sent, keep_messages)
+    return play_episodes(
+        dict(own_versions() if versions is None else versions), sent, keep_messages
+    )
 
 
 @given(
-    composition=st.sampled_from([*LITE[:5], *(each.composition for each in shipped_instances()[::60])]),
+    composition=st.sampled_from(
+        [*LITE[:5], *(each.composition for each in shipped_instances()[::60])]
+    ),
     agent=st.builds(
         AgentSpec,
         kind=st.sampled_from(KNOWN_AGENTS),
-        settings=st.dictionaries(st.sampled_from(["member", "compliance"]), st.sampled_from([0, 2, 0.25, 1.0])),
+        settings=st.dictionaries(
+            st.sampled_from(["member", "compliance"]), st.sampled_from([0, 2, 0.25, 1.0])
+        ),
     ),
     player=st.sampled_from(["plain", "graph", "middleware"]),
     arm=st.sampled_from(["none", "all", "sham", "dropped-3", "ledger+waiting", "recover-scaling"]),
@@ -77,7 +87,9 @@ def answer(cells: Sequence[Cell], versions: Mapping[str, str] | None = None, *, 
     seed=st.integers(0, 2**40),
 )
 @settings(max_examples=40, deadline=None)
-def test_an_episode_is_the_same_on_the_other_side(switches: tuple[bool, bool], **given_: Any) -> None:
+def test_an_episode_is_the_same_on_the_other_side(
+    switches: tuple[bool, bool], **given_: Any
+) -> None:
     """Cell and name, with the digest of all that the name does not say; also with faults in its composition."""
     composition = given_.pop("composition")
     condition = Condition(declared=switches[0], few_shot=switches[1], **given_)
@@ -90,7 +102,10 @@ def test_an_episode_is_the_same_on_the_other_side(switches: tuple[bool, bool], *
 @pytest.mark.parametrize("keep_messages", [True, False])
 def test_what_a_worker_played_is_what_is_played_here(keep_messages: bool) -> None:
     """Byte for byte as a file has it, without and with its conversation, guarded and unguarded."""
-    cells = [*CELLS[:2], Cell(composition=LITE[0], condition=Condition(agent=EAGER, player="graph", arm="all"))]
+    cells = [
+        *CELLS[:2],
+        Cell(composition=LITE[0], condition=Condition(agent=EAGER, player="graph", arm="all")),
+    ]
     found = answer_from_json(answer(cells, keep_messages=keep_messages), cells)
     assert found.error is None
     here = [play(cell, keep_messages=keep_messages) for cell in cells]
@@ -104,7 +119,8 @@ def test_a_worker_of_another_version_plays_nothing_and_says_which_it_has() -> No
         found = answer_from_json(answer(CELLS[:1], {**own_versions(), name: "0.0"}), CELLS[:1])
         assert (found.played, found.error) == ([], None)
         assert (
-            difference(found.versions, {**own_versions(), name: "0.0"}) == f"{name} {own_versions()[name]} and not 0.0"
+            difference(found.versions, {**own_versions(), name: "0.0"})
+            == f"{name} {own_versions()[name]} and not 0.0"
         )
     found = answer_from_json(answer(CELLS[:1], {}), CELLS[:1])
     assert not found.played
@@ -129,18 +145,26 @@ def test_an_error_of_an_episode_is_told_as_it_would_be_here() -> None:
     assert [text_of(each) for each in found.played] == [text_of(play(cells[0]))]
     assert isinstance(found.error, BenchmarkError)
     assert isinstance(found.error, EpisodeError)
-    assert (type(found.error).__name__, str(found.error)) == (type(here.value).__name__, str(here.value))
+    assert (type(found.error).__name__, str(found.error)) == (
+        type(here.value).__name__,
+        str(here.value),
+    )
     assert "in make" in found.error.__notes__[0]
 
     odd = cell_of(0, AgentSpec(kind="persona:gpt-5", settings={"member": 10**6}))
     with pytest.raises(Exception, match=r".") as unexpected:
         play(odd)
     told = answer_from_json(answer([odd]), [odd]).error
-    assert (type(told).__name__, str(told)) == (type(unexpected.value).__name__, str(unexpected.value))
+    assert (type(told).__name__, str(told)) == (
+        type(unexpected.value).__name__,
+        str(unexpected.value),
+    )
     assert isinstance(told, BenchmarkError) == isinstance(unexpected.value, BenchmarkError)
 
 
-@pytest.mark.parametrize("agent", [AgentSpec(kind="os.path:join"), ModelSpec(name="openai:gpt-4.1-mini")])
+@pytest.mark.parametrize(
+    "agent", [AgentSpec(kind="os.path:join"), ModelSpec(name="openai:gpt-4.1-mini")]
+)
 def test_agents_that_workers_do_not_know_are_not_sent(agent: Any) -> None:
     """Code of one's own, a model: the error says to play them here."""
     with pytest.raises(WorkersError, match="play it here, without --workers"):
@@ -175,7 +199,12 @@ def test_an_answer_that_is_none_is_refused() -> None:
         (json.dumps({**whole, "more": 1}), CELLS[:1]),
         (json.dumps({**whole, "played": whole["played"] * 2}), CELLS[:1]),
         (json.dumps({**whole, "played": [{**whole["played"][0], "seconds": -1}]}), CELLS[:1]),
-        (json.dumps({**whole, "error": {"type": "a b", "text": "", "expected": True, "traceback": ""}}), CELLS[:1]),
+        (
+            json.dumps(
+                {**whole, "error": {"type": "a b", "text": "", "expected": True, "traceback": ""}}
+            ),
+            CELLS[:1],
+        ),
         (json.dumps(whole), [CELLS[1]]),
         (json.dumps(whole), [cell_of(0, seed=1)]),
     ]
@@ -258,11 +287,17 @@ def test_an_error_comes_at_its_place_and_ends_the_run(tmp_path: Path) -> None:
     assert done == [text_of(each) for each in play_all(CELLS[:6], 1)]
 
 
-def test_a_run_ends_at_a_worker_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_ends_at_a_worker_of_another_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With both versions and the place of the worker in the error."""
-    monkeypatch.setattr("asyncguard_benchmark.fanout.fleet.own_versions", lambda: {**own_versions(), "data": "mine"})
+    monkeypatch.setattr(
+        "asyncguard_benchmark.fanout.fleet.own_versions", lambda: {**own_versions(), "data": "mine"}
+    )
     fleet = fleet_with(FakePost(), tmp_path, [])
-    with pytest.raises(WorkersError, match=r"process \d+ has data \w+ and not mine: .* bring both to one"):
+    with pytest.raises(
+        WorkersError, match=r"process \d+ has data \w+ and not mine: .* bring both to one"
+    ):
         fleet.play(CELLS[0])
 
 
@@ -290,16 +325,31 @@ def test_a_folder_of_workers_is_nobodys_else(tmp_path: Path) -> None:
 def test_a_file_notes_what_is_played_and_not_on_which_workers() -> None:
     """An address may hold a password; and the same command on other workers asks for the same."""
     secret = "postgresql://bench:hunter2@db/bench"
-    words = ["run", "--agents", "eager", "--json", "--workers", "2", "--database-url", secret, "--seeds", "1"]
+    words = [
+        "run",
+        "--agents",
+        "eager",
+        "--json",
+        "--workers",
+        "2",
+        "--database-url",
+        secret,
+        "--seeds",
+        "1",
+    ]
     assert _lasting(words) == ["run", "--agents", "eager", "--seeds", "1"]
-    assert _lasting(["run", f"--database-url={secret}", "--workers=3", "--out", "--workers", "--few-shot"]) == [
+    assert _lasting(
+        ["run", f"--database-url={secret}", "--workers=3", "--out", "--workers", "--few-shot"]
+    ) == [
         "run",
         "--few-shot",
     ]
     assert without_options(["ablate", "--workers", "2", "--out", "x"]) == ["ablate", "--out", "x"]
 
 
-@pytest.mark.parametrize("command", [("run",), ("ablate",), ("hazards", "run"), ("hazards", "ablate")])
+@pytest.mark.parametrize(
+    "command", [("run",), ("ablate",), ("hazards", "run"), ("hazards", "ablate")]
+)
 def test_every_command_that_plays_much_takes_workers(
     command: Sequence[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -316,9 +366,21 @@ def test_every_command_that_plays_much_takes_workers(
     assert not (tmp_path / "x.workers").exists()
 
 
-def test_an_unusable_database_is_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unusable_database_is_named_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With one line, exit code 1 and no password."""
-    run = ["run", "--agents", "eager", "--compositions", LITE[0].id, "--suite", "lite", "--out", str(tmp_path / "e")]
+    run = [
+        "run",
+        "--agents",
+        "eager",
+        "--compositions",
+        LITE[0].id,
+        "--suite",
+        "lite",
+        "--out",
+        str(tmp_path / "e"),
+    ]
     assert main([*run, "--database-url", "mysql://me:hunter2@db/bench"]) == 1
     said = capsys.readouterr().err
     assert "no database for workers" in said
@@ -326,7 +388,9 @@ def test_an_unusable_database_is_named_at_once(tmp_path: Path, capsys: pytest.Ca
     assert main([*run, "--database-url", "/dev/null/queue.db"]) == 1
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
     assert main([*run, "--database-url", str(tmp_path)]) == 1
-    assert capsys.readouterr().err.endswith("the workers' database cannot be used: unable to open database file\n")
+    assert capsys.readouterr().err.endswith(
+        "the workers' database cannot be used: unable to open database file\n"
+    )
 
 
 def test_what_workers_need_is_named_where_it_is_missing(
@@ -336,6 +400,16 @@ def test_what_workers_need_is_named_where_it_is_missing(
     for name in ("fleet", "post"):
         monkeypatch.delitem(sys.modules, f"asyncguard_benchmark.fanout.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "dbos", None)
-    run = ["run", "--agents", "eager", "--compositions", LITE[0].id, "--suite", "lite", "--out", str(tmp_path / "e")]
+    run = [
+        "run",
+        "--agents",
+        "eager",
+        "--compositions",
+        LITE[0].id,
+        "--suite",
+        "lite",
+        "--out",
+        str(tmp_path / "e"),
+    ]
     assert main([*run, "--workers", "1"]) == 1
     assert "pip install 'asyncguard[dbos]'" in capsys.readouterr().err

@@ -31,7 +31,9 @@ def command(*arguments: str) -> list[str]:
 
 def bench(*arguments: str, code: int = 0) -> str:
     """Run ``asyncguard bench ...`` to its end; what it says on the standard error."""
-    done = subprocess.run(command("bench", *arguments), capture_output=True, text=True, timeout=LAST)
+    done = subprocess.run(
+        command("bench", *arguments), capture_output=True, text=True, timeout=LAST
+    )
     assert done.returncode == code, done.stderr
     return done.stderr
 
@@ -108,7 +110,9 @@ def test_two_workers_write_the_same_file_though_one_is_killed(alone: Path, tmp_p
     ("number", "code"),
     [(signal.SIGINT, 130), pytest.param(signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.full)],
 )
-def test_a_run_that_is_ended_is_resumed(number: signal.Signals, code: int, alone: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_ended_is_resumed(
+    number: signal.Signals, code: int, alone: Path, tmp_path: Path
+) -> None:
     """Its workers end with it, killed or interrupted; resumed on workers it holds what it would have held."""
     file = tmp_path / "episodes.jsonl"
     with running("bench", *RUN, "--workers", "2", "--out", str(file)) as run:
@@ -126,12 +130,15 @@ def test_a_run_that_is_ended_is_resumed(number: signal.Signals, code: int, alone
 
 
 @contextmanager
-def elsewhere(database: str, count: int = 1, *others: str) -> Iterator[list["subprocess.Popen[str]"]]:
+def elsewhere(
+    database: str, count: int = 1, *others: str
+) -> Iterator[list["subprocess.Popen[str]"]]:
     """Workers that somebody else has started."""
     where = ["--database-url", database, "--queue", "asyncguard-benchmark", "--concurrency", "2"]
     tools = ["--tools", "asyncguard_benchmark.fanout:tools", *others]
     processes = [
-        subprocess.Popen(command("worker", *where, *tools), stderr=subprocess.DEVNULL, text=True) for _ in range(count)
+        subprocess.Popen(command("worker", *where, *tools), stderr=subprocess.DEVNULL, text=True)
+        for _ in range(count)
     ]
     try:
         yield processes
@@ -142,7 +149,9 @@ def elsewhere(database: str, count: int = 1, *others: str) -> Iterator[list["sub
             process.wait(LAST)
 
 
-def test_workers_that_run_already_play_and_keep_nothing(alone: Path, tmp_path: Path, postgres_url: str) -> None:
+def test_workers_that_run_already_play_and_keep_nothing(
+    alone: Path, tmp_path: Path, postgres_url: str
+) -> None:
     """Over PostgreSQL: the same file, no address in it, and a queue that is as empty as before."""
     file = tmp_path / "episodes.jsonl"
     with elsewhere(postgres_url, 2):
@@ -164,7 +173,9 @@ def test_an_interrupted_run_leaves_no_work_to_others(alone: Path, tmp_path: Path
             run.send_signal(signal.SIGINT)
             assert run.wait(LAST) == 130
         with closing(sqlite3.connect(database)) as connection:
-            rows = [status for (status,) in connection.execute("SELECT status FROM workflow_status")]
+            rows = [
+                status for (status,) in connection.execute("SELECT status FROM workflow_status")
+            ]
         assert "ENQUEUED" not in rows
         assert len(rows) <= 2  # what the worker had begun: it has to find it when it is done
         bench("resume", str(file), "--database-url", database, "--workers", "1")
@@ -182,7 +193,9 @@ def test_a_worker_of_other_data_is_refused(tmp_path: Path) -> None:
     )
     options = command("worker", "--database-url", database, "--queue", "asyncguard-benchmark")[3:]
     tools = ["--tools", "asyncguard_benchmark.fanout:tools"]
-    worker = subprocess.Popen([sys.executable, "-c", code, *options, *tools], stderr=subprocess.DEVNULL)
+    worker = subprocess.Popen(
+        [sys.executable, "-c", code, *options, *tools], stderr=subprocess.DEVNULL
+    )
     try:
         said = bench(*RUN, "--database-url", database, "--out", str(file), code=1)
     finally:
@@ -197,7 +210,17 @@ def test_a_worker_of_other_data_is_refused(tmp_path: Path) -> None:
 def test_an_ablation_on_workers_finds_the_same(tmp_path: Path) -> None:
     """The same episodes, line for line if the order of sets is the same, and the same findings."""
     one, other = tmp_path / "one", tmp_path / "other"
-    asked = ("ablate", "--agents", "eager", "--suite", "lite", "--compositions", "S2-00,S2-01", "--resamples", "50")
+    asked = (
+        "ablate",
+        "--agents",
+        "eager",
+        "--suite",
+        "lite",
+        "--compositions",
+        "S2-00,S2-01",
+        "--resamples",
+        "50",
+    )
 
     def ablated(folder: Path, *options: str) -> None:
         subprocess.run(
@@ -226,7 +249,10 @@ def test_workers_that_cannot_begin_are_not_started_for_ever(tmp_path: Path) -> N
     told: list[str] = []
     ended: list[WorkersError] = []
     crew = Crew(
-        ["--database-url", "mysql://db/x", "--tools", "a:b"], logs=tmp_path, tell=told.append, give_up=ended.append
+        ["--database-url", "mysql://db/x", "--tools", "a:b"],
+        logs=tmp_path,
+        tell=told.append,
+        give_up=ended.append,
     )
     crew.start(1)
     wait_until(lambda: bool(ended))
@@ -240,7 +266,15 @@ def test_workers_that_cannot_begin_are_not_started_for_ever(tmp_path: Path) -> N
 def test_nobody_is_asked_for_what_is_there(tmp_path: Path) -> None:
     """Nothing is sent for what a file holds already: no worker is started, and none is waited for."""
     file = tmp_path / "episodes.jsonl"
-    one: Sequence[str] = ("run", "--agents", "eager", "--suite", "lite", "--compositions", LITE[0].id)
+    one: Sequence[str] = (
+        "run",
+        "--agents",
+        "eager",
+        "--suite",
+        "lite",
+        "--compositions",
+        LITE[0].id,
+    )
     bench(*one, "--out", str(file), "--jobs", "1")
     before = file.read_bytes()
     bench(*one, "--out", str(file), "--database-url", str(tmp_path / "nobody.db"))

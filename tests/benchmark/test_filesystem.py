@@ -8,7 +8,10 @@ from asyncguard_benchmark.executors.filesystem import TOOLSET
 
 STATE = {
     "cwd": "/a",
-    "tree": {"a": {"x.txt": "one\ntwo\nthree\n", "sub": {"x.txt": "inner"}, "empty": {}}, "b": {"y.txt": "two\n"}},
+    "tree": {
+        "a": {"x.txt": "one\ntwo\nthree\n", "sub": {"x.txt": "inner"}, "empty": {}},
+        "b": {"y.txt": "two\n"},
+    },
 }
 
 
@@ -53,7 +56,10 @@ def test_reading_tools(fs: Executor) -> None:
         "only_in_first": ["one", "three"],
         "only_in_second": [],
     }
-    assert ask(fs, "du", folder="/a") == {"total_bytes": 19, "largest_first": ["x.txt", "sub", "empty"]}
+    assert ask(fs, "du", folder="/a") == {
+        "total_bytes": 19,
+        "largest_first": ["x.txt", "sub", "empty"],
+    }
     assert ask(fs, "stat", path="sub") == {"path": "/a/sub", "type": "directory", "bytes": 5}
 
 
@@ -83,7 +89,10 @@ def test_writing_tools(fs: Executor) -> None:
     assert ask(fs, "touch", file="x.txt") is None
     assert ask(fs, "cp", source="x.txt", destination="/b/c") == {"copied_to": "/b/c/x.txt"}
     assert ask(fs, "rm", file="x.txt") is None
-    assert fs.public_state()["tree"]["b"]["c"] == {"n.txt": "new\n", "x.txt": "one\ntwo\nthree\nfour\n"}
+    assert fs.public_state()["tree"]["b"]["c"] == {
+        "n.txt": "new\n",
+        "x.txt": "one\ntwo\nthree\nfour\n",
+    }
     assert "x.txt" not in fs.public_state()["tree"]["a"]
     assert "exists" in ask(fs, "mkdir", folder="/b/c")["error"]
     assert "no such directory" in ask(fs, "touch", file="/nowhere/x")["error"]
@@ -103,7 +112,9 @@ def test_one_line_and_one_column(fs: Executor) -> None:
     ask(fs, "add_line", file="o.csv", text="9;oat;")
     assert ask(fs, "line_at", file="o.csv", number=2) == {"text": "8"}
     assert "3 lines" in ask(fs, "line_at", file="o.csv", number=4)["error"]
-    assert ask(fs, "cut_column", file="o.csv", separator=";", position=1) == {"values": ["7", "8", "9"]}
+    assert ask(fs, "cut_column", file="o.csv", separator=";", position=1) == {
+        "values": ["7", "8", "9"]
+    }
     assert ask(fs, "cut_column", file="o.csv", separator=";", position=3) == {"values": ["2", ""]}
     assert "4 parts" in ask(fs, "cut_column", file="o.csv", separator=";", position=4)["error"]
 
@@ -136,4 +147,7 @@ def test_two_files_are_joined_into_a_new_one(fs: Executor) -> None:
     joined = ask(fs, "join_files", first="/b/y.txt", second="x.txt", destination="sub/both.txt")
     assert joined == {"path": "/a/sub/both.txt", "bytes": 18}
     assert ask(fs, "head", file="/a/sub/both.txt", lines=2) == {"lines": ["two", "one"]}
-    assert "exists" in ask(fs, "join_files", first="x.txt", second="x.txt", destination="x.txt")["error"]
+    assert (
+        "exists"
+        in ask(fs, "join_files", first="x.txt", second="x.txt", destination="x.txt")["error"]
+    )

@@ -82,13 +82,17 @@ def test_without_guards_nothing_changes(
 @pytest.mark.parametrize("surface", list(Surface))
 @pytest.mark.parametrize("regime", list(Regime))
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_guards_nothing_changes_anywhere(kind: type[SimulatedAgent], regime: Regime, surface: Surface) -> None:
+def test_without_guards_nothing_changes_anywhere(
+    kind: type[SimulatedAgent], regime: Regime, surface: Surface
+) -> None:
     """The same over every agent, regime and surface, on compositions of all categories."""
     for composition in SAMPLE:
         assert_all_off_is_plain(composition, kind, run_of(regime, surface))
 
 
-@pytest.fixture(params=[pytest.param(4, id="few"), pytest.param(1, id="sample", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=[pytest.param(4, id="few"), pytest.param(1, id="sample", marks=pytest.mark.slow)]
+)
 def compositions(request: pytest.FixtureRequest) -> Sequence[Composition]:
     """Every fourth of the sample; all of it where time does not count."""
     return SAMPLE[:: request.param]
@@ -103,7 +107,9 @@ def played(
 ) -> Summary:
     """Figures of an agent over some compositions."""
     more = {} if setting is None else {"setting": setting}
-    return summarise(score(play(each, kind(plan=plan_of(each)), run, **more)) for each in compositions)
+    return summarise(
+        score(play(each, kind(plan=plan_of(each)), run, **more)) for each in compositions
+    )
 
 
 @pytest.mark.parametrize("surface", list(Surface))
@@ -127,7 +133,9 @@ def test_guards_that_know_nothing_of_the_tools_save_it_too(
     compositions: Sequence[Composition], play: Callable[..., Episode]
 ) -> None:
     """Without footprints and scope, at the cautious defaults."""
-    safe = played(compositions, play, EagerAgent, run_of(Regime.FIXED1, Surface.TEXT), Setting(declared=False))
+    safe = played(
+        compositions, play, EagerAgent, run_of(Regime.FIXED1, Surface.TEXT), Setting(declared=False)
+    )
     assert safe.overall is not None
     assert safe.overall.value >= 95
 
@@ -136,7 +144,9 @@ HARMLESS = [arm.config for name, arm in ARMS.items() if name != "without-waiting
 """Every guard out and in. Without waiting a held call may cost a turn: that is what waiting is for."""
 
 
-def assert_harmless(composition: Composition, run: Run, play: Callable[..., Episode], setting: Setting) -> int:
+def assert_harmless(
+    composition: Composition, run: Run, play: Callable[..., Episode], setting: Setting
+) -> int:
     """The oracle solves it, in no more rounds than without guards; the rounds more (or, if negative, fewer).
 
     One exception, where delays differ from call to call: a call that a guard held until the one it depends on had ended
@@ -170,16 +180,22 @@ def test_no_guard_harms_an_agent_without_fault(
     play: Callable[..., Episode],
 ) -> None:
     """A sample of all arms and conditions: same score, no more rounds (but see `assert_harmless`)."""
-    assert_harmless(composition, run_of(regime, surface), play, Setting(config=config, declared=declared))
+    assert_harmless(
+        composition, run_of(regime, surface), play, Setting(config=config, declared=declared)
+    )
 
 
-ONE_OR_ALL = [pytest.param(each, marks=() if each is Regime.FIXED1 else pytest.mark.full) for each in Regime]
+ONE_OR_ALL = [
+    pytest.param(each, marks=() if each is Regime.FIXED1 else pytest.mark.full) for each in Regime
+]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regime", ONE_OR_ALL)
 @pytest.mark.parametrize("play", PLAYERS)
-def test_no_guard_harms_an_agent_without_fault_anywhere(play: Callable[..., Episode], regime: Regime) -> None:
+def test_no_guard_harms_an_agent_without_fault_anywhere(
+    play: Callable[..., Episode], regime: Regime
+) -> None:
     """Every guard out, and in; the state machine on all categories, the middleware on one of each kind."""
     for config, composition in product(HARMLESS, SAMPLE if play is play_graph else SOME):
         assert_harmless(composition, run_of(regime, Surface.TEXT), play, Setting(config=config))
@@ -187,7 +203,9 @@ def test_no_guard_harms_an_agent_without_fault_anywhere(play: Callable[..., Epis
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.full)])
-@pytest.mark.parametrize("regime", [pytest.param(Regime.FIXED1, marks=pytest.mark.full), Regime.RANDOM12])
+@pytest.mark.parametrize(
+    "regime", [pytest.param(Regime.FIXED1, marks=pytest.mark.full), Regime.RANDOM12]
+)
 def test_all_guards_together_harm_nobody_in_any_composition(regime: Regime, step: int) -> None:
     """All 712 (`full`), or every fourth: the oracle solves them behind the state machine, mostly in fewer rounds."""
     more = [
@@ -199,7 +217,9 @@ def test_all_guards_together_harm_nobody_in_any_composition(regime: Regime, step
 
 
 @pytest.mark.parametrize("regime", list(Regime))
-def test_without_waiting_a_held_call_costs_a_turn_at_most(compositions: Sequence[Composition], regime: Regime) -> None:
+def test_without_waiting_a_held_call_costs_a_turn_at_most(
+    compositions: Sequence[Composition], regime: Regime
+) -> None:
     """The score stays, and the rounds are those of the ticks that the held call lost."""
     run, setting = run_of(regime, Surface.TEXT), Setting(config=ARMS["without-waiting"].config)
     for composition in compositions:
@@ -248,22 +268,37 @@ class Watcher(EagerAgent):
         return super()._generate(messages, stop)
 
 
-CONFIGS = {"none": UNGUARDED, "all": GuardConfig(), "without-grounding": GuardConfig(grounding=False)}
+CONFIGS = {
+    "none": UNGUARDED,
+    "all": GuardConfig(),
+    "without-grounding": GuardConfig(grounding=False),
+}
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize("play", PLAYERS)
 @pytest.mark.parametrize(
     "regime",
-    [Regime.RANDOM12, *(pytest.param(each, marks=pytest.mark.slow) for each in (Regime.FIXED2, Regime.RANDOM01))],
+    [
+        Regime.RANDOM12,
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (Regime.FIXED2, Regime.RANDOM01)),
+    ],
 )
 def test_no_result_is_seen_early(
-    monkeypatch: pytest.MonkeyPatch, regime: Regime, play: Callable[..., Episode], config: GuardConfig
+    monkeypatch: pytest.MonkeyPatch,
+    regime: Regime,
+    play: Callable[..., Episode],
+    config: GuardConfig,
 ) -> None:
     """Whatever the guards do, what a turn is shown is due, and is shown once."""
     monkeypatch.setattr(guarded, "Environment", Watched)
     for composition, surface in product(SOME, Surface):
-        episode = play(composition, Watcher(plan=plan_of(composition)), run_of(regime, surface), Setting(config=config))
+        episode = play(
+            composition,
+            Watcher(plan=plan_of(composition)),
+            run_of(regime, surface),
+            Setting(config=config),
+        )
         assert all(r.delivered is None or r.delivered >= r.due for r in episode.trajectory)
         assert any(r.delivered is not None for r in episode.trajectory)
 
@@ -281,26 +316,46 @@ class Reciter(BaseChatModel):
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
         return self
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         line = self.lines[min(self.said, len(self.lines) - 1)]
         self.said += 1
         return ChatResult(generations=[ChatGeneration(message=line)])
 
 
 IDS = st.sampled_from(["fs-07", "tb-07", "fs-99", 7])
-TOOLS = st.sampled_from(["diff", "touch", "set_alert", "remove_alert", "fly", "", "idle_action", "unreadable_action"])
+TOOLS = st.sampled_from(
+    ["diff", "touch", "set_alert", "remove_alert", "fly", "", "idle_action", "unreadable_action"]
+)
 VALUES = st.sampled_from(["spring.txt", "NUVO", 94.75, None, [], {"a": {"b": 1}}])
-ARGUMENTS = st.dictionaries(st.sampled_from(["first", "second", "symbol", "price", "file", "tool"]), VALUES, max_size=3)
+ARGUMENTS = st.dictionaries(
+    st.sampled_from(["first", "second", "symbol", "price", "file", "tool"]), VALUES, max_size=3
+)
 TEXTS = st.one_of(
-    st.builds(lambda i, t, a: json.dumps({"id": i, "func_name": t, "params": a}), IDS, TOOLS, ARGUMENTS),
-    st.sampled_from(['{"content": "hm"}', '{"content": 3}', "hello", "", '{"id": "fs-07"}', "{", '{"content": "ALL"}']),
+    st.builds(
+        lambda i, t, a: json.dumps({"id": i, "func_name": t, "params": a}), IDS, TOOLS, ARGUMENTS
+    ),
+    st.sampled_from(
+        [
+            '{"content": "hm"}',
+            '{"content": 3}',
+            "hello",
+            "",
+            '{"id": "fs-07"}',
+            "{",
+            '{"content": "ALL"}',
+        ]
+    ),
 )
 DONE = '{"content": "ALL COMPLETED"}'
 
 
 @settings(deadline=None, max_examples=8)
 @given(st.lists(TEXTS, max_size=6), st.sampled_from(Regime))
-def test_what_a_model_does_wrong_is_answered_as_in_the_plain_loop(texts: list[str], regime: Regime) -> None:
+def test_what_a_model_does_wrong_is_answered_as_in_the_plain_loop(
+    texts: list[str], regime: Regime
+) -> None:
     """On the text surface, up to the end with results pending."""
     assert_answered_alike(texts, regime)
 
@@ -308,7 +363,9 @@ def test_what_a_model_does_wrong_is_answered_as_in_the_plain_loop(texts: list[st
 @pytest.mark.full
 @settings(deadline=None, max_examples=150)
 @given(st.lists(TEXTS, max_size=6), st.sampled_from(Regime))
-def test_much_that_a_model_does_wrong_is_answered_as_in_the_plain_loop(texts: list[str], regime: Regime) -> None:
+def test_much_that_a_model_does_wrong_is_answered_as_in_the_plain_loop(
+    texts: list[str], regime: Regime
+) -> None:
     """The same over many more conversations."""
     assert_answered_alike(texts, regime)
 
@@ -318,14 +375,22 @@ def assert_answered_alike(texts: list[str], regime: Regime) -> None:
     lines = [AIMessage(text) for text in [*texts, DONE]]
     plain = play_plain(PAIR, Reciter(lines=lines), run_of(regime, Surface.TEXT))
     for play in PLAYERS:
-        assert_same(plain, play(PAIR, Reciter(lines=lines), run_of(regime, Surface.TEXT), Setting(config=UNGUARDED)))
+        assert_same(
+            plain,
+            play(
+                PAIR, Reciter(lines=lines), run_of(regime, Surface.TEXT), Setting(config=UNGUARDED)
+            ),
+        )
 
 
 @pytest.mark.parametrize(
-    "line", ['{"content": "one moment"}', "hello", '{"id": "fs-07", "func_name": "ls", "params": {}}']
+    "line",
+    ['{"content": "one moment"}', "hello", '{"id": "fs-07", "func_name": "ls", "params": {}}'],
 )
 @pytest.mark.parametrize("play", PLAYERS)
-def test_a_model_that_never_ends_is_cut_off_as_in_the_plain_loop(play: Callable[..., Episode], line: str) -> None:
+def test_a_model_that_never_ends_is_cut_off_as_in_the_plain_loop(
+    play: Callable[..., Episode], line: str
+) -> None:
     """At the same round, with the same conversation before it; with guards it is cut off, too."""
     run = run_of(Regime.FIXED2, Surface.TEXT)
     plain = play_plain(PAIR, Reciter(lines=[AIMessage(line)]), run)
@@ -342,9 +407,17 @@ CALLS = st.lists(st.tuples(TOOLS, NATIVE_ARGUMENTS), min_size=0, max_size=2)
 
 def native(number: int, calls: list[tuple[str, dict[str, Any]]], broken: bool) -> AIMessage:
     """A message with calls; the last one may hold arguments that are no JSON."""
-    made = [{"name": name, "args": args, "id": f"c{number}_{i}"} for i, (name, args) in enumerate(calls)]
-    invalid = [{"name": "diff", "args": "{", "id": f"x{number}", "error": "?", "type": "invalid_tool_call"}]
-    return AIMessage("" if made or broken else "hm", tool_calls=made, invalid_tool_calls=invalid if broken else [])
+    made = [
+        {"name": name, "args": args, "id": f"c{number}_{i}"} for i, (name, args) in enumerate(calls)
+    ]
+    invalid = [
+        {"name": "diff", "args": "{", "id": f"x{number}", "error": "?", "type": "invalid_tool_call"}
+    ]
+    return AIMessage(
+        "" if made or broken else "hm",
+        tool_calls=made,
+        invalid_tool_calls=invalid if broken else [],
+    )
 
 
 Turns = list[tuple[list[tuple[str, dict[str, Any]]], bool]]
@@ -353,7 +426,9 @@ TURNS = st.lists(st.tuples(CALLS, st.booleans()), max_size=5)
 
 @settings(deadline=None, max_examples=8)
 @given(TURNS, st.sampled_from(Regime))
-def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(turns: Turns, regime: Regime) -> None:
+def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(
+    turns: Turns, regime: Regime
+) -> None:
     """Several calls at once, arguments that are no JSON, tools and tasks that do not exist."""
     assert_native_calls_answered_alike(turns, regime)
 
@@ -361,14 +436,19 @@ def test_what_a_model_does_wrong_with_native_calls_is_answered_alike(turns: Turn
 @pytest.mark.full
 @settings(deadline=None, max_examples=150)
 @given(TURNS, st.sampled_from(Regime))
-def test_much_that_a_model_does_wrong_with_native_calls_is_answered_alike(turns: Turns, regime: Regime) -> None:
+def test_much_that_a_model_does_wrong_with_native_calls_is_answered_alike(
+    turns: Turns, regime: Regime
+) -> None:
     """The same over many more conversations."""
     assert_native_calls_answered_alike(turns, regime)
 
 
 def assert_native_calls_answered_alike(turns: Turns, regime: Regime) -> None:
     """Without guards a model that makes these calls is told what the plain loop tells it."""
-    lines = [*(native(n, calls, broken) for n, (calls, broken) in enumerate(turns)), AIMessage("ALL COMPLETED")]
+    lines = [
+        *(native(n, calls, broken) for n, (calls, broken) in enumerate(turns)),
+        AIMessage("ALL COMPLETED"),
+    ]
     run = run_of(regime, Surface.NATIVE)
     plain = play_plain(PAIR, Reciter(lines=lines), run)
     for play in PLAYERS:
@@ -377,7 +457,9 @@ def assert_native_calls_answered_alike(turns: Turns, regime: Regime) -> None:
 
 @settings(deadline=None, max_examples=12)
 @given(st.lists(TEXTS, max_size=8), st.sampled_from(PLAYERS))
-def test_a_guarded_run_ends_whatever_a_model_says(texts: list[str], play: Callable[..., Episode]) -> None:
+def test_a_guarded_run_ends_whatever_a_model_says(
+    texts: list[str], play: Callable[..., Episode]
+) -> None:
     """Within the cap on rounds; nothing but calls of the composition's own tasks is made."""
     assert_it_ends(texts, play)
 
@@ -396,4 +478,7 @@ def assert_it_ends(texts: list[str], play: Callable[..., Episode]) -> None:
     episode = play(PAIR, Reciter(lines=lines), run_of(Regime.FIXED1, Surface.TEXT), Setting())
     assert episode.counters.rounds <= 30
     assert {record.task_id for record in episode.trajectory} <= set(PAIR.task_ids)
-    assert not any(record.tool in ("fly", "", "idle_action", "unreadable_action") for record in episode.trajectory)
+    assert not any(
+        record.tool in ("fly", "", "idle_action", "unreadable_action")
+        for record in episode.trajectory
+    )

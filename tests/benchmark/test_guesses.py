@@ -33,7 +33,12 @@ TEXT = {"type": "string"}
 @pytest.mark.parametrize(
     ("name", "schema", "told", "found"),
     [
-        ("file", TEXT, "Copy /a/b.txt, then notes.md into /a/old.", ("/a/b.txt", "notes.md", "/a/old")),
+        (
+            "file",
+            TEXT,
+            "Copy /a/b.txt, then notes.md into /a/old.",
+            ("/a/b.txt", "notes.md", "/a/old"),
+        ),
         ("source", TEXT, '{"matches": ["/p/q.jpg", "/p/r"]}', ("/p/q.jpg", "/p/r")),
         ("symbol", TEXT, 'Sell PELO, not "ABCDEF"; {"symbol": "GULD"}', ("PELO", "GULD")),
         ("card_number", TEXT, "cards 4563-9917 and 12-34", ("4563-9917",)),
@@ -44,7 +49,9 @@ TEXT = {"type": "string"}
         ("files", {"type": "array"}, "/a/b.txt", ()),
     ],
 )
-def test_what_looks_like_the_argument_is_recalled(name: str, schema: dict[str, Any], told: str, found: object) -> None:
+def test_what_looks_like_the_argument_is_recalled(
+    name: str, schema: dict[str, Any], told: str, found: object
+) -> None:
     """By type and look, each value once, in the order of mention."""
     assert recalled(name, schema, [told]) == found
 
@@ -59,7 +66,9 @@ def test_what_looks_like_the_argument_is_recalled(name: str, schema: dict[str, A
         ({}, "", None),
     ],
 )
-def test_what_follows_from_a_call_is_foreseen(arguments: dict[str, Any], pointer: str, value: object) -> None:
+def test_what_follows_from_a_call_is_foreseen(
+    arguments: dict[str, Any], pointer: str, value: object
+) -> None:
     """What it is given under the same name, and where a moved thing ends up."""
     assert foreseen(arguments, pointer) == value
 
@@ -67,7 +76,11 @@ def test_what_follows_from_a_call_is_foreseen(arguments: dict[str, Any], pointer
 def test_questions_are_read_from_the_first_message() -> None:
     """Of every shipped composition, exactly."""
     for each in EVERY:
-        messages = [SystemMessage("x"), HumanMessage(first_user_message(each)), HumanMessage("{id:'a', question:'b'}")]
+        messages = [
+            SystemMessage("x"),
+            HumanMessage(first_user_message(each)),
+            HumanMessage("{id:'a', question:'b'}"),
+        ]
         assert read_questions(messages) == {task.id: task.query for task in each.sub_tasks}
     assert read_questions([SystemMessage("x")]) == {}
 
@@ -114,7 +127,8 @@ def test_draws_are_shared_between_rates() -> None:
     """A guess that stays an invention is the same invention: the rates decide which, not what."""
     pair = compose("tb-05", "tb-10")  # nothing in these looks like what they need
     plain, other = (
-        run_episode(pair, EagerAgent(plan=plan_of(pair), distractor_rate=rate)).trajectory[:3] for rate in (0, 1)
+        run_episode(pair, EagerAgent(plan=plan_of(pair), distractor_rate=rate)).trajectory[:3]
+        for rate in (0, 1)
     )
     assert plain == other
 
@@ -123,7 +137,9 @@ def test_foreseeing_helps_where_the_call_tells() -> None:
     """A copy in a folder has a name that can be known: with guards the call that needs it is held, not refused."""
     pair = compose("fs-11", "tb-10")
     run = Run(regime=Regime.FIXED1, surface=Surface.TEXT, seed=0)
-    blind, seeing = (play_graph(pair, EagerAgent(plan=plan_of(pair), lucky_rate=rate), run) for rate in (0, 1))
+    blind, seeing = (
+        play_graph(pair, EagerAgent(plan=plan_of(pair), lucky_rate=rate), run) for rate in (0, 1)
+    )
     assert score(blind).overall
     assert score(seeing).overall
     assert seeing.counters.rounds < blind.counters.rounds

@@ -33,7 +33,12 @@ _BENCH = "import sys; from asyncguard_benchmark.commands import main; sys.exit(m
 def _python(code: str, *argv: str, seed: int, folder: Path) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
     done = subprocess.run(
-        [sys.executable, "-c", code, *argv], env=environment, cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, *argv],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -46,7 +51,10 @@ def test_runs_are_played_in_the_same_order_for_every_hash_seed(tmp_path: Path) -
 
 def _digests(folder: Path) -> dict[str, str]:
     files = (each for each in sorted(folder.rglob("*")) if each.is_file())
-    return {str(each.relative_to(folder)): hashlib.sha256(each.read_bytes()).hexdigest() for each in files}
+    return {
+        str(each.relative_to(folder)): hashlib.sha256(each.read_bytes()).hexdigest()
+        for each in files
+    }
 
 
 ABLATION = [
@@ -55,7 +63,15 @@ ABLATION = [
     ["results", "ablation", "--out", "results.md"],
 ]
 RUN = [
-    ["run", "--agents", "keyword-and-copy,forgetful", "--compositions", "C2-00", "--out", "e.jsonl"],
+    [
+        "run",
+        "--agents",
+        "keyword-and-copy,forgetful",
+        "--compositions",
+        "C2-00",
+        "--out",
+        "e.jsonl",
+    ],
     ["score", "e.jsonl", "--json"],
     ["report", "e.jsonl", "--out", "report.html"],
 ]
@@ -88,7 +104,15 @@ def test_files_are_the_same_bytes(commands: list[list[str]], tmp_path: Path) -> 
         said = []
         for argv in commands:
             plays = argv[0] in ("run", "ablate") or argv[1] == "ablate"
-            said.append(_python(_BENCH, *argv, *(["--jobs", str(jobs)] if plays else []), seed=seed, folder=folder))
+            said.append(
+                _python(
+                    _BENCH,
+                    *argv,
+                    *(["--jobs", str(jobs)] if plays else []),
+                    seed=seed,
+                    folder=folder,
+                )
+            )
         (folder / "said.txt").write_text(said[1])
         found.append(_digests(folder))
     assert len(found[0]) > 2

@@ -33,11 +33,15 @@ def _instance(hazard: Hazard, mode: str, severity: int = 1) -> Instance:
         each
         for each in shipped_instances()
         if (each.part, each.gathering) == (Part.DEVELOPMENT, Gathering.SINGLE)
-        and (each.faults[0].hazard, each.faults[0].mode, each.faults[0].severity) == (hazard, mode, severity)
+        and (each.faults[0].hazard, each.faults[0].mode, each.faults[0].severity)
+        == (hazard, mode, severity)
     )
 
 
-INSTANCES = (_instance(Hazard.EXECUTION, "timeout"), _instance(Hazard.SPECIFICATION, "unit_changed"))
+INSTANCES = (
+    _instance(Hazard.EXECUTION, "timeout"),
+    _instance(Hazard.SPECIFICATION, "unit_changed"),
+)
 
 
 @cache
@@ -51,7 +55,9 @@ def episode(name: str, arm: str, agent: str = "naive", player: str = "graph") ->
 
 def kept(name: str, arm: str, agent: str = "naive") -> Observed:
     """What is kept of such an episode, read back as it was saved."""
-    found = observed(episode_from_json(episode_to_json(episode(name, f"{RECOVER}{arm}", agent))), all_tasks())
+    found = observed(
+        episode_from_json(episode_to_json(episode(name, f"{RECOVER}{arm}", agent))), all_tasks()
+    )
     assert found is not None
     return found
 
@@ -62,8 +68,14 @@ def test_arms_differ_in_recovery_alone() -> None:
     for name, arm in RECOVERY_ARMS.items():
         assert arm.kind is ArmKind.RECOVERY
         assert all(getattr(arm.config, switch) for switch in (*GUARD_NAMES, *FEATURE_NAMES))
-        switched[name.removeprefix(RECOVER)] = {each for each in RECOVERY_NAMES if getattr(arm.config, each)}
-    assert (switched["none"], switched["all"], switched["hint-only"]) == (set(), set(RECOVERY_NAMES), {"ask"})
+        switched[name.removeprefix(RECOVER)] = {
+            each for each in RECOVERY_NAMES if getattr(arm.config, each)
+        }
+    assert (switched["none"], switched["all"], switched["hint-only"]) == (
+        set(),
+        set(RECOVERY_NAMES),
+        {"ask"},
+    )
     assert switched["scaling"] == set()
     assert switched["only-verify"] == {"verify", "retry"}
     for action in RECOVERY_NAMES:
@@ -106,14 +118,19 @@ def test_a_run_without_an_answer_is_followed_by_another_and_both_are_paid_for() 
     assert again.settings[EARLIER]["rounds"] == first.counters.rounds
     assert "You tried the same tasks before" in str(again.messages[0]["content"])
     single, both = kept(name, "none"), kept(name, "scaling")
-    assert (both.score.calls, both.score.rounds) == (2 * single.score.calls, 2 * single.score.rounds)
+    assert (both.score.calls, both.score.rounds) == (
+        2 * single.score.calls,
+        2 * single.score.rounds,
+    )
 
 
 def test_a_run_with_an_answer_is_not_followed_by_another() -> None:
     """A wrong answer is an answer, too."""
     assert EARLIER not in episode("clean", f"{RECOVER}scaling").settings
     wrong = next(
-        each for each in INSTANCES if kept(each.id, "none", "over-trusting").score.ending is Ending.WRONG_ANSWER
+        each
+        for each in INSTANCES
+        if kept(each.id, "none", "over-trusting").score.ending is Ending.WRONG_ANSWER
     )
     assert EARLIER not in episode(wrong.id, f"{RECOVER}scaling", "over-trusting").settings
 
@@ -157,7 +174,9 @@ def test_what_has_no_counterpart_is_not_compared() -> None:
     """Without clean runs nothing is kept, without the arm none nothing gained; no data is None."""
     (study,) = studies_of([kept(INSTANCES[1].id, "all")])
     (full,) = study.arms
-    assert (full.clean, full.kept, full.to_none, full.to_none_clean, full.false_alarms) == (None,) * 5
+    assert (full.clean, full.kept, full.to_none, full.to_none_clean, full.false_alarms) == (
+        None,
+    ) * 5
 
 
 def test_a_budget_turns_dear_success_into_failure() -> None:
@@ -165,7 +184,11 @@ def test_a_budget_turns_dear_success_into_failure() -> None:
     dear = kept(INSTANCES[0].id, "all")
     dear = replace(dear, score=replace(dear.score, calls=2 * dear.gold_calls + 1))
     ((arm,),) = [study.arms for study in studies_of([dear])]
-    assert [(each.factor, each.success.value) for each in arm.budgets] == [(1.5, 0), (2.0, 0), (3.0, 100)]
+    assert [(each.factor, each.success.value) for each in arm.budgets] == [
+        (1.5, 0),
+        (2.0, 0),
+        (3.0, 100),
+    ]
 
 
 def test_an_alarm_on_a_clean_run_is_a_false_one() -> None:
@@ -185,7 +208,9 @@ def test_every_arm_plays_the_same_instances() -> None:
             play(
                 Cell(
                     composition=INSTANCES[0].composition,
-                    condition=Condition(agent=AgentSpec(kind="naive"), player=player, arm=f"{RECOVER}{arm}"),
+                    condition=Condition(
+                        agent=AgentSpec(kind="naive"), player=player, arm=f"{RECOVER}{arm}"
+                    ),
                 )
             ).episode
             for player in ("graph", "middleware")

@@ -67,7 +67,9 @@ def answer(task: str) -> Any:
 
 @surfaces
 @pytest.mark.parametrize("agent", [*ALL, OracleAgent])
-def test_without_faults_all_make_the_calls_of_the_plan(agent: type[OracleAgent], surface: Surface) -> None:
+def test_without_faults_all_make_the_calls_of_the_plan(
+    agent: type[OracleAgent], surface: Surface
+) -> None:
     """No agent adds, drops or repeats a call where nothing is wrong, also with late results and two like sources."""
     for task in ("tr-02", "tr-06", "tr-10"):
         for late in (False, True):
@@ -82,7 +84,9 @@ def test_without_faults_all_make_the_calls_of_the_plan(agent: type[OracleAgent],
 @pytest.mark.parametrize(
     "words", [BUSY, "Invalid arguments: 'x' is a required property", "no", "429 Too Many Requests"]
 )
-def test_every_task_ends_once_whatever_is_broken(agent: type[HazardAgent], surface: Surface, words: str) -> None:
+def test_every_task_ends_once_whatever_is_broken(
+    agent: type[HazardAgent], surface: Surface, words: str
+) -> None:
     """However long a tool stays broken, an agent closes the task by exactly one call and then ends the run."""
     for tool in ("look_up_invoice", "buy_currency"):
         found = talk(agent, "tr-02", surface, {tool: [broken(words)] * 40})
@@ -121,7 +125,9 @@ def test_the_naive_agent_takes_what_it_gets(surface: Surface, told: Told, submit
     """A value that is not at its place is read hastily; one of a wrong look is passed on as it is."""
     found = talk(NaiveAgent, "tr-08", surface, {"market_rate": [told]})
     assert found.arguments("submit_answer") == [{"answer": submitted}]
-    assert talk(NaiveAgent, "tr-08", surface, {"market_rate": [changed(lambda _: {})]}).closings == ["report_problem"]
+    assert talk(
+        NaiveAgent, "tr-08", surface, {"market_rate": [changed(lambda _: {})]}
+    ).closings == ["report_problem"]
 
 
 @surfaces
@@ -129,11 +135,15 @@ def test_notes_mean_nothing_to_the_naive_agent_and_much_to_others(surface: Surfa
     """An answer with a note is still read; who gives up early reports it."""
     noted = changed(lambda rate: rate, note="The sources disagree; the value is doubtful.")
     assert talk(NaiveAgent, "tr-08", surface, {"market_rate": [noted]}).tools == gold("tr-08")
-    assert talk(GivesUpEarlyAgent, "tr-08", surface, {"market_rate": [noted]}).closings == ["report_problem"]
+    assert talk(GivesUpEarlyAgent, "tr-08", surface, {"market_rate": [noted]}).closings == [
+        "report_problem"
+    ]
 
 
 @surfaces
-@pytest.mark.parametrize("told", [broken(BUSY), changed(lambda rate: {"fx_rate": rate["rate"]}), Told(text="11.2")])
+@pytest.mark.parametrize(
+    "told", [broken(BUSY), changed(lambda rate: {"fx_rate": rate["rate"]}), Told(text="11.2")]
+)
 def test_who_gives_up_early_reports_whatever_is_odd(surface: Surface, told: Told) -> None:
     """A failure, a field that is not there, and a text that is no object."""
     found = talk(GivesUpEarlyAgent, "tr-08", surface, {"market_rate": [told]})
@@ -152,7 +162,9 @@ def test_the_retry_happy_agent_repeats_effects_blindly(surface: Surface) -> None
     assert ever.tools == ["read_scan", *["pay_invoice"] * 4, "report_problem"]
     assert len({json.dumps(each) for each in ever.arguments("pay_invoice")}) == 1
     assert (
-        talk(RetryHappyAgent, "tr-03", surface, {"pay_invoice": [lost] * 9}, most_repeats=1).tools.count("pay_invoice")
+        talk(
+            RetryHappyAgent, "tr-03", surface, {"pay_invoice": [lost] * 9}, most_repeats=1
+        ).tools.count("pay_invoice")
         == 2
     )
 
@@ -172,9 +184,13 @@ def test_the_over_trusting_agent_makes_up_what_it_does_not_get(surface: Surface)
 @surfaces
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("failures", [1, 2, 3])
-def test_the_competent_agent_repeats_what_passes(surface: Surface, late: bool, failures: int) -> None:
+def test_the_competent_agent_repeats_what_passes(
+    surface: Surface, late: bool, failures: int
+) -> None:
     """A call without effect is made again until it works."""
-    found = talk(CompetentAgent, "tr-02", surface, {"market_rate": [broken(BUSY)] * failures}, late=late)
+    found = talk(
+        CompetentAgent, "tr-02", surface, {"market_rate": [broken(BUSY)] * failures}, late=late
+    )
     assert found.tools.count("market_rate") == failures + 1
     assert found.arguments("submit_answer") == [{"answer": answer("tr-02")}]
 
@@ -194,9 +210,13 @@ def test_what_a_call_was_for_is_known_among_calls_of_one_tool(
 
 @surfaces
 @pytest.mark.parametrize("late", [False, True])
-def test_the_competent_agent_asks_a_tool_like_one_that_stays_broken(surface: Surface, late: bool) -> None:
+def test_the_competent_agent_asks_a_tool_like_one_that_stays_broken(
+    surface: Surface, late: bool
+) -> None:
     """The sibling has arguments of other names; its answer stands for that of the step."""
-    found = talk(CompetentAgent, "tr-02", surface, {"look_up_invoice": [broken(BUSY)] * 40}, late=late)
+    found = talk(
+        CompetentAgent, "tr-02", surface, {"look_up_invoice": [broken(BUSY)] * 40}, late=late
+    )
     assert {"read_scan", "recount_invoice"} & set(found.tools)
     assert found.arguments("submit_answer") == [{"answer": answer("tr-02")}]
 
@@ -213,22 +233,34 @@ def test_the_competent_agent_takes_the_option_that_is_named(surface: Surface) ->
 @surfaces
 @pytest.mark.parametrize("happens", [False, True])
 @pytest.mark.parametrize("late", [False, True])
-def test_the_competent_agent_probes_an_effect_before_it_repeats_it(surface: Surface, happens: bool, late: bool) -> None:
+def test_the_competent_agent_probes_an_effect_before_it_repeats_it(
+    surface: Surface, happens: bool, late: bool
+) -> None:
     """It is paid once, whether the first order was lost on its way there or its answer on the way back."""
-    found = talk(CompetentAgent, "tr-03", surface, {"pay_invoice": [broken(BUSY, acts=happens)]}, late=late)
-    paid = ["pay_invoice", "find_payment"] if happens else ["pay_invoice", "find_payment", "pay_invoice"]
+    found = talk(
+        CompetentAgent, "tr-03", surface, {"pay_invoice": [broken(BUSY, acts=happens)]}, late=late
+    )
+    paid = (
+        ["pay_invoice", "find_payment"]
+        if happens
+        else ["pay_invoice", "find_payment", "pay_invoice"]
+    )
     assert found.tools == ["read_scan", *paid, "submit_answer"]
     assert effects(found, "tr-03") == 1
     assert found.arguments("submit_answer") == [{"answer": answer("tr-03")}]
 
 
 @surfaces
-def test_the_competent_agent_does_not_repeat_an_effect_that_nothing_can_probe(surface: Surface) -> None:
+def test_the_competent_agent_does_not_repeat_an_effect_that_nothing_can_probe(
+    surface: Surface,
+) -> None:
     """A reminder without a probe may be there or not: that is reported."""
     found = talk(CompetentAgent, "tr-04", surface, {"set_reminder": [broken(BUSY, acts=True)]})
     assert found.tools == ["look_up_invoice", "set_reminder", "report_problem"]
     sent_back = broken("Client error '429 Too Many Requests', Retry-After: 2")
-    assert talk(CompetentAgent, "tr-04", surface, {"set_reminder": [sent_back]}).closings == ["submit_answer"]
+    assert talk(CompetentAgent, "tr-04", surface, {"set_reminder": [sent_back]}).closings == [
+        "submit_answer"
+    ]
 
 
 @surfaces
@@ -236,14 +268,25 @@ def test_the_competent_agent_rewrites_a_refused_call(surface: Surface) -> None:
     """It reads the live contract and says the same under the new names."""
     live = {
         "type": "object",
-        "properties": {"request": {"type": "object", "properties": {"sold": TEXT, "wanted": TEXT}, "required": []}},
+        "properties": {
+            "request": {
+                "type": "object",
+                "properties": {"sold": TEXT, "wanted": TEXT},
+                "required": [],
+            }
+        },
         "required": ["request"],
         "additionalProperties": False,
     }
     refusal = broken("Invalid arguments for market_rate: 'request' is a required property")
     contract = Told(text=json.dumps({"parameters": live, "returns": None}))
     rate = Told(text='{"base": "EUR", "quote": "CHF", "rate": 0.9471, "as_of": "2026-01-01"}')
-    found = talk(CompetentAgent, "tr-02", surface, {"market_rate": [refusal, rate], "describe_tool": [contract]})
+    found = talk(
+        CompetentAgent,
+        "tr-02",
+        surface,
+        {"market_rate": [refusal, rate], "describe_tool": [contract]},
+    )
     assert found.arguments("describe_tool") == [{"tool": "market_rate"}]
     assert found.arguments("market_rate")[1] == {"request": {"sold": "EUR", "wanted": "CHF"}}
     assert found.arguments("submit_answer") == [{"answer": answer("tr-02")}]
@@ -254,7 +297,14 @@ def test_the_competent_agent_says_again_what_was_mangled_on_its_way(surface: Sur
     """A refusal under an unchanged contract: the same call, effects as well, as nothing has happened."""
     refusal = broken("Invalid arguments for pay_invoice: 'amount' is a required property")
     found = talk(CompetentAgent, "tr-03", surface, {"pay_invoice": [refusal, refusal]})
-    assert found.tools == ["read_scan", "pay_invoice", "describe_tool", "pay_invoice", "pay_invoice", "submit_answer"]
+    assert found.tools == [
+        "read_scan",
+        "pay_invoice",
+        "describe_tool",
+        "pay_invoice",
+        "pay_invoice",
+        "submit_answer",
+    ]
 
 
 @surfaces
@@ -268,7 +318,9 @@ def test_the_competent_agent_says_again_what_was_mangled_on_its_way(surface: Sur
         Told(text="rate: 11.2075; day: 2026-11-02"),
     ],
 )
-def test_the_competent_agent_finds_a_value_in_a_strange_answer(surface: Surface, told: Told) -> None:
+def test_the_competent_agent_finds_a_value_in_a_strange_answer(
+    surface: Surface, told: Told
+) -> None:
     """Wrapped, with a unit, inside prose, or with labels."""
     found = talk(CompetentAgent, "tr-08", surface, {"market_rate": [told]})
     (submitted,) = found.arguments("submit_answer")
@@ -279,7 +331,9 @@ def test_the_competent_agent_finds_a_value_in_a_strange_answer(surface: Surface,
 def test_the_competent_agent_lets_a_third_source_decide(surface: Surface) -> None:
     """Two answers to one question differ: one more is asked, and the majority counts."""
     for wrong in ("central_bank_rate", "market_rate"):
-        found = talk(CompetentAgent, "tr-08", surface, {wrong: [changed(lambda rate: {**rate, "rate": 9.5})]})
+        found = talk(
+            CompetentAgent, "tr-08", surface, {wrong: [changed(lambda rate: {**rate, "rate": 9.5})]}
+        )
         assert found.tools.count("desk_rate") == 1
         assert found.arguments("submit_answer") == [{"answer": answer("tr-08")}]
 
@@ -297,7 +351,9 @@ def test_the_competent_agent_reports_sources_that_all_differ(surface: Surface) -
 @surfaces
 def test_the_competent_agent_checks_what_a_note_doubts(surface: Surface) -> None:
     """A doubtful answer is compared with another source; a note that only tells what was done is not."""
-    doubtful = changed(lambda rate: {**rate, "rate": 9.5}, note="The sources disagree: this is unverified.")
+    doubtful = changed(
+        lambda rate: {**rate, "rate": 9.5}, note="The sources disagree: this is unverified."
+    )
     found = talk(CompetentAgent, "tr-02", surface, {"market_rate": [doubtful]})
     assert {"central_bank_rate", "desk_rate"} <= set(found.tools)
     assert found.arguments("submit_answer") == [{"answer": answer("tr-02")}]
@@ -308,9 +364,19 @@ def test_the_competent_agent_checks_what_a_note_doubts(surface: Surface) -> None
 @pytest.mark.parametrize(
     ("agent", "rates", "told", "closing"),
     [
-        (NaiveAgent, {"hasty_rate": 0}, changed(lambda rate: {"fx_rate": rate["rate"]}), "report_problem"),
+        (
+            NaiveAgent,
+            {"hasty_rate": 0},
+            changed(lambda rate: {"fx_rate": rate["rate"]}),
+            "report_problem",
+        ),
         (RetryHappyAgent, {"most_repeats": 0}, broken(BUSY), "report_problem"),
-        (GivesUpEarlyAgent, {"give_up_rate": 0}, changed(lambda rate: {"fx_rate": rate["rate"]}), "submit_answer"),
+        (
+            GivesUpEarlyAgent,
+            {"give_up_rate": 0},
+            changed(lambda rate: {"fx_rate": rate["rate"]}),
+            "submit_answer",
+        ),
         (OverTrustingAgent, {"made_up_rate": 0}, broken(BUSY), "report_problem"),
         (CompetentAgent, {"diagnosis_rate": 0}, broken(BUSY), "report_problem"),
     ],
@@ -330,10 +396,15 @@ def test_tasks_without_an_answer_are_played_as_the_oracle_plays_them(
     agent: type[HazardAgent], surface: Surface
 ) -> None:
     """Beside a hazard task, and with late results."""
-    pair = Composition(id="mixed", kind=Kind.C2, sub_tasks=(TASKS["tr-12"].sub_task, SUB_TASKS["fs-01"]))
+    pair = Composition(
+        id="mixed", kind=Kind.C2, sub_tasks=(TASKS["tr-12"].sub_task, SUB_TASKS["fs-01"])
+    )
     run = Run(regime=Regime.RANDOM12, surface=surface, seed=3)
     made = [
-        [(record.task_id, record.tool, record.arguments) for record in play_plain(pair, each, run).trajectory]
+        [
+            (record.task_id, record.tool, record.arguments)
+            for record in play_plain(pair, each, run).trajectory
+        ]
         for each in (agent(plan=plan_of(pair)), OracleAgent(plan=plan_of(pair)))
     ]
     assert made[0] == made[1]
@@ -350,7 +421,10 @@ def test_refusals_of_a_guard_are_obeyed_and_not_for_ever() -> None:
         if not isinstance(action, CallAction):
             break
         tools.append(action.tool)
-        messages += [said, HumanMessage('{"role": "tool", "content": "{\\"error\\": \\"Not now.\\"}"}')]
+        messages += [
+            said,
+            HumanMessage('{"role": "tool", "content": "{\\"error\\": \\"Not now.\\"}"}'),
+        ]
     assert tools == ["read_scan"] * 4 + ["report_problem"] * 4
 
 
@@ -368,7 +442,9 @@ def test_what_was_refused_waits_until_the_task_is_at_rest() -> None:
 
     first = said()
     assert isinstance(first, CallAction)
-    assert isinstance(said(entries.lines([entries.note(entries.wait_content(entries.EXECUTING))])), CallAction)
+    assert isinstance(
+        said(entries.lines([entries.note(entries.wait_content(entries.EXECUTING))])), CallAction
+    )
     assert isinstance(said(entries.lines([entries.note(entries.error_content("Not now."))])), Idle)
     shown = entries.signature(first.tool, first.arguments)
     entry = {"role": "tool", "id": first.task_id, "function name": shown, "response": "{}"}
@@ -402,7 +478,9 @@ def test_any_content_is_an_answer_but_a_placeholder() -> None:
         (9, EITHER, 9),
     ],
 )
-def test_a_hasty_reader_takes_the_first_thing_that_fits(value: Any, schema: dict[str, Any], found: Any) -> None:
+def test_a_hasty_reader_takes_the_first_thing_that_fits(
+    value: Any, schema: dict[str, Any], found: Any
+) -> None:
     """At its place, else by type, else out of a text."""
     assert read_hastily(value, "/total", schema) == found
 
@@ -419,19 +497,30 @@ def test_a_hasty_reader_invents_nothing(value: Any) -> None:
     [
         ({"total_amount": 5, "tax": 1}, {}, 5),
         ({"gross": 5, "tax": 1}, {"properties": {"gross": {"aliases": ["total"]}}}, 5),
-        ({"gross": 5, "tax": 1}, {"properties": {"gross": {"description": "The total to pay."}}}, 5),
+        (
+            {"gross": 5, "tax": 1},
+            {"properties": {"gross": {"description": "The total to pay."}}},
+            5,
+        ),
         ({"result": {"total": "5.5"}}, {}, 5.5),
         ("The total: 5.5 EUR (as quoted)", {}, 5.5),
     ],
 )
-def test_an_attentive_reader_finds_what_is_certain(value: Any, returns: dict[str, Any], found: Any) -> None:
+def test_an_attentive_reader_finds_what_is_certain(
+    value: Any, returns: dict[str, Any], found: Any
+) -> None:
     """By a name like the one that is missing, or by what the live contract says."""
     assert find_value(value, "/total", NUMBER, returns) == found
 
 
 @pytest.mark.parametrize(
     "value",
-    [{"gross": 5, "tax": 1}, {"total_net": 5, "total_gross": 6}, {"total": {"a": 1, "b": 2}}, '{"total": 12'],
+    [
+        {"gross": 5, "tax": 1},
+        {"total_net": 5, "total_gross": 6},
+        {"total": {"a": 1, "b": 2}},
+        '{"total": 12',
+    ],
 )
 def test_an_attentive_reader_does_not_guess(value: Any) -> None:
     """Neither between two fields, nor in an answer that was cut off."""
@@ -441,7 +530,11 @@ def test_an_attentive_reader_does_not_guess(value: Any) -> None:
 
 @settings(max_examples=40)
 @given(
-    st.dictionaries(st.text(max_size=5), st.none() | st.booleans() | st.integers() | st.text(max_size=5), max_size=4)
+    st.dictionaries(
+        st.text(max_size=5),
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        max_size=4,
+    )
 )
 def test_a_value_at_its_place_is_read_as_it_is(value: Any) -> None:
     """Whatever stands around it; hastily or attentively."""
@@ -451,15 +544,27 @@ def test_a_value_at_its_place_is_read_as_it_is(value: Any) -> None:
 
 def test_arguments_are_carried_over_where_it_is_plain_which_is_which() -> None:
     """By name, alias, description or nesting, with another type; every value once, and none invented."""
-    declared = {"properties": {"origin": {"type": "string", "description": "Where from."}, "weight": NUMBER}}
+    declared = {
+        "properties": {"origin": {"type": "string", "description": "Where from."}, "weight": NUMBER}
+    }
 
     def live(**properties: Any) -> dict[str, Any]:
-        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
 
     said = {"origin": "OSL", "weight": 3}
     start = {"type": "string", "description": "Where from."}
-    assert carried_over(said, declared, live(start=start, weight=NUMBER)) == {"start": "OSL", "weight": 3}
-    assert carried_over(said, declared, live(start={"type": "string", "aliases": ["origin"]}, weight=TEXT)) == {
+    assert carried_over(said, declared, live(start=start, weight=NUMBER)) == {
+        "start": "OSL",
+        "weight": 3,
+    }
+    assert carried_over(
+        said, declared, live(start={"type": "string", "aliases": ["origin"]}, weight=TEXT)
+    ) == {
         "start": "OSL",
         "weight": "3",
     }
@@ -480,7 +585,9 @@ def test_arguments_are_carried_over_where_it_is_plain_which_is_which() -> None:
         ("The register holds no invoice 'INV-5010'.", Suspicion.UNKNOWN),
     ],
 )
-def test_the_words_of_a_failure_are_read_as_a_person_reads_them(words: str, suspicion: Suspicion) -> None:
+def test_the_words_of_a_failure_are_read_as_a_person_reads_them(
+    words: str, suspicion: Suspicion
+) -> None:
     """A status where there is one; a number in a sentence is none."""
     assert suspect(words) is suspicion
 
@@ -490,7 +597,10 @@ def test_words_tell_what_was_not_begun_and_which_tools_are_named() -> None:
     assert left_untouched("429 Too Many Requests")
     assert left_untouched("the request was not sent")
     assert not left_untouched("Connection reset by peer")
-    assert named_in("ask read_scan or scan_all", ["scan", "scan_all", "read_scan"]) == ("read_scan", "scan_all")
+    assert named_in("ask read_scan or scan_all", ["scan", "scan_all", "read_scan"]) == (
+        "read_scan",
+        "scan_all",
+    )
 
 
 @pytest.mark.parametrize(
@@ -507,20 +617,29 @@ def test_words_tell_what_was_not_begun_and_which_tools_are_named() -> None:
         ("seat", "A seat.", False),
     ],
 )
-def test_what_does_not_plainly_tell_is_taken_to_do_something(name: str, says: str, telling: bool) -> None:
+def test_what_does_not_plainly_tell_is_taken_to_do_something(
+    name: str, says: str, telling: bool
+) -> None:
     """Names decide before descriptions do, but for nouns that are verbs as well."""
     assert is_telling({name: {"description": says}}, name) is telling
 
 
 def test_tools_of_an_api_list_are_told_apart_by_what_they_say() -> None:
     """What plainly tells may be repeated; a probe says whether; a stand-in takes the same values."""
-    tools = {name: tool.function_schema() for name, tool in tools_of(TASKS["tr-02"].sub_task).items()}
+    tools = {
+        name: tool.function_schema() for name, tool in tools_of(TASKS["tr-02"].sub_task).items()
+    }
     for name, tool in tools_of(TASKS["tr-02"].sub_task).items():
         assert not (is_telling(tools, name) and tool.writes)
     found = stand_ins(tools, "market_rate", {"sold": "EUR", "bought": "CHF"})
     assert ("central_bank_rate", {"base": "EUR", "quote": "CHF"}) in found
     assert {name for name, _ in found} == {"central_bank_rate", "desk_rate"}
-    assert stand_ins(tools, "market_rate", {"sold": "EUR", "bought": "CHF"}, named=["desk_rate"])[0][0] == "desk_rate"
+    assert (
+        stand_ins(tools, "market_rate", {"sold": "EUR", "bought": "CHF"}, named=["desk_rate"])[0][0]
+        == "desk_rate"
+    )
     bought = {"currency": "CHF", "amount": 3}
     assert probe_of(tools, "buy_currency", bought) == ("find_deal", bought)
-    assert probe_of(tools, "set_reminder", {"invoice_id": "INV-1", "remind_on": "2026-01-01"}) is None
+    assert (
+        probe_of(tools, "set_reminder", {"invoice_id": "INV-1", "remind_on": "2026-01-01"}) is None
+    )

@@ -30,7 +30,9 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("command", ["list", "validate", "run", "score", "ablate", "report", "outside"])
+@pytest.mark.parametrize(
+    "command", ["list", "validate", "run", "score", "ablate", "report", "outside"]
+)
 def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Help shows examples that can be typed as they stand."""
     with pytest.raises(SystemExit) as left:
@@ -64,7 +66,10 @@ def test_instances_are_listed_as_asked_for(capsys: pytest.CaptureFixture[str]) -
     """By domain, hazard and severity; each says how it can be survived."""
     found = answer(capsys, "hazards", "list", *FEW)["instances"]
     assert found
-    assert all(each["id"].startswith("lg-") and "~output." in each["id"] and each["witness"] for each in found)
+    assert all(
+        each["id"].startswith("lg-") and "~output." in each["id"] and each["witness"]
+        for each in found
+    )
     assert main(["hazards", "list", *FEW]) == 0
     assert "can be survived by" in capsys.readouterr().out
 
@@ -72,11 +77,15 @@ def test_instances_are_listed_as_asked_for(capsys: pytest.CaptureFixture[str]) -
 def test_nothing_to_play_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A choice that no instance fits says where to look."""
     out = str(tmp_path / "none.jsonl")
-    assert main(["hazards", "run", "--domains", "rail", "--parts", "development", "--out", out]) == 1
+    assert (
+        main(["hazards", "run", "--domains", "rail", "--parts", "development", "--out", out]) == 1
+    )
     assert "bench hazards list" in capsys.readouterr().err
 
 
-def test_a_run_is_scored_resumed_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_scored_resumed_and_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Played once, scored from the file to the same figures, not played again, and shown on one page."""
     out, page = tmp_path / "few.jsonl", tmp_path / "few.html"
     ran = answer(capsys, *RUN, str(out))
@@ -87,8 +96,13 @@ def test_a_run_is_scored_resumed_and_reported(tmp_path: Path, capsys: pytest.Cap
     scored = answer(capsys, "hazards", "score", str(out), "--failures", "none")
     assert scored["studies"] == ran["studies"]
     failed = ran["studies"][0]["arms"][0]["injected"]
-    assert len(scored["failures"]) == round(failed["count"] * (1 - failed["success"]["value"] / 100))
-    assert answer(capsys, "hazards", "report", str(out), "--out", str(page))["bytes"] == page.stat().st_size
+    assert len(scored["failures"]) == round(
+        failed["count"] * (1 - failed["success"]["value"] / 100)
+    )
+    assert (
+        answer(capsys, "hazards", "report", str(out), "--out", str(page))["bytes"]
+        == page.stat().st_size
+    )
     assert "Success where tools let agents down" in page.read_text(encoding="utf-8")
     beside = ("hazards", "report", str(out), "--beside", str(out), "--out", str(page))
     assert answer(capsys, *beside)["bytes"] == page.stat().st_size
@@ -98,7 +112,9 @@ def test_a_run_is_scored_resumed_and_reported(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-def test_findings_are_saved_without_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_are_saved_without_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An ablation of one instance under every arm writes what the report reads; a broken file says what to do."""
     folder = tmp_path / "ablation"
     few = ("--domains", "energy", "--hazards", "conflict", "--severity", "1", "--quick")
@@ -126,7 +142,17 @@ def test_every_gathering_can_be_played_and_scored(
 ) -> None:
     """Also by the player without a runtime."""
     out = tmp_path / "gathering.jsonl"
-    few = ("--domains", "clinic", "--quick", "--gathering", gathering, "--players", "plain,graph", "--arms", "all")
+    few = (
+        "--domains",
+        "clinic",
+        "--quick",
+        "--gathering",
+        gathering,
+        "--players",
+        "plain,graph",
+        "--arms",
+        "all",
+    )
     assert main(["hazards", "run", *few, "--no-messages", "--out", str(out)]) == 0
     assert capsys.readouterr().out
     assert all(line.episode is not None for line in read_lines(out))

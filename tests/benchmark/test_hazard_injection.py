@@ -38,10 +38,14 @@ from tests.benchmark.builders_hazards import TASKS, bound, fault_on, gold_result
 
 LIMITS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
 ARGUMENT_DRIFT = [
-    mode for mode in DEVELOPMENT_MODES if mode.name.startswith("argument_") and mode.hazard == "specification"
+    mode
+    for mode in DEVELOPMENT_MODES
+    if mode.name.startswith("argument_") and mode.hazard == "specification"
 ]
 MANGLING = [mode for mode in DEVELOPMENT_MODES if mode.hazard is Hazard.INVOCATION]
-ANSWERS = [mode for mode in DEVELOPMENT_MODES if mode not in ARGUMENT_DRIFT and not mode.hazard.passes]
+ANSWERS = [
+    mode for mode in DEVELOPMENT_MODES if mode not in ARGUMENT_DRIFT and not mode.hazard.passes
+]
 BREAKDOWNS = [mode for mode in DEVELOPMENT_MODES if mode.hazard is Hazard.EXECUTION]
 
 
@@ -113,7 +117,9 @@ def test_mangled_arguments_are_refused(mode: Mode) -> None:
 def test_breakdowns_raise_at_each_of_their_failpoints(mode: Mode) -> None:
     """And touch neither arguments nor answers."""
     spot, call, result = next(spots(mode))
-    assert all(isinstance(mode.breakdown(spot, failpoint), Exception) for failpoint in mode.failpoints)
+    assert all(
+        isinstance(mode.breakdown(spot, failpoint), Exception) for failpoint in mode.failpoints
+    )
     assert mode.transit(call.arguments, spot) == call.arguments
     assert mode.answer(result, spot) == result
 
@@ -157,7 +163,9 @@ def test_a_rate_is_the_share_that_is_taken() -> None:
 @pytest.mark.parametrize("values", [{"severity": 0}, {"severity": 4}, {"rate": 0}, {"rate": 1.1}])
 def test_impossible_faults_are_refused(values: dict[str, Any]) -> None:
     """With a message that says what is possible."""
-    with pytest.raises(ValueError, match=r"severity of a fault is 1 to 3|rate of a fault is above 0"):
+    with pytest.raises(
+        ValueError, match=r"severity of a fault is 1 to 3|rate of a fault is above 0"
+    ):
         fault_on(TASKS[0], "timeout", SUBMIT, **values)
 
 
@@ -189,7 +197,9 @@ def test_passing_faults_strike_the_first_calls(mode: Mode, severity: int) -> Non
     tool, arguments = first(task, pure=True)
     pipeline = Pipeline(task.sub_task, [fault_on(task, mode.name, tool, severity=severity)])
     outcomes = calls(pipeline, tool, arguments, 4)
-    assert [outcome.raised is not None for outcome in outcomes] == [number < severity for number in range(4)]
+    assert [outcome.raised is not None for outcome in outcomes] == [
+        number < severity for number in range(4)
+    ]
     firings = [firing for outcome in outcomes for firing in outcome.firings]
     assert [(firing.call, firing.attempt, firing.retryable) for firing in firings] == [
         (number, number + 1, True) for number in range(severity)
@@ -234,7 +244,9 @@ def test_other_tools_are_left_alone() -> None:
         ("truncated", Failpoint.BEFORE_RETURN, True),
     ],
 )
-def test_an_effect_happens_once_or_not_at_all(mode: str, failpoint: Failpoint, happened: bool) -> None:
+def test_an_effect_happens_once_or_not_at_all(
+    mode: str, failpoint: Failpoint, happened: bool
+) -> None:
     """Before the external call nothing has happened; what breaks later has happened once, whatever the caller sees."""
     task = with_effect()
     tool, arguments = first(task, pure=False)
@@ -278,7 +290,9 @@ def test_a_guided_fault_hints_once() -> None:
     tool, arguments = first(task, pure=True)
     fault = fault_on(task, "truncated", tool, profile=Profile.GUIDED)
     guided = calls(Pipeline(task.sub_task, [fault]), tool, arguments, 3)
-    strict = calls(Pipeline(task.sub_task, [replace(fault, profile=Profile.STRICT)]), tool, arguments, 3)
+    strict = calls(
+        Pipeline(task.sub_task, [replace(fault, profile=Profile.STRICT)]), tool, arguments, 3
+    )
     assert [bool(outcome.note) for outcome in guided] == [True, False, False]
     assert [outcome.text for outcome in guided] == [outcome.text for outcome in strict]
     assert not any(outcome.note for outcome in strict)
@@ -333,7 +347,10 @@ def test_a_composition_says_what_was_injected() -> None:
     tool, _ = first(task, pure=True)
     clean, injected = alone(task), alone(task, fault_on(task, "timeout", tool))
     other = alone(task, fault_on(task, "timeout", tool, severity=2))
-    assert composition_from_json(json.loads(json.dumps(composition_to_json(injected))), "x") == injected
+    assert (
+        composition_from_json(json.loads(json.dumps(composition_to_json(injected))), "x")
+        == injected
+    )
     assert "faults" not in composition_to_json(clean)
     assert len({digest_of(each) for each in (clean, injected, other)}) == 3
     assert len({each.id for each in (clean, injected, other)}) == 3
@@ -381,12 +398,19 @@ def test_any_tool_of_any_category_may_break_down() -> None:
     environment = Environment(replace(pair, faults=(fault,)), Regime.SYNC, 0)
     records = [environment.issue(task.id, call.tool, call.arguments) for _ in range(2)]
     assert isinstance(environment.raised(0), ConnectionResetError)
-    assert json.loads(records[0].response) == {"error": "ConnectionResetError: [Errno 104] Connection reset by peer"}
+    assert json.loads(records[0].response) == {
+        "error": "ConnectionResetError: [Errno 104] Connection reset by peer"
+    }
     assert environment.raised(1) is None
     refused = environment.issue(task.id, call.tool, {"nonsense": 1})
     assert "Invalid arguments" in refused.response
     assert environment.raised(refused.number) is None
-    drift = replace(fault, hazard=Hazard.INVOCATION, mode="argument_dropped", failpoint=Failpoint.BEFORE_TOOL_LOGIC)
+    drift = replace(
+        fault,
+        hazard=Hazard.INVOCATION,
+        mode="argument_dropped",
+        failpoint=Failpoint.BEFORE_TOOL_LOGIC,
+    )
     with pytest.raises(ValueError, match="put an execution fault on it"):
         Environment(replace(pair, faults=(drift,)), Regime.SYNC, 0)
 
@@ -425,7 +449,10 @@ def test_a_task_is_closed_once() -> None:
     assert answered.public_state()[ANSWER_KEY] == 3
     assert reported.call(0, REPORT, {"reason": "broken"}).raised is None
     assert reported.call(1, SUBMIT, {"answer": 4}).raised is not None
-    assert (reported.public_state()[PROBLEM_KEY], ANSWER_KEY in reported.public_state()) == ("broken", False)
+    assert (reported.public_state()[PROBLEM_KEY], ANSWER_KEY in reported.public_state()) == (
+        "broken",
+        False,
+    )
 
 
 def test_a_contract_is_told_of_tools_on_the_list_only() -> None:

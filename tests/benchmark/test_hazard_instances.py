@@ -30,7 +30,9 @@ DEVELOPMENT = [each for each in SINGLE if each.part is Part.DEVELOPMENT]
 def test_every_task_meets_every_hazard_but_for_conflicts_without_sources() -> None:
     """Each of the four hazards that fit anywhere befalls each of the 90 tasks of development once."""
     counts = Counter(fault.hazard for each in DEVELOPMENT for fault in each.faults)
-    assert {hazard: counts[hazard] for hazard in Hazard if hazard is not Hazard.CONFLICT} == dict.fromkeys(
+    assert {
+        hazard: counts[hazard] for hazard in Hazard if hazard is not Hazard.CONFLICT
+    } == dict.fromkeys(
         (Hazard.SPECIFICATION, Hazard.INVOCATION, Hazard.EXECUTION, Hazard.OUTPUT), 90
     )
     assert counts[Hazard.CONFLICT] >= 60
@@ -43,11 +45,18 @@ def test_the_draw_is_level() -> None:
     workflows = Counter(each.task.workflow for each in DEVELOPMENT)
     assert min(workflows[each] for each in Workflow) >= 0.3 * len(DEVELOPMENT)
     for hazard in set(Hazard) - {Hazard.CONFLICT}:
-        modes = Counter(each.faults[0].mode for each in DEVELOPMENT if each.faults[0].hazard is hazard)
+        modes = Counter(
+            each.faults[0].mode for each in DEVELOPMENT if each.faults[0].hazard is hazard
+        )
         assert len(modes) == sum(mode.hazard is hazard for mode in DEVELOPMENT_MODES)
         assert max(modes.values()) <= 1.5 * min(modes.values())
     assert (
-        sum(acts(each.task, each.faults[0]) for each in DEVELOPMENT if each.faults[0].hazard is Hazard.EXECUTION) > 20
+        sum(
+            acts(each.task, each.faults[0])
+            for each in DEVELOPMENT
+            if each.faults[0].hazard is Hazard.EXECUTION
+        )
+        > 20
     )
 
 
@@ -56,7 +65,10 @@ def test_parts_hold_what_their_names_say() -> None:
     for each in shipped_instances()[::9]:
         held_out = each.task.domain in HELD_OUT_DOMAINS
         assert held_out is (each.part in (Part.DOMAINS, Part.BOTH))
-        assert (part_of(each.composition), gathering_of(each.composition)) == (each.part, each.gathering)
+        assert (part_of(each.composition), gathering_of(each.composition)) == (
+            each.part,
+            each.gathering,
+        )
         guided = each.with_profile(Profile.GUIDED)
         assert profile_of(guided.composition) is Profile.GUIDED
         assert guided.id == f"{each.id}~guided"
@@ -81,12 +93,14 @@ def test_pairs_are_of_two_hazards() -> None:
 
 def test_what_was_asked_for_is_chosen() -> None:
     """By hazard, domain, severity, profile and stride, all at once."""
-    wanted = Wanted(hazards=(Hazard.OUTPUT,), domains=(Domain.CLINIC,), severities=(2,), profiles=tuple(Profile))
+    wanted = Wanted(
+        hazards=(Hazard.OUTPUT,), domains=(Domain.CLINIC,), severities=(2,), profiles=tuple(Profile)
+    )
     found = wanted.chosen(shipped_instances())
     assert found
-    assert {(each.task.domain, each.faults[0].hazard, each.faults[0].severity) for each in found} == {
-        (Domain.CLINIC, Hazard.OUTPUT, 2)
-    }
+    assert {
+        (each.task.domain, each.faults[0].hazard, each.faults[0].severity) for each in found
+    } == {(Domain.CLINIC, Hazard.OUTPUT, 2)}
     assert {each.profile for each in found} == set(Profile)
     assert len(Wanted(every=7).chosen(shipped_instances())) == -(-len(DEVELOPMENT) // 7)
 
@@ -169,4 +183,6 @@ def test_in_company_every_injected_composition_has_its_clean_one() -> None:
 @pytest.mark.slow
 def test_the_shipped_instances_are_what_the_seed_gives() -> None:
     """Drawn anew from tasks and modes, they are the same, to the byte."""
-    assert instances_to_json(list(drawn_instances())) == instances_to_json(list(shipped_instances()))
+    assert instances_to_json(list(drawn_instances())) == instances_to_json(
+        list(shipped_instances())
+    )

@@ -24,10 +24,14 @@ def naive(request: ModelRequest) -> Reply:
     task = next(task for name, task in all_tasks().items() if f"id:'{name}'" in first)
     agent: Any = NaiveAgent(plan=plan_of(alone(task)))
     if request.tools:
-        functions = [{"name": t.name, "description": "", "parameters": t.parameters} for t in request.tools]
+        functions = [
+            {"name": t.name, "description": "", "parameters": t.parameters} for t in request.tools
+        ]
         agent = agent.bind_tools([{"type": "function", "function": each} for each in functions])
     said = agent.invoke([spoken(message) for message in request.messages])
-    calls = tuple(Call(name=c["name"], arguments=json.dumps(c["args"]), id=c["id"]) for c in said.tool_calls)
+    calls = tuple(
+        Call(name=c["name"], arguments=json.dumps(c["args"]), id=c["id"]) for c in said.tool_calls
+    )
     return Reply(text=str(said.text), calls=calls, usage=Usage(input_tokens=50, output_tokens=5))
 
 
@@ -40,7 +44,16 @@ def test_a_model_plays_hazards_like_the_agent_behind_it(
     ended: list[dict[str, tuple[float, float]]] = []
     for who in (("--model", "openai:small"), ("--agents", "naive")):
         file = tmp_path / f"{len(ended)}.jsonl"
-        arms = ("--arms", "none,all", "--surfaces", surface, "--no-messages", "--json", "--out", str(file))
+        arms = (
+            "--arms",
+            "none,all",
+            "--surfaces",
+            surface,
+            "--no-messages",
+            "--json",
+            "--out",
+            str(file),
+        )
         assert main(["hazards", "run", *FEW, *who, *arms]) == 0
         capsys.readouterr()
         assert main(["hazards", "score", str(file), "--json"]) == 0

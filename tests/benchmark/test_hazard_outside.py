@@ -48,7 +48,12 @@ def faults(scenario: Scenario, setting: Setting, *, faulty: bool, **more: Any) -
 
 
 def verdict(
-    name: str, *told: Told, effects: int = 1, level: Level = Level.FULL, faulty: bool = True, **heard: Any
+    name: str,
+    *told: Told,
+    effects: int = 1,
+    level: Level = Level.FULL,
+    faulty: bool = True,
+    **heard: Any,
 ) -> Any:
     """What the judge makes of texts and of a world in which the payment happened so often."""
     world = World()
@@ -67,7 +72,9 @@ def test_every_family_has_cases_at_every_level() -> None:
     names = Counter(each.name for each in found)
     assert len(found) >= 100
     assert max(names.values()) == 1
-    assert {(each.case.family, each.level) for each in found} == {(one, other) for one in Family for other in Level}
+    assert {(each.case.family, each.level) for each in found} == {
+        (one, other) for one in Family for other in Level
+    }
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -122,7 +129,10 @@ def test_a_recovery_that_is_off_is_seen() -> None:
     """What the suite counts as served needs the recovery that its declaration pays for."""
     scenario = named("units/fallbacks-eur-cent", Level.FULL)
     assert play(scenario, Setting.GRAPH, faulty=True).ending is Ending.SERVED
-    assert play(scenario, Setting.GRAPH, faulty=True, config=GuardConfig(fallback=False)).ending is Ending.HONEST
+    assert (
+        play(scenario, Setting.GRAPH, faulty=True, config=GuardConfig(fallback=False)).ending
+        is Ending.HONEST
+    )
 
 
 # -- the judge ---------------------------------------------------------------------------------------------------------
@@ -162,7 +172,10 @@ def test_a_wrong_value_is_silent_without_a_mark() -> None:
     marked = tells(f'{{"price": 1240}}\n{MARK} converted]')
     assert verdict(PRICE, wrong).silent
     assert verdict(PRICE, marked).marked_wrong
-    assert verdict(PRICE, wrong, tells(f"{right.text}\n{MARK} ask_first said something else]")).ending is Ending.SERVED
+    assert (
+        verdict(PRICE, wrong, tells(f"{right.text}\n{MARK} ask_first said something else]")).ending
+        is Ending.SERVED
+    )
     assert verdict(PRICE, wrong, right).silent
     assert verdict(PRICE, right).ending is Ending.SERVED
 
@@ -176,7 +189,10 @@ def test_a_wrong_value_is_excused_only_where_nothing_was_declared() -> None:
 def test_what_names_no_declared_field_says_nothing() -> None:
     """The tool's words as they came are honest; so is text around a value."""
     assert verdict("lookalikes/id-open", tells('{"price_id": 4711}')).ending is Ending.HONEST
-    assert verdict("lookalikes/text-open", tells('The price was {"price": 11.0}')).ending is Ending.HONEST
+    assert (
+        verdict("lookalikes/text-open", tells('The price was {"price": 11.0}')).ending
+        is Ending.HONEST
+    )
 
 
 def test_a_clean_twin_has_to_be_served_plainly() -> None:
@@ -203,7 +219,17 @@ def test_a_service_that_asked_for_a_pause_gets_it() -> None:
 
 def test_the_command_counts_and_names_what_was_played(capsys: pytest.CaptureFixture[str]) -> None:
     """One object with --json; a table without; 0 where no guarded run has a fault."""
-    few = ["hazards", "outside", "--families", "parameters", "--levels", "full", "--settings", "plain,graph", "--quick"]
+    few = [
+        "hazards",
+        "outside",
+        "--families",
+        "parameters",
+        "--levels",
+        "full",
+        "--settings",
+        "plain,graph",
+        "--quick",
+    ]
     assert main([*few, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["faults"] == []
@@ -218,9 +244,14 @@ def test_the_command_fails_if_something_ran_twice(
 ) -> None:
     """Exit code 1, and the scenario by name."""
     scenario = named("raises-after/reset", Level.NOTHING)
-    unguarded = lambda scenario, setting, *, faulty: play(scenario, setting, faulty=faulty, config=GuardConfig.none())  # noqa: E731
+
+    def unguarded(scenario: Any, setting: Any, *, faulty: bool) -> Any:
+        return play(scenario, setting, faulty=faulty, config=GuardConfig.none())
+
     monkeypatch.setattr("asyncguard_benchmark.commands.hazard_outside.play", unguarded)
-    monkeypatch.setattr("asyncguard_benchmark.commands.hazard_outside.scenarios", lambda _: [scenario])
+    monkeypatch.setattr(
+        "asyncguard_benchmark.commands.hazard_outside.scenarios", lambda _: [scenario]
+    )
     assert main(["hazards", "outside", "--settings", "graph", "--json"]) == 1
     fault = json.loads(capsys.readouterr().out)["faults"][0]
     assert (fault["scenario"], fault["setting"]) == ("raises-after/reset/nothing", "graph")

@@ -90,7 +90,9 @@ def test_with_all_off_faults_look_the_same_to_every_agent(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(FAULTY))
 @pytest.mark.parametrize("kind", [OracleAgent, NaiveAgent, RetryHappyAgent])
-def test_with_all_off_faults_look_the_same_everywhere(name: str, kind: type[SimulatedAgent]) -> None:
+def test_with_all_off_faults_look_the_same_everywhere(
+    name: str, kind: type[SimulatedAgent]
+) -> None:
     """The same at all regimes and for more agents."""
     for regime in Regime:
         for surface in Surface:
@@ -115,7 +117,9 @@ def test_a_single_task_is_played_in_the_background(play: Callable[..., Episode])
     composition = alone(TASK)
     run = Run(regime=Regime.FIXED1, surface=Surface.NATIVE, seed=0)
     episode = play(composition, OracleAgent(plan=plan_of(composition)), run, Setting())
-    assert [record.tool for record in episode.trajectory] == [call.tool for call in TASK.sub_task.gold]
+    assert [record.tool for record in episode.trajectory] == [
+        call.tool for call in TASK.sub_task.gold
+    ]
     assert json.loads(episode.trajectory[-1].response) == {"received": True}
     assert all(record.due > record.issued for record in episode.trajectory)
 
@@ -126,7 +130,9 @@ def test_a_single_task_is_played_in_the_background(play: Callable[..., Episode])
 def handed(composition: Composition, arguments: Any = None) -> Any:
     """What a runtime gets for the first gold call without effect, or for another call of its tool."""
     executor = TickExecutor(Environment(composition, Regime.SYNC, 0))
-    record = executor.environment.issue(TASK.id, PURE.tool, PURE.arguments if arguments is None else arguments)
+    record = executor.environment.issue(
+        TASK.id, PURE.tool, PURE.arguments if arguments is None else arguments
+    )
     return executor.result(record), record
 
 
@@ -148,7 +154,12 @@ def test_an_exception_is_handed_on_as_what_can_be_seen_of_it(
     result, record = handed(injected(mode))
     assert isinstance(result, Failure)
     symptom = result.symptom
-    assert (symptom.error, symptom.status, symptom.transient, symptom.answered) == (error, status, None, False)
+    assert (symptom.error, symptom.status, symptom.transient, symptom.answered) == (
+        error,
+        status,
+        None,
+        False,
+    )
     assert symptom.started
     assert builtin in symptom.mro
     assert (symptom.retry_after is not None) == (status == 429)
@@ -195,17 +206,29 @@ def test_tools_declare_what_recovery_may_use() -> None:
         remedies = tool_of(TASK, name).remedies
         assert _unwrapped(spec.result_schema) == remedies.returns
         assert spec.invariants == remedies.invariants
-        assert {other.tool for other in spec.sources} == {other.tool for other in remedies.sources} & set(specs)
-        assert {other.tool for other in spec.fallbacks} == {other.tool for other in remedies.fallbacks} & set(specs)
+        assert {other.tool for other in spec.sources} == {
+            other.tool for other in remedies.sources
+        } & set(specs)
+        assert {other.tool for other in spec.fallbacks} == {
+            other.tool for other in remedies.fallbacks
+        } & set(specs)
         assert spec.contract == (None if name == DESCRIBE else DESCRIBE)
         assert (spec.effect is EffectClass.PROBED) == (spec.probe is not None)
     assert any(spec.sources for spec in specs.values())
-    fields = [field for spec in specs.values() for field in (spec.result_schema or {}).get("properties", {}).values()]
+    fields = [
+        field
+        for spec in specs.values()
+        for field in (spec.result_schema or {}).get("properties", {}).values()
+    ]
     assert any("wrappers" in field for field in fields)
     bare = {spec.name: spec for spec in specs_of(composition, declared=False)}
     assert not any(spec.result_schema or spec.sources or spec.contract for spec in bare.values())
-    unclosed = replace(TASK.sub_task, tools=tuple(name for name in TASK.sub_task.tools if name != DESCRIBE))
-    pair = Composition(id="two", kind=Kind.S2, sub_tasks=(TASK.sub_task, replace(unclosed, id="other")))
+    unclosed = replace(
+        TASK.sub_task, tools=tuple(name for name in TASK.sub_task.tools if name != DESCRIBE)
+    )
+    pair = Composition(
+        id="two", kind=Kind.S2, sub_tasks=(TASK.sub_task, replace(unclosed, id="other"))
+    )
     assert {spec.contract for spec in specs_of(pair, declared=True)} == {None}
     assert {spec.mode for spec in specs_of(pair, declared=True)} == {Mode.AUTO}
 
@@ -294,7 +317,14 @@ def retired(book: AnswerBook, content: str, *, mark: str = "", error: str | None
     )
     outcome = ev.Outcome.DONE if error is None else ev.Outcome.FAILED
     event = ev.CallRetired(
-        n=1, at=0.0, key="k", outcome=outcome, content=content, size=len(content), error=error, mark=mark
+        n=1,
+        at=0.0,
+        key="k",
+        outcome=outcome,
+        content=content,
+        size=len(content),
+        error=error,
+        mark=mark,
     )
     book(Details(event=event, thread="t", run="r", record=RuntimeRecord(call=call)))
 
@@ -360,7 +390,11 @@ def heard(surface: Surface, book: AnswerBook, *messages: BaseMessage) -> str:
         unknown_tools_pass=False,
     )
     call = {"name": PURE.tool, "args": dict(PURE.arguments), "id": "id-k", "type": "tool_call"}
-    said = AIMessage(content="", tool_calls=[call], additional_kwargs={"said": {"content": "", "tool_calls": [call]}})
+    said = AIMessage(
+        content="",
+        tool_calls=[call],
+        additional_kwargs={"said": {"content": "", "tool_calls": [call]}},
+    )
     return str(translation.to_agent([said, *messages])[-1].text)
 
 
@@ -378,10 +412,15 @@ def test_news_of_a_call_that_was_not_made_are_heard_among_results(surface: Surfa
     """The result as an entry, and in the runtime's own words what was not run; nothing twice."""
     book = book_of(alone(TASK), job())
     retired(book, '{"mended": 1}')
-    blocks = [f'<result-x tool="{name}">\n{words}\n</result-x>' for name, words in (("a", "shown"), ("b", "Not run."))]
+    blocks = [
+        f'<result-x tool="{name}">\n{words}\n</result-x>'
+        for name, words in (("a", "shown"), ("b", "Not run."))
+    ]
     data = {"kind": "results", "calls": ["k", "squashed"]}
     news = HumanMessage("\n\n".join(blocks), additional_kwargs={"lc_data": data})
-    placeholder = ToolMessage("wait", tool_call_id="id-k", additional_kwargs={"lc_data": {"kind": "placeholder"}})
+    placeholder = ToolMessage(
+        "wait", tool_call_id="id-k", additional_kwargs={"lc_data": {"kind": "placeholder"}}
+    )
     entries, squashed, _ = heard(surface, book, placeholder, news).partition(blocks[1])
     assert squashed
     assert "shown" not in entries

@@ -40,7 +40,11 @@ from asyncguard_benchmark.scorers.hazards import score_hazards
 RUN = Run(regime=Regime.SYNC, surface=Surface.TEXT, seed=0)
 TREASURY = load_hazard_tasks(Domain.TREASURY)
 DRAWN = list(anywhere(TREASURY, modes_of(Part.DEVELOPMENT), 0))
-SINGLE = [each for each in shipped_instances() if each.gathering is Gathering.SINGLE and each.part is Part.DEVELOPMENT]
+SINGLE = [
+    each
+    for each in shipped_instances()
+    if each.gathering is Gathering.SINGLE and each.part is Part.DEVELOPMENT
+]
 
 
 # -- places that were not chosen ---------------------------------------------------------------------------------------
@@ -54,7 +58,9 @@ def test_anywhere_means_one_fault_of_each_hazard_on_each_task() -> None:
     assert list(anywhere(TREASURY, modes_of(Part.DEVELOPMENT), 0)) == DRAWN
     assert list(anywhere(TREASURY, modes_of(Part.DEVELOPMENT), 1)) != DRAWN
     assert len({each.id for each in DRAWN}) == len(DRAWN)
-    assert {(gathering_of(each), part_of(each)) for each in DRAWN} == {(Gathering.ANYWHERE, Part.DEVELOPMENT)}
+    assert {(gathering_of(each), part_of(each)) for each in DRAWN} == {
+        (Gathering.ANYWHERE, Part.DEVELOPMENT)
+    }
 
 
 def test_anywhere_holds_what_instances_are_refused_for() -> None:
@@ -82,13 +88,17 @@ def test_an_experiment_draws_anew_with_every_seed_and_plays_each_task_clean() ->
         severities=(1, 2),
         profiles=tuple(Profile),
     )
-    experiment = Experiment(wanted=wanted, agents=[AgentSpec(kind="naive")], players=["graph"], arms=["all"])
+    experiment = Experiment(
+        wanted=wanted, agents=[AgentSpec(kind="naive")], players=["graph"], arms=["all"]
+    )
     first, second = experiment.compositions(0), experiment.compositions(1)
     faults = [fault for each in first for fault in each.faults]
     assert {fault.hazard for fault in faults} == {Hazard.OUTPUT}
     assert {fault.severity for fault in faults} == {1, 2}
     assert len({each.id for each in first}) == len(first)
-    assert {each.sub_tasks[0].id for each in first if not each.faults} == {task.id for task in TREASURY}
+    assert {each.sub_tasks[0].id for each in first if not each.faults} == {
+        task.id for task in TREASURY
+    }
     assert {each.id for each in first if each.faults} != {each.id for each in second if each.faults}
 
 
@@ -109,9 +119,13 @@ def test_names_of_faults_reach_nobody(hazard: Hazard) -> None:
     renamed = replace(instance.composition, id=instance.task.id)
     played = [_naive(each) for each in (instance.composition, renamed)]
     assert played[0].trajectory == played[1].trajectory
-    assert [each["content"] for each in played[0].messages] == [each["content"] for each in played[1].messages]
+    assert [each["content"] for each in played[0].messages] == [
+        each["content"] for each in played[1].messages
+    ]
     said = str(played[0].messages)
-    assert not any(name in said for name in (instance.faults[0].mode, "failpoint", "severity", "firing"))
+    assert not any(
+        name in said for name in (instance.faults[0].mode, "failpoint", "severity", "firing")
+    )
 
 
 def _naive(composition: Composition) -> Any:
@@ -143,7 +157,9 @@ def test_a_fault_is_detected_where_it_struck_and_nowhere_else(tool: str, *, dete
     episode = _naive(instance.composition)
     named = instance.faults[0].tool if tool == "hit" else "submit_answer"
     said = [{"task": instance.task.id, "tool": named, "hazard": "output"}]
-    found = observed(replace(episode, settings={**episode.settings, "diagnoses": said}), all_tasks())
+    found = observed(
+        replace(episode, settings={**episode.settings, "diagnoses": said}), all_tasks()
+    )
     assert found is not None
     assert (found.detected, found.diagnosed) == (detected, ("output",))
 

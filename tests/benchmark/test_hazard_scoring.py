@@ -57,7 +57,11 @@ def verdict(task: str, calls: Calls) -> HazardScore:
 
 def fault(task: str = "t", mode: str = "timeout", **values: Any) -> Fault:
     """A fault that is put on a task."""
-    defaults = {"hazard": Hazard.EXECUTION, "tool": "look", "failpoint": Failpoint.BEFORE_EXTERNAL_CALL}
+    defaults = {
+        "hazard": Hazard.EXECUTION,
+        "tool": "look",
+        "failpoint": Failpoint.BEFORE_EXTERNAL_CALL,
+    }
     return Fault(task=task, mode=mode, **{**defaults, **values})
 
 
@@ -102,14 +106,20 @@ def test_the_ground_truth_is_a_success(task: str) -> None:
 @pytest.mark.parametrize("answer", [None, "", 0, "nothing", "1900-01-01"])
 def test_any_other_answer_is_silently_wrong(task: str, answer: Any) -> None:
     """Whatever was done before."""
-    calls = [*gold(task)[:-1], ("submit_answer", {"answer": answer if answer is not None else "none at all"})]
+    calls = [
+        *gold(task)[:-1],
+        ("submit_answer", {"answer": answer if answer is not None else "none at all"}),
+    ]
     assert verdict(task, calls).ending is Ending.WRONG_ANSWER
 
 
 def test_a_report_is_honest_and_silence_is_not() -> None:
     """Nothing submitted: what counts is whether a problem was reported."""
     before = gold("tr-03")[:-1]
-    assert verdict("tr-03", [*before, ("report_problem", {"reason": "no"})]).ending is Ending.HONEST_FAILURE
+    assert (
+        verdict("tr-03", [*before, ("report_problem", {"reason": "no"})]).ending
+        is Ending.HONEST_FAILURE
+    )
     assert verdict("tr-03", before).ending is Ending.UNFINISHED
     assert verdict("tr-03", []).ending is Ending.UNFINISHED
     assert verdict("tr-03", [("report_problem", {})]).ending is Ending.UNFINISHED
@@ -169,18 +179,24 @@ def test_further_reading_does_no_harm() -> None:
 def test_a_change_of_the_state_beside_the_log_is_seen() -> None:
     """True is not 1 there either, and answer and report are no part of it."""
     before = {"effects": [], "stock": {"a": 1}}
-    assert compare_effects(before, before, {**before, "submitted_answer": 3, "reported_problem": "x"}).exact
+    assert compare_effects(
+        before, before, {**before, "submitted_answer": 3, "reported_problem": "x"}
+    ).exact
     assert not compare_effects(before, before, {**before, "stock": {"a": 2}}).exact
     assert not compare_effects(before, before, {**before, "stock": {"a": True}}).exact
 
 
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from("abc"), max_size=6), st.lists(st.sampled_from("abc"), max_size=6))
-def test_effects_are_exact_if_and_only_if_they_are_the_same(meant: list[str], made: list[str]) -> None:
+def test_effects_are_exact_if_and_only_if_they_are_the_same(
+    meant: list[str], made: list[str]
+) -> None:
     """In any order; what is missing and what is extra make up the difference in number."""
 
     def state(names: Sequence[str]) -> dict[str, Any]:
-        return {"effects": [{"tool": name, "result": {"id": n}} for n, name in enumerate(sorted(names))]}
+        return {
+            "effects": [{"tool": name, "result": {"id": n}} for n, name in enumerate(sorted(names))]
+        }
 
     found = compare_effects({"effects": []}, state(meant), state(made))
     assert found.exact == (sorted(meant) == sorted(made))
@@ -190,11 +206,15 @@ def test_effects_are_exact_if_and_only_if_they_are_the_same(meant: list[str], ma
 
 def test_only_hazard_tasks_are_judged_and_only_as_they_were() -> None:
     """Other sub-tasks are left out; a task that has changed since is not scored by the new one."""
-    pair = Composition(id="both", kind=Kind.C2, sub_tasks=(SUB_TASKS["fs-01"], TASKS["tr-03"].sub_task))
+    pair = Composition(
+        id="both", kind=Kind.C2, sub_tasks=(SUB_TASKS["fs-01"], TASKS["tr-03"].sub_task)
+    )
     episode = played(pair, [("tr-03", tool, arguments) for tool, arguments in gold("tr-03")])
     (found,) = score_hazards(episode, TASKS)
     assert (found.task_id, found.together, found.success) == ("tr-03", ("fs-01", "tr-03"), True)
-    changed = replace(TASKS["tr-03"], sub_task=replace(TASKS["tr-03"].sub_task, query="Another one."))
+    changed = replace(
+        TASKS["tr-03"], sub_task=replace(TASKS["tr-03"].sub_task, query="Another one.")
+    )
     with pytest.raises(ValueError, match="another version"):
         score_hazards(episode, {"tr-03": changed})
     with pytest.raises(KeyError):
@@ -203,7 +223,10 @@ def test_only_hazard_tasks_are_judged_and_only_as_they_were() -> None:
 
 def test_the_player_is_not_believed() -> None:
     """A trajectory whose responses were rewritten is scored as before: all of it is executed anew."""
-    episode = played(alone(TASKS["tr-03"]), [("tr-03", tool, arguments) for tool, arguments in gold("tr-03")[:-1]])
+    episode = played(
+        alone(TASKS["tr-03"]),
+        [("tr-03", tool, arguments) for tool, arguments in gold("tr-03")[:-1]],
+    )
     lied = tuple(replace(record, response='{"received": true}') for record in episode.trajectory)
     assert _ending(replace(episode, trajectory=lied)) is _ending(episode) is Ending.UNFINISHED
 
@@ -224,7 +247,9 @@ def test_what_a_broken_call_did_is_judged_from_the_state(
     """The same calls with the same responses are right or wrong by where the answer was lost; saved ones, too."""
     lost = fault("tr-03", "connection_reset", tool="pay_invoice", failpoint=failpoint)
     read, pay, submit = gold("tr-03")
-    calls = [("tr-03", tool, arguments) for tool, arguments in (read, *[pay] * (1 + repeats), submit)]
+    calls = [
+        ("tr-03", tool, arguments) for tool, arguments in (read, *[pay] * (1 + repeats), submit)
+    ]
     episode = played(alone(TASKS["tr-03"], lost), calls)
     for each in (episode, episode_from_json(episode_to_json(episode))):
         (found,) = score_hazards(each, TASKS)
@@ -298,7 +323,9 @@ def _ending(episode: Episode) -> Ending:
         ("enum", "wire", None, False),
     ],
 )
-def test_answers_are_compared_by_what_they_mean(kind: str, value: Any, said: Any, right: bool) -> None:
+def test_answers_are_compared_by_what_they_mean(
+    kind: str, value: Any, said: Any, right: bool
+) -> None:
     """Spelling is forgiven where it cannot mean anything else, and nowhere more."""
     assert is_right(said, Answer(kind=AnswerKind(kind), value=value)) is right
 
@@ -309,11 +336,19 @@ def test_a_task_whose_own_answer_is_none_of_its_kind_is_refused() -> None:
         is_right("x", Answer(kind=AnswerKind.DATE, value="tomorrow"))
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**9), max_value=10**9))
+@given(
+    st.decimals(
+        allow_nan=False, allow_infinity=False, places=4, min_value=-(10**9), max_value=10**9
+    )
+)
 def test_a_number_is_the_same_in_every_spelling(number: Any) -> None:
     """As text, with further zeros, and as a JSON number where that is exact."""
     spelled = f"{number:f}"
-    assert canonical_answer(spelled, AnswerKind.NUMBER) == canonical_answer(f"{spelled}00", AnswerKind.NUMBER) == number
+    assert (
+        canonical_answer(spelled, AnswerKind.NUMBER)
+        == canonical_answer(f"{spelled}00", AnswerKind.NUMBER)
+        == number
+    )
 
 
 # -- many tasks --------------------------------------------------------------------------------------------------------
@@ -333,9 +368,21 @@ def test_endings_are_shares_of_all() -> None:
     group[3] = replace(group[3], effects=other)
     found = endings_of(group)
     assert found is not None
-    shares = [found.success, found.wrong_answer, found.wrong_effects, found.honest_failure, found.unfinished]
+    shares = [
+        found.success,
+        found.wrong_answer,
+        found.wrong_effects,
+        found.honest_failure,
+        found.unfinished,
+    ]
     assert [round(each.value, 2) for each in shares] == [16.67, 16.67, 33.33, 16.67, 16.67]
-    assert (found.count, found.struck, found.duplicated, found.duplicating, found.straying) == (6, 0, 2, 1, 2)
+    assert (found.count, found.struck, found.duplicated, found.duplicating, found.straying) == (
+        6,
+        0,
+        2,
+        1,
+        2,
+    )
     assert (found.calls, found.rounds, found.ticks) == (5.0, 5.0, 6.0)
     assert found.success.low < found.success.value < found.success.high
     assert endings_of([]) is None
@@ -366,11 +413,17 @@ def test_runs_of_one_task_are_one_cluster() -> None:
 )
 def test_a_task_with_two_faults_counts_for_both_together(facet: Facet, value: str) -> None:
     """Values that are the same are said once; without faults there is a name for that."""
-    both = (fault(severity=3), fault(mode="shown", hazard=Hazard.OUTPUT, failpoint=Failpoint.BEFORE_RETURN))
+    both = (
+        fault(severity=3),
+        fault(mode="shown", hazard=Hazard.OUTPUT, failpoint=Failpoint.BEFORE_RETURN),
+    )
     assert facet_of(scored("t", Ending.SUCCESS, *both), facet, visible) == value
     of_fault = facet not in (Facet.WORKFLOW, Facet.DOMAIN, Facet.HELD_OUT)
     assert (facet_of(scored("t", Ending.SUCCESS), facet, visible) == CLEAN) is of_fault
-    assert facet_of(scored("t", Ending.SUCCESS, domain=Domain.RAIL), Facet.HELD_OUT, visible) == "held out"
+    assert (
+        facet_of(scored("t", Ending.SUCCESS, domain=Domain.RAIL), Facet.HELD_OUT, visible)
+        == "held out"
+    )
 
 
 def test_figures_are_split_by_a_facet() -> None:
@@ -384,13 +437,21 @@ def test_figures_are_split_by_a_facet() -> None:
     ]
     found = endings_by(group, Facet.PROFILE, visible)
     assert list(found) == [CLEAN, "guided", "strict"]
-    assert [(each.count, each.success.value) for each in found.values()] == [(1, 100), (1, 100), (2, 50)]
+    assert [(each.count, each.success.value) for each in found.values()] == [
+        (1, 100),
+        (1, 100),
+        (2, 50),
+    ]
     assert [each.struck for each in found.values()] == [0, 1, 2]
 
 
 def test_what_is_kept_is_judged_where_the_clean_run_succeeded() -> None:
     """A task that fails clean says nothing of faults, but counts for McNemar's test."""
-    clean = [scored("a", Ending.SUCCESS), scored("b", Ending.SUCCESS), scored("c", Ending.WRONG_ANSWER)]
+    clean = [
+        scored("a", Ending.SUCCESS),
+        scored("b", Ending.SUCCESS),
+        scored("c", Ending.WRONG_ANSWER),
+    ]
     injected = [
         scored("a", Ending.SUCCESS, fault()),
         scored("a", Ending.UNFINISHED, fault(mode="other")),
@@ -408,8 +469,16 @@ def test_what_is_kept_is_judged_where_the_clean_run_succeeded() -> None:
     ("injected", "clean", "problem"),
     [
         ([scored("a", Ending.SUCCESS, fault())], [], "no run to lay beside"),
-        ([scored("a", Ending.SUCCESS, fault(), seed=1)], [scored("a", Ending.SUCCESS)], "no run to lay beside"),
-        ([scored("a", Ending.SUCCESS, fault(), agent="b")], [scored("a", Ending.SUCCESS)], "no run to lay beside"),
+        (
+            [scored("a", Ending.SUCCESS, fault(), seed=1)],
+            [scored("a", Ending.SUCCESS)],
+            "no run to lay beside",
+        ),
+        (
+            [scored("a", Ending.SUCCESS, fault(), agent="b")],
+            [scored("a", Ending.SUCCESS)],
+            "no run to lay beside",
+        ),
         ([scored("a", Ending.SUCCESS)], [scored("a", Ending.SUCCESS)], "clean run is among"),
         ([], [scored("a", Ending.SUCCESS, fault())], "with faults is among the clean"),
         ([], [scored("a", Ending.SUCCESS), scored("a", Ending.SUCCESS)], "twice"),
@@ -426,7 +495,10 @@ def test_runs_are_only_compared_with_their_twins(
 def test_a_gain_is_what_an_arm_recovers_less_what_it_loses() -> None:
     """In percentage points, of the same faults in both arms."""
     names = [f"t{n}" for n in range(20)]
-    base = [scored(name, Ending.UNFINISHED if n < 12 else Ending.SUCCESS, fault()) for n, name in enumerate(names)]
+    base = [
+        scored(name, Ending.UNFINISHED if n < 12 else Ending.SUCCESS, fault())
+        for n, name in enumerate(names)
+    ]
     arm = [
         scored(name, Ending.SUCCESS if n < 19 else Ending.UNFINISHED, fault(), player="graph")
         for n, name in enumerate(names)

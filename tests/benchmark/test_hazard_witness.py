@@ -30,15 +30,27 @@ def _some(count: int) -> list[Instance]:
 def test_plans_solve_their_instances_and_nothing_else_does(regime: Regime) -> None:
     """With its plan a task is solved under delays, too; without it, it is not."""
     for instance in _some(25):
-        assert solves(instance.task, replayed(instance.composition, instance.witness, regime)), instance.id
+        assert solves(instance.task, replayed(instance.composition, instance.witness, regime)), (
+            instance.id
+        )
         assert matters(instance.task, instance.composition), instance.id
 
 
 def test_a_plan_of_another_way_does_not_solve() -> None:
     """A proof that any plan passes would prove nothing: retrying does not cure what lasts."""
-    lasting = [each for each in _some(150) if len(each.faults) == 1 and Way.RETRY not in each.witness.values()]
-    stubborn = [replayed(each.composition, dict.fromkeys(each.witness, Way.RETRY)) for each in lasting]
-    solved = [each.id for each, episode in zip(lasting, stubborn, strict=True) if solves(each.task, episode)]
+    lasting = [
+        each
+        for each in _some(150)
+        if len(each.faults) == 1 and Way.RETRY not in each.witness.values()
+    ]
+    stubborn = [
+        replayed(each.composition, dict.fromkeys(each.witness, Way.RETRY)) for each in lasting
+    ]
+    solved = [
+        each.id
+        for each, episode in zip(lasting, stubborn, strict=True)
+        if solves(each.task, episode)
+    ]
     assert len(lasting) > 50
     # What cures a broken effect may be its probe or a retry, as the fault strikes before the effect or after it.
     assert [name for name in solved if "execution" not in name] == []
@@ -105,18 +117,35 @@ def test_what_takes_a_guess_is_left_alone(text: str) -> None:
 @pytest.mark.parametrize(
     ("live", "answer"),
     [
-        (closed({"id": {"type": "string"}, "kilos": {"type": "number"}, "state": STATE}), {"kilos": 12.5}),
         (
-            closed({"id": {"type": "string"}, "weight": {"type": "string", "unit": "kg"}, "state": STATE}),
+            closed({"id": {"type": "string"}, "kilos": {"type": "number"}, "state": STATE}),
+            {"kilos": 12.5},
+        ),
+        (
+            closed(
+                {
+                    "id": {"type": "string"},
+                    "weight": {"type": "string", "unit": "kg"},
+                    "state": STATE,
+                }
+            ),
             {"weight": "12.5"},
         ),
         (
-            closed({"id": {"type": "string"}, "weight": {"type": "integer", "unit": "g"}, "state": STATE}),
+            closed(
+                {
+                    "id": {"type": "string"},
+                    "weight": {"type": "integer", "unit": "g"},
+                    "state": STATE,
+                }
+            ),
             {"weight": 12500},
         ),
     ],
 )
-def test_an_answer_is_carried_back_by_the_live_contract(live: dict[str, Any], answer: dict[str, Any]) -> None:
+def test_an_answer_is_carried_back_by_the_live_contract(
+    live: dict[str, Any], answer: dict[str, Any]
+) -> None:
     """A field left over, a number as text, a smaller unit; what is not even live is refused."""
     assert carried_back({"id": "A1", "state": "open"} | answer, RETURNS, live) == CLEAN
     with pytest.raises(NoWayBackError, match="not what the live contract says"):
@@ -129,7 +158,9 @@ def test_a_call_is_bound_to_the_live_contract() -> None:
     nested = closed({"query": closed({"place": {"type": "string"}, "day": {"type": "string"}})})
     sent = {"place": "Rome", "day": "2026-01-02"}
     assert rebound(sent, declared, nested) == {"query": sent}
-    listed = closed({"place": {"type": "array", "items": {"type": "string"}}, "day": {"type": "string"}})
+    listed = closed(
+        {"place": {"type": "array", "items": {"type": "string"}}, "day": {"type": "string"}}
+    )
     assert rebound(sent, declared, listed) == {"place": ["Rome"], "day": "2026-01-02"}
     added = closed({**declared["properties"], "lang": {"type": "string", "default": "en"}})
     assert rebound(sent, declared, added) == {**sent, "lang": "en"}

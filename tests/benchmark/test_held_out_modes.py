@@ -54,7 +54,11 @@ def spots(mode: Mode) -> Iterator[tuple[Spot, Mapping[str, Any], Any]]:
     for tool, arguments, result in calls():
         for site in mode.sites(tool):
             for severity in (1, 2, 3):
-                yield Spot(tool=tool, site=site, severity=severity, seed=severity), arguments, result
+                yield (
+                    Spot(tool=tool, site=site, severity=severity, seed=severity),
+                    arguments,
+                    result,
+                )
 
 
 @cache
@@ -89,7 +93,9 @@ def test_every_held_out_domain_has_a_place_where_the_mode_can_be_survived(mode: 
     """There are open ways on a tool of each domain that gold calls use; failpoints and hints are told."""
     for domain in HELD_OUT_DOMAINS:
         tools = toolset_of(domain).tools
-        assert any(spot.tool.name in tools and mode.ways(spot) for spot, _, _ in spots(mode)), domain
+        assert any(spot.tool.name in tools and mode.ways(spot) for spot, _, _ in spots(mode)), (
+            domain
+        )
     for spot, _, _ in spots(mode):
         assert spot.tool.name in mode.hint(spot)
     assert mode.failpoints
@@ -118,7 +124,10 @@ def test_clean_values_are_left_alone_and_nothing_is_changed_in_place(mode: Mode)
     """The given values stay as they were; the same spot does the same again."""
     for spot, arguments, result in spots(mode):
         before = json.dumps([arguments, result])
-        twice = [json.dumps([mode.transit(arguments, spot), drifted(mode, result, spot)]) for _ in range(2)]
+        twice = [
+            json.dumps([mode.transit(arguments, spot), drifted(mode, result, spot)])
+            for _ in range(2)
+        ]
         assert json.dumps([arguments, result]) == before
         assert twice[0] == twice[1]
 
@@ -131,17 +140,27 @@ def test_live_contracts_are_schemas_that_fit_the_answers(mode: Mode) -> None:
             assert live == before
             continue
         assert (live.parameters != before.parameters) is not (live.returns != before.returns)
-        Draft202012Validator.check_schema(live.parameters if live.returns == before.returns else live.returns or {})
+        Draft202012Validator.check_schema(
+            live.parameters if live.returns == before.returns else live.returns or {}
+        )
         assert breaks(live.returns or {}, drifted(mode, result, spot)) == set()
 
 
 def _in_a_list(arguments: Mapping[str, Any], spot: Spot, live: Contract) -> Mapping[str, Any]:
-    (new,) = [name for name, schema in live.parameters["properties"].items() if schema.get("type") == "array"]
-    wrapped: Mapping[str, Any] = renamed({**arguments, spot.site[1:]: [arguments[spot.site[1:]]]}, spot.site, new)
+    (new,) = [
+        name
+        for name, schema in live.parameters["properties"].items()
+        if schema.get("type") == "array"
+    ]
+    wrapped: Mapping[str, Any] = renamed(
+        {**arguments, spot.site[1:]: [arguments[spot.site[1:]]]}, spot.site, new
+    )
     return wrapped
 
 
-def _in_the_smaller_unit(arguments: Mapping[str, Any], spot: Spot, live: Contract) -> Mapping[str, Any]:
+def _in_the_smaller_unit(
+    arguments: Mapping[str, Any], spot: Spot, live: Contract
+) -> Mapping[str, Any]:
     (new,) = set(live.parameters["properties"]) - set(arguments)
     _, factor = SMALLER[field_at(spot.tool.parameters, spot.site)["unit"]]
     smaller: Mapping[str, Any] = renamed(
@@ -150,10 +169,20 @@ def _in_the_smaller_unit(arguments: Mapping[str, Any], spot: Spot, live: Contrac
     return smaller
 
 
-def _with_what_is_fixed(arguments: Mapping[str, Any], spot: Spot, live: Contract) -> Mapping[str, Any]:
-    added = {name: schema for name, schema in live.parameters["properties"].items() if name not in arguments}
+def _with_what_is_fixed(
+    arguments: Mapping[str, Any], spot: Spot, live: Contract
+) -> Mapping[str, Any]:
+    added = {
+        name: schema
+        for name, schema in live.parameters["properties"].items()
+        if name not in arguments
+    }
     fixed = {
-        name: schema["default"] if "default" in schema else schema["const"] if "const" in schema else schema["enum"][0]
+        name: schema["default"]
+        if "default" in schema
+        else schema["const"]
+        if "const" in schema
+        else schema["enum"][0]
         for name, schema in added.items()
     }
     return {**arguments, **fixed}
@@ -192,7 +221,9 @@ def _day(value: Any, spot: Spot, live: Contract) -> Any:
     told = field_at(live.returns, spot.site)
     moment = resolve(value, spot.site)
     if isinstance(moment, int):
-        moment = datetime.fromtimestamp(moment / (1000 if told["unit"] == "ms" else 1), tz=UTC).isoformat()
+        moment = datetime.fromtimestamp(
+            moment / (1000 if told["unit"] == "ms" else 1), tz=UTC
+        ).isoformat()
     return put(value, spot.site, moment[:10])
 
 
@@ -200,7 +231,9 @@ def _word(value: Any, spot: Spot, live: Contract) -> Any:
     told = field_at(live.returns, spot.site)
     number = resolve(value, spot.site)
     named = {each["const"]: each["title"] for each in told.get("oneOf", ())} or {
-        int(pair.split(" = ")[0][-1]): pair.split(" = ")[1] for pair in told["description"].split(", ") if " = " in pair
+        int(pair.split(" = ")[0][-1]): pair.split(" = ")[1]
+        for pair in told["description"].split(", ")
+        if " = " in pair
     }
     return put(value, spot.site, named[number])
 
@@ -217,7 +250,11 @@ def _split(text: str) -> tuple[str, str, str]:
 
 
 def _declared_only(value: Any, spot: Spot, _live: Contract) -> Any:
-    return {name: item for name, item in value.items() if name in (spot.tool.remedies.returns or {})["properties"]}
+    return {
+        name: item
+        for name, item in value.items()
+        if name in (spot.tool.remedies.returns or {})["properties"]
+    }
 
 
 _RESTORED: Mapping[str, Callable[[Any, Spot, Contract], Any]] = {
@@ -255,7 +292,9 @@ def test_a_respelled_argument_is_refused_under_the_declared_contract() -> None:
     """The name is not one that the tool knows, and the value is lost with it."""
     mode = next(each for each in HELD_OUT_MODES if each.name == "argument_respelled")
     for spot, arguments, _ in spots(mode):
-        assert {"required", "additionalProperties"} <= breaks(spot.tool.parameters, mode.transit(arguments, spot))
+        assert {"required", "additionalProperties"} <= breaks(
+            spot.tool.parameters, mode.transit(arguments, spot)
+        )
         assert mode.ways(spot) == (Way.RETRY,)
 
 

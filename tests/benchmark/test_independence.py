@@ -13,7 +13,8 @@ JUDGES = sorted(
     for folder in ("agents", "executors", "metrics", "protocol", "scorers")
     for path in (ROOT / folder).rglob("*.py")
 ) + [
-    ROOT / f"{name}.py" for name in ("composing", "corpus", "environment", "episode", "loading", "quality", "scenario")
+    ROOT / f"{name}.py"
+    for name in ("composing", "corpus", "environment", "episode", "loading", "quality", "scenario")
 ]
 
 

@@ -66,7 +66,9 @@ def test_a_run_killed_anywhere_is_resumed_without_loss_or_repetition(end: int) -
         path.write_bytes(WHOLE[:end])
         journal = resume(path)
         assert path.read_bytes() == WHOLE
-        cut = end > 0 and WHOLE[end - 1 : end + 1] not in (b"}\n",) and WHOLE[end - 1 : end] != b"\n"
+        cut = (
+            end > 0 and WHOLE[end - 1 : end + 1] not in (b"}\n",) and WHOLE[end - 1 : end] != b"\n"
+        )
         assert (journal.notice is not None) is cut
 
 
@@ -123,13 +125,18 @@ def test_lines_are_read_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(WHOLE)
     found = [line.episode for line in read_lines(path)]
-    assert found == [replace(each.episode, settings=json.loads(json.dumps(each.episode.settings))) for each in PLAYED]
+    assert found == [
+        replace(each.episode, settings=json.loads(json.dumps(each.episode.settings)))
+        for each in PLAYED
+    ]
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        Condition(agent=AgentSpec(kind="eager", settings={"lucky_rate": 0.5}), player="graph", arm=ALL),
+        Condition(
+            agent=AgentSpec(kind="eager", settings={"lucky_rate": 0.5}), player="graph", arm=ALL
+        ),
         Condition(agent=AgentSpec(kind="eager"), player="middleware", arm=ALL),
         Condition(agent=AgentSpec(kind="eager"), player="graph", arm="without-grounding"),
         Condition(agent=AgentSpec(kind="eager"), player="graph", arm=ALL, declared=False),
@@ -167,7 +174,13 @@ def test_conversations_can_be_left_out() -> None:
 
 def test_the_plain_player_plays_one_arm() -> None:
     """It has no guards, so arms and declarations do not multiply it."""
-    grid = replace(GRID, players=["plain", "graph"], arms=[NONE, ALL], declared=[True, False], surfaces=[Surface.TEXT])
+    grid = replace(
+        GRID,
+        players=["plain", "graph"],
+        arms=[NONE, ALL],
+        declared=[True, False],
+        surfaces=[Surface.TEXT],
+    )
     plain = [cell for cell in grid.cells() if cell.condition.player == "plain"]
     assert len(plain) == 2 * 2
     assert len(grid.cells()) == 2 * 2 * (1 + 2 * 2)
@@ -188,7 +201,11 @@ def test_two_processes_play_what_one_plays() -> None:
 
 def test_arms_differ_from_each_other() -> None:
     """None is another one in disguise, but for ledger and waiting, which every guard on its own has beside it."""
-    configs = [str(arm.to_json()) for name, arm in ARMS.items() if name not in ("only-ledger", "only-waiting")]
+    configs = [
+        str(arm.to_json())
+        for name, arm in ARMS.items()
+        if name not in ("only-ledger", "only-waiting")
+    ]
     assert all(config not in configs[:n] for n, config in enumerate(configs))
     assert {NONE, ALL, *LEAVE_ONE_OUT, *ONE_IN} <= set(ARMS)
 
@@ -196,7 +213,9 @@ def test_arms_differ_from_each_other() -> None:
 def test_unknown_names_are_refused() -> None:
     """With the names there are."""
     composition = shipped_compositions()[0]
-    with pytest.raises(UnknownNameError, match="there is no agent 'genius'; there are oracle, serial, eager"):
+    with pytest.raises(
+        UnknownNameError, match="there is no agent 'genius'; there are oracle, serial, eager"
+    ):
         AgentSpec(kind="genius").make(composition, 0)
     with pytest.raises(UnknownNameError, match="the agent oracle has no lucky_rate"):
         AgentSpec(kind="oracle", settings={"lucky_rate": 1.0}).make(composition, 0)

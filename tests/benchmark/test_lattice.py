@@ -26,7 +26,9 @@ PLAYERS = ("graph", "middleware")
 
 def sets_of(names: Sequence[str]) -> list[Switches]:
     """All subsets."""
-    return [frozenset(chosen) for size in range(len(names) + 1) for chosen in combinations(names, size)]
+    return [
+        frozenset(chosen) for size in range(len(names) + 1) for chosen in combinations(names, size)
+    ]
 
 
 class Real:
@@ -58,7 +60,10 @@ def check_inferences(composition: Composition, condition: Condition, guards: Seq
         real(wanted)
         inferred += standing.most != wanted
         # Conversation, trajectory, and counters: the same episode, and not only the same verdict.
-        assert real.told[wanted] == real.told[standing.most], (sorted(chosen), sorted(standing.most))
+        assert real.told[wanted] == real.told[standing.most], (
+            sorted(chosen),
+            sorted(standing.most),
+        )
     return inferred
 
 
@@ -70,7 +75,10 @@ GUARDS = ("arguments", "scope", "duplicate", "grounding", "completion")
     [
         "eager",
         "forgetful",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("neglectful", "confused", "malformed")),
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in ("neglectful", "confused", "malformed")
+        ),
     ],
 )
 def test_inferred_runs_are_the_runs(agent: str) -> None:
@@ -83,7 +91,9 @@ def test_inferred_runs_are_the_runs(agent: str) -> None:
 @pytest.mark.parametrize("player", PLAYERS)
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("regime", [Regime.FIXED1, Regime.RANDOM12])
-def test_inferred_runs_are_the_runs_in_all_conditions(agent: str, player: str, regime: Regime) -> None:
+def test_inferred_runs_are_the_runs_in_all_conditions(
+    agent: str, player: str, regime: Regime
+) -> None:
     """Six guards, both front ends and surfaces, fixed and random delays, two tasks and three."""
     guards = ("arguments", "scope", "duplicate", "grounding", "dependency", "completion")
     text = (player == "graph") is (regime is Regime.FIXED1)
@@ -110,7 +120,9 @@ def test_no_run_tells_of_other_features(feature: str) -> None:
 
 
 games = st.integers(1, 5).flatmap(
-    lambda count: st.lists(st.booleans(), min_size=2**count, max_size=2**count).map(lambda worth: (count, worth))
+    lambda count: st.lists(st.booleans(), min_size=2**count, max_size=2**count).map(
+        lambda worth: (count, worth)
+    )
 )
 
 
@@ -126,7 +138,9 @@ def worth_of(game: tuple[int, list[bool]]) -> tuple[Switches, Callable[[Switches
 def test_shares_add_up(game: tuple[int, list[bool]]) -> None:
     """To what all are worth more than none."""
     players, worth = worth_of(game)
-    assert sum(shapley_values(worth, players).values()) == pytest.approx(worth(players) - worth(frozenset()))
+    assert sum(shapley_values(worth, players).values()) == pytest.approx(
+        worth(players) - worth(frozenset())
+    )
 
 
 @given(games)
@@ -138,7 +152,8 @@ def test_a_share_is_the_mean_over_orders(game: tuple[int, list[bool]]) -> None:
     orders = list(permutations(sorted(players)))
     name = sorted(players)[0]
     steps = [
-        worth(frozenset(order[: order.index(name) + 1])) - worth(frozenset(order[: order.index(name)]))
+        worth(frozenset(order[: order.index(name) + 1]))
+        - worth(frozenset(order[: order.index(name)]))
         for order in orders
     ]
     assert shapley_values(worth, players)[name] == pytest.approx(sum(steps) / len(orders))
@@ -146,10 +161,14 @@ def test_a_share_is_the_mean_over_orders(game: tuple[int, list[bool]]) -> None:
 
 @settings(deadline=None, max_examples=5)
 @given(st.sampled_from(AGENTS), st.sampled_from(shipped_compositions()))
-def test_shares_from_the_lattice_are_those_of_all_runs(agent: str, composition: Composition) -> None:
+def test_shares_from_the_lattice_are_those_of_all_runs(
+    agent: str, composition: Composition
+) -> None:
     """Few runs give the values that playing every set gives."""
     players = frozenset(("grounding", "completion", "duplicate"))
     real = Real(composition, Condition(agent=AgentSpec(kind=agent), player="graph"))
     lattice = Lattice(real)
     found = of_episode(lattice, players, BASE)
-    assert found == pytest.approx(shapley_values(lambda chosen: float(real(chosen | BASE).overall), players))
+    assert found == pytest.approx(
+        shapley_values(lambda chosen: float(real(chosen | BASE).overall), players)
+    )

@@ -32,7 +32,9 @@ def test_sub_tasks_survive_a_round_trip(task_id: str) -> None:
         (["colour"], "red", "colour"),
     ],
 )
-def test_a_broken_sub_task_is_refused_with_its_place(path: list[Any], value: Any, message: str) -> None:
+def test_a_broken_sub_task_is_refused_with_its_place(
+    path: list[Any], value: Any, message: str
+) -> None:
     """The error says where and what."""
     data = copy.deepcopy(sub_task_to_json(SUB_TASKS["tb-07"]))
     holder: Any = data

@@ -34,7 +34,11 @@ def test_only_a_shut_door_can_be_locked() -> None:
     assert ask(library, "door_report")["locked"] == ["cab"]
     ask(library, "shut_doors", doors=["ramp"])
     ask(library, "lock_doors", doors=["back", "ramp"])
-    assert ask(library, "door_report") == {"ajar": ["awning"], "unlocked": ["side"], "locked": ["back", "cab", "ramp"]}
+    assert ask(library, "door_report") == {
+        "ajar": ["awning"],
+        "unlocked": ["side"],
+        "locked": ["back", "cab", "ramp"],
+    }
     assert "no door" in ask(library, "shut_doors", doors=["awning", "attic"])["error"]
     assert ask(library, "door_report")["ajar"] == ["awning"]
 
@@ -74,7 +78,12 @@ def test_fuel_goes_in_with_the_engine_off_and_never_over_the_brim() -> None:
 def test_forecasts_are_in_tenths_of_a_litre() -> None:
     """41.5 km at 32 litres per 100 km, there and there and back."""
     forecast = ask(vehicle("mo-06"), "trip_forecast", place="PL-44")
-    assert forecast == {"place": "PL-44", "minutes": 50, "litres_out": 13.3, "litres_there_and_back": 26.6}
+    assert forecast == {
+        "place": "PL-44",
+        "minutes": 50,
+        "litres_out": 13.3,
+        "litres_there_and_back": 26.6,
+    }
 
 
 def test_tyres_are_filled_with_the_brake_on_which_needs_the_engine_to_come_off() -> None:
@@ -84,7 +93,11 @@ def test_tyres_are_filled_with_the_brake_on_which_needs_the_engine_to_come_off()
     ask(tractor, "hand_brake", action="apply")
     assert "no wheel" in ask(tractor, "inflate", wheel="front", kpa=160)["error"]
     assert ask(tractor, "inflate", wheel="front left", kpa=160)["kpa"] == 160
-    assert ask(tractor, "tyre_report")["wheels"][0] == {"wheel": "front left", "kpa": 160, "wanted_kpa": 180}
+    assert ask(tractor, "tyre_report")["wheels"][0] == {
+        "wheel": "front left",
+        "kpa": 160,
+        "wanted_kpa": 180,
+    }
     assert "running" in ask(vehicle("mo-18"), "hand_brake", action="release")["error"]
 
 
@@ -114,7 +127,10 @@ def test_a_destination_is_forgotten_once() -> None:
     van = vehicle("mo-10")
     assert ask(van, "end_guidance") == {"was": "PL-7", "name": "Lido South"}
     assert "No destination" in ask(van, "end_guidance")["error"]
-    assert [place["place"] for place in ask(van, "places_near", kind="parking")["places"]] == ["PL-6", "PL-7"]
+    assert [place["place"] for place in ask(van, "places_near", kind="parking")["places"]] == [
+        "PL-6",
+        "PL-7",
+    ]
     assert ask(van, "guide_to", place="PL-6")["km"] == 17.2
     assert ask(van, "end_guidance")["was"] == "PL-6"
 

@@ -101,7 +101,11 @@ def test_an_answer_goes_to_the_sender_or_to_everyone_but_oneself() -> None:
         "T-27001",
     )
     wide = ask(mail, "answer_message", message_id="M-27001", text="x", audience="everyone")
-    assert wide["to"] == ["h.lund@stillwater.example", "petra.voss@stillwater.example", "ferry@stillwater.example"]
+    assert wide["to"] == [
+        "h.lund@stillwater.example",
+        "petra.voss@stillwater.example",
+        "ferry@stillwater.example",
+    ]
     again = ask(mail, "answer_message", message_id=reply["message_id"], text="y")
     assert (again["to"], again["subject"]) == (["h.lund@stillwater.example"], "Re: Bridge closed?")
 
@@ -127,14 +131,21 @@ def test_what_is_passed_on_keeps_text_and_attachments() -> None:
     copy = ask(mail, "read_message", message_id=sent["message_id"])
     assert copy["text"] == "See below.\n> Rows 3 to 9 are gone."
     plain = ask(mail, "forward_message", message_id="M-33512", to=["a@b.example"])
-    assert ask(mail, "read_message", message_id=plain["message_id"])["text"] == "> Rows 3 to 9 are gone."
+    assert (
+        ask(mail, "read_message", message_id=plain["message_id"])["text"]
+        == "> Rows 3 to 9 are gone."
+    )
 
 
 def test_a_draft_leaves_once_now_or_later() -> None:
     """It keeps id and thread; what has left or waits is no draft, and the past is refused."""
     mail = service("ma-21")
     ask(mail, "open_mailbox", address="h.quist@observatory.example", pin="9917")
-    for when, part in (("2026-08-07 23:50", "future"), ("2026-02-30 10:00", "no date"), ("tomorrow", "Invalid")):
+    for when, part in (
+        ("2026-08-07 23:50", "future"),
+        ("2026-02-30 10:00", "no date"),
+        ("tomorrow", "Invalid"),
+    ):
         assert part in ask(mail, "release_draft", message_id="M-47011", send_at=when)["error"]
     waiting = ask(mail, "release_draft", message_id="M-47011", send_at="2026-08-10 20:00")
     assert (waiting["folder"], waiting["date"]) == ("outbox", "2026-08-10 20:00")
@@ -142,14 +153,21 @@ def test_a_draft_leaves_once_now_or_later() -> None:
     assert "outbox" in ask(mail, "release_draft", message_id="M-47011")["error"]
     assert "not been sent" in ask(mail, "answer_message", message_id="M-47011", text="x")["error"]
     gone = ask(mail, "release_draft", message_id="M-47012")
-    assert (gone["folder"], gone["date"], gone["thread_id"]) == ("sent", "2026-08-07 23:50", "T-47012")
+    assert (gone["folder"], gone["date"], gone["thread_id"]) == (
+        "sent",
+        "2026-08-07 23:50",
+        "T-47012",
+    )
 
 
 def test_labels_are_kept_once_and_moves_tell_where_from(mail: Executor) -> None:
     """A second label joins the first; a message cannot be put where it is."""
     ask(mail, "put_label", message_id="M-20377", label="draught")
     assert ask(mail, "put_label", message_id="M-20377", label="draught")["labels"] == ["draught"]
-    assert ask(mail, "put_label", message_id="M-20377", label="ship")["labels"] == ["draught", "ship"]
+    assert ask(mail, "put_label", message_id="M-20377", label="ship")["labels"] == [
+        "draught",
+        "ship",
+    ]
     assert ask(mail, "move_message", message_id="M-20377", folder="bin")["came_from"] == "inbox"
     assert "already" in ask(mail, "move_message", message_id="M-20377", folder="bin")["error"]
 

@@ -60,7 +60,12 @@ def test_intervals_hold_the_value_and_stay_in_range() -> None:
 def test_perfect_calls_have_perfect_f1() -> None:
     """All four figures are 1."""
     tasks = scored(*gold("fs-07"), REMOVE, SET).sub_tasks
-    for figure in (f1.function_macro_f1, f1.parameter_macro_f1, f1.function_micro_f1, f1.parameter_micro_f1):
+    for figure in (
+        f1.function_macro_f1,
+        f1.parameter_macro_f1,
+        f1.function_micro_f1,
+        f1.parameter_micro_f1,
+    ):
         assert figure(tasks) == 1
 
 
@@ -88,12 +93,22 @@ def test_the_last_occurrence_of_a_function_counts_for_macro_parameters() -> None
     spoilt = scored(*gold("fs-07"), REMOVE, SET, guess).sub_tasks
     assert f1.parameter_macro_f1(corrected) == 1
     assert f1.parameter_macro_f1(spoilt) == pytest.approx(7 / 8)
-    assert f1.parameter_micro_f1(corrected) == f1.parameter_micro_f1(spoilt) == pytest.approx(2 * 8 / (8 + 10))
+    assert (
+        f1.parameter_micro_f1(corrected)
+        == f1.parameter_micro_f1(spoilt)
+        == pytest.approx(2 * 8 / (8 + 10))
+    )
 
 
 def test_defaults_and_spellings_of_numbers_are_no_labels_of_their_own() -> None:
     """`price = 94.75` is one label however it is written, and a written default is none."""
     pair = compose("fs-06", "tb-04")
-    calls = [(t, tool, {**a, "order": "ascending"} if tool == "sort" else a) for t, tool, a in gold("fs-06")]
-    calls += [(t, tool, {**a, "amount": 1500.0} if tool == "deposit" else a) for t, tool, a in gold("tb-04")]
+    calls = [
+        (t, tool, {**a, "order": "ascending"} if tool == "sort" else a)
+        for t, tool, a in gold("fs-06")
+    ]
+    calls += [
+        (t, tool, {**a, "amount": 1500.0} if tool == "deposit" else a)
+        for t, tool, a in gold("tb-04")
+    ]
     assert f1.parameter_micro_f1(score(played(pair, calls)).sub_tasks) == 1

@@ -25,7 +25,19 @@ from tests.support.openai_server import OpenAIServer
 
 COMPOSITIONS = shipped_compositions(Suite.LITE)[:3]
 IDS = ",".join(each.id for each in COMPOSITIONS)
-RUN = ("run", "--model", "openai:small", "--suite", "lite", "--compositions", IDS, "--jobs", "1", "--json", "--out")
+RUN = (
+    "run",
+    "--model",
+    "openai:small",
+    "--suite",
+    "lite",
+    "--compositions",
+    IDS,
+    "--jobs",
+    "1",
+    "--json",
+    "--out",
+)
 Serve = Callable[[Policy], OpenAIServer]
 
 
@@ -53,9 +65,13 @@ def spoken(message: Message) -> BaseMessage:
     if message.role is Role.TOOL:
         return ToolMessage(message.text, tool_call_id=message.call_id or "")
     if message.role is Role.ASSISTANT:
-        calls = [{"name": c.name, "args": json.loads(c.arguments), "id": c.id} for c in message.calls]
+        calls = [
+            {"name": c.name, "args": json.loads(c.arguments), "id": c.id} for c in message.calls
+        ]
         return AIMessage(message.text, tool_calls=calls)
-    return SystemMessage(message.text) if message.role is Role.SYSTEM else HumanMessage(message.text)
+    return (
+        SystemMessage(message.text) if message.role is Role.SYSTEM else HumanMessage(message.text)
+    )
 
 
 def acting(kind: type[SimulatedAgent], tokens: Tokens | None = None) -> Policy:
@@ -65,10 +81,16 @@ def acting(kind: type[SimulatedAgent], tokens: Tokens | None = None) -> Policy:
         composition = told(request)
         agent: Any = kind(plan=plan_of(composition))
         if request.tools:
-            functions = [{"name": t.name, "description": "", "parameters": t.parameters} for t in request.tools]
+            functions = [
+                {"name": t.name, "description": "", "parameters": t.parameters}
+                for t in request.tools
+            ]
             agent = agent.bind_tools([{"type": "function", "function": each} for each in functions])
         said = agent.invoke([spoken(message) for message in request.messages])
-        calls = tuple(Call(name=c["name"], arguments=json.dumps(c["args"]), id=c["id"]) for c in said.tool_calls)
+        calls = tuple(
+            Call(name=c["name"], arguments=json.dumps(c["args"]), id=c["id"])
+            for c in said.tool_calls
+        )
         return Reply(text=str(said.text), calls=calls, usage=tokens or Tokens())
 
     return policy
@@ -77,7 +99,9 @@ def acting(kind: type[SimulatedAgent], tokens: Tokens | None = None) -> Policy:
 def told(request: ModelRequest) -> Composition:
     """The composition that the first user message is about."""
     first = next(message.text for message in request.messages if message.role is Role.USER)
-    return next(each for each in COMPOSITIONS if all(f"id:'{task}'" in first for task in each.task_ids))
+    return next(
+        each for each in COMPOSITIONS if all(f"id:'{task}'" in first for task in each.task_ids)
+    )
 
 
 def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
@@ -100,16 +124,26 @@ def test_a_model_plays_like_the_agent_behind_it(
     serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str], player: str, surface: str
 ) -> None:
     """Over the wire the oracle scores 100 with every player on both surfaces; tokens and snapshots are recorded."""
-    server = serve(acting(OracleAgent, Tokens(input_tokens=90, cached_tokens=64, output_tokens=7, reasoning_tokens=3)))
+    server = serve(
+        acting(
+            OracleAgent,
+            Tokens(input_tokens=90, cached_tokens=64, output_tokens=7, reasoning_tokens=3),
+        )
+    )
     file = tmp_path / "run.jsonl"
     arm = "none" if player == "plain" else "all"
-    told = answer(capsys, *RUN, str(file), "--players", player, "--arms", arm, "--surfaces", surface)
+    told = answer(
+        capsys, *RUN, str(file), "--players", player, "--arms", arm, "--surfaces", surface
+    )
     assert [row["overall"]["value"] for row in told["conditions"]] == [100.0]
     found = usages(file)
     assert sum(each["calls"] for each in found) == len(server.requests)
     first = found[0]
     assert first["input_tokens"] == 90 * first["calls"]
-    assert (first["cached_tokens"], first["reasoning_tokens"]) == (64 * first["calls"], 3 * first["calls"])
+    assert (first["cached_tokens"], first["reasoning_tokens"]) == (
+        64 * first["calls"],
+        3 * first["calls"],
+    )
     assert first["estimated_calls"] == 0
     assert len(first["snapshots"]) == 1
     assert "small" in first["snapshots"][0]
@@ -118,14 +152,25 @@ def test_a_model_plays_like_the_agent_behind_it(
 
 @pytest.mark.parametrize("player", ["plain", "graph"])
 @pytest.mark.parametrize("surface", ["text", "native"])
-def test_the_beginning_of_a_prompt_never_changes(serve: Serve, tmp_path: Path, player: str, surface: str) -> None:
+def test_the_beginning_of_a_prompt_never_changes(
+    serve: Serve, tmp_path: Path, player: str, surface: str
+) -> None:
     """Each request of an episode begins with the whole of the one before it, tools included; so caches can serve it.
 
     Behind guards the task-state view is the last message of a request and the only one that the next request drops.
     """
     server = serve(acting(EagerAgent))
     arm = "none" if player == "plain" else "all"
-    argv = (*RUN, str(tmp_path / "run.jsonl"), "--players", player, "--arms", arm, "--surfaces", surface)
+    argv = (
+        *RUN,
+        str(tmp_path / "run.jsonl"),
+        "--players",
+        player,
+        "--arms",
+        arm,
+        "--surfaces",
+        surface,
+    )
     assert main(list(argv)) == 0
     before: dict[str, Any] | None = None
     compared = 0
@@ -148,7 +193,14 @@ def test_sampling_options_reach_the_wire_and_the_name(
     """And two runs with different ones are never pooled."""
     server = serve(acting(OracleAgent))
     file = tmp_path / "run.jsonl"
-    options = ("--temperature", "0.2", "--model-option", "seed=7", "--model-option", "service_tier=flex")
+    options = (
+        "--temperature",
+        "0.2",
+        "--model-option",
+        "seed=7",
+        "--model-option",
+        "service_tier=flex",
+    )
     told = answer(capsys, *RUN, str(file), "--arms", "none", *options)
     assert told["conditions"][0]["agent"] == "openai:small,seed=7,service_tier=flex,temperature=0.2"
     assert (server.requests[0].body["temperature"], server.requests[0].body["seed"]) == (0.2, 7)
@@ -196,10 +248,22 @@ def test_failures_are_kept_apart_and_played_again(
     assert scored["conditions"][0]["episodes"] == 3
 
 
-def test_a_wrong_key_ends_the_run_soon(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_key_ends_the_run_soon(
+    serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It does not fail every episode of the grid one by one."""
     server = serve(lambda _: Failure(status=401))
-    argv = ["run", "--model", "openai:small", "--jobs", "1", "--arms", "none", "--out", str(tmp_path / "run.jsonl")]
+    argv = [
+        "run",
+        "--model",
+        "openai:small",
+        "--jobs",
+        "1",
+        "--arms",
+        "none",
+        "--out",
+        str(tmp_path / "run.jsonl"),
+    ]
     assert main(argv) == 1
     assert "episodes in a row failed" in capsys.readouterr().err
     assert len(server.requests) == 5
@@ -208,7 +272,10 @@ def test_a_wrong_key_ends_the_run_soon(serve: Serve, tmp_path: Path, capsys: pyt
 def prices(folder: Path) -> str:
     """A price file: a dollar for a thousand tokens in, two for a thousand out."""
     path = folder / "prices.json"
-    path.write_text(json.dumps({"small": {"input": 1000, "cached_input": 500, "output": 2000}}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"small": {"input": 1000, "cached_input": 500, "output": 2000}}),
+        encoding="utf-8",
+    )
     return str(path)
 
 
@@ -233,12 +300,34 @@ def test_a_run_stops_before_it_costs_more_than_allowed(
 
 
 @pytest.mark.slow
-def test_a_model_is_ablated_like_an_agent(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_is_ablated_like_an_agent(
+    serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Every arm is played and none inferred; a spent budget keeps what was paid for, and a second run goes on."""
     server = serve(acting(EagerAgent, Tokens(input_tokens=100, output_tokens=10)))
     two = ",".join(each.id for each in COMPOSITIONS[:2])
-    what = ("ablate", "--model", "openai:small", "--suite", "lite", "--compositions", two, "--regimes", "fixed1")
-    argv = (*what, "--no-wild", "--resamples", "50", "--jobs", "2", "--json", "--prices", prices(tmp_path))
+    what = (
+        "ablate",
+        "--model",
+        "openai:small",
+        "--suite",
+        "lite",
+        "--compositions",
+        two,
+        "--regimes",
+        "fixed1",
+    )
+    argv = (
+        *what,
+        "--no-wild",
+        "--resamples",
+        "50",
+        "--jobs",
+        "2",
+        "--json",
+        "--prices",
+        prices(tmp_path),
+    )
     out = ("--out", str(tmp_path / "ablation"))
     told = answer(capsys, *argv, *out, "--dry-run")
     assert server.requests == ()
@@ -255,11 +344,15 @@ def test_a_model_is_ablated_like_an_agent(serve: Serve, tmp_path: Path, capsys: 
     assert len(server.requests) > asked
 
 
-def test_a_dry_run_asks_nothing(serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_asks_nothing(
+    serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It says what an agent without mistakes would use: as many requests as such an agent makes."""
     server = serve(acting(OracleAgent))
     file = tmp_path / "run.jsonl"
-    told = answer(capsys, *RUN, str(file), "--arms", "none", "--dry-run", "--prices", prices(tmp_path))
+    told = answer(
+        capsys, *RUN, str(file), "--arms", "none", "--dry-run", "--prices", prices(tmp_path)
+    )
     assert server.requests == ()
     assert not file.exists()
     oracle, serial = told["estimates"]
@@ -277,32 +370,72 @@ def test_a_dry_run_asks_nothing(serve: Serve, tmp_path: Path, capsys: pytest.Cap
         (["--model", "nobody:x"], "nobody:x cannot be made"),
         (["--temperature", "0.5"], "--temperature: without --model"),
         (["--model", "openai:small", "--max-cost", "3"], "needs --prices"),
-        (["--model", "openai:big", "--prices", "PRICES"], "has no price for openai:big; it knows small"),
+        (
+            ["--model", "openai:big", "--prices", "PRICES"],
+            "has no price for openai:big; it knows small",
+        ),
     ],
 )
 def test_wrong_options_are_refused_with_what_to_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, argv: list[str], said: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    argv: list[str],
+    said: str,
 ) -> None:
     """Before anything is played."""
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     words = [prices(tmp_path) if word == "PRICES" else word for word in argv]
-    assert main(["run", *words, "--suite", "lite", "--jobs", "1", "--out", str(tmp_path / "run.jsonl")]) == 1
+    assert (
+        main(
+            ["run", *words, "--suite", "lite", "--jobs", "1", "--out", str(tmp_path / "run.jsonl")]
+        )
+        == 1
+    )
     assert said in capsys.readouterr().err
 
 
-def test_a_replayed_run_says_what_was_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replayed_run_says_what_was_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Replayed in the same loop it makes the same calls; guards see the same utterances; a mixed file is refused."""
     file, again = tmp_path / "eager.jsonl", tmp_path / "again.jsonl"
     suite = ("--suite", "lite", "--compositions", IDS, "--jobs", "1")
     assert main(["run", "--agents", "eager", "--players", "plain", *suite, "--out", str(file)]) == 0
-    told = answer(capsys, "run", "--replay", str(file), "--players", "plain", *suite, "--json", "--out", str(again))
+    told = answer(
+        capsys,
+        "run",
+        "--replay",
+        str(file),
+        "--players",
+        "plain",
+        *suite,
+        "--json",
+        "--out",
+        str(again),
+    )
     assert told["conditions"][0]["agent"] == "replay:eager"
-    calls = [[(r["tool"], r["arguments"]) for r in each] for each in map(trajectories, (file, again))]
+    calls = [
+        [(r["tool"], r["arguments"]) for r in each] for each in map(trajectories, (file, again))
+    ]
     assert calls[0] == calls[1] != []
     guarded = ("--replay", str(file), "--players", "graph", "--arms", "all")
-    told = answer(capsys, "run", *guarded, *suite, "--json", "--out", str(tmp_path / "guarded.jsonl"))
+    told = answer(
+        capsys, "run", *guarded, *suite, "--json", "--out", str(tmp_path / "guarded.jsonl")
+    )
     assert told["conditions"][0]["premature_needed"] == 0
-    mixed = ["run", "--agents", "eager", "--players", "plain", "--seeds", "1", *suite, "--out", str(file)]
+    mixed = [
+        "run",
+        "--agents",
+        "eager",
+        "--players",
+        "plain",
+        "--seeds",
+        "1",
+        *suite,
+        "--out",
+        str(file),
+    ]
     assert main(mixed) == 0
     assert main(["run", "--replay", str(file), *suite, "--out", str(again)]) == 1
     assert "holds several episodes of" in capsys.readouterr().err
@@ -336,7 +469,9 @@ def test_cached_tokens_cost_what_the_file_says() -> None:
     assert Price(input=2, output=8).cost(usage) == pytest.approx(2.0 + 0.8)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"a": 3}', '{"a": {"input": -1, "output": 2}}', '{"a": {"input": 1}}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"a": 3}', '{"a": {"input": -1, "output": 2}}', '{"a": {"input": 1}}']
+)
 def test_a_broken_price_file_is_refused(tmp_path: Path, text: str) -> None:
     """The error shows what such a file looks like."""
     path = tmp_path / "prices.json"

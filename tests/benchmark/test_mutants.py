@@ -14,7 +14,8 @@ def grant(state, count):
     return Door.SHUT
 '''
 PASSING = (
-    "from asyncguard.core.doors import grant, Door\n\ndef test_few():\n    assert grant(Door.OPEN, 1) is Door.SHUT\n"
+    "from asyncguard.core.doors import grant, Door\n\n"
+    "def test_few():\n    assert grant(Door.OPEN, 1) is Door.SHUT\n"
 )
 
 
@@ -42,7 +43,9 @@ def tree(tmp_path: Path) -> Path:
         folder.mkdir(parents=True)
     (tmp_path / "asyncguard" / "__init__.py").touch()
     (core / "__init__.py").touch()
-    (core / "doors.py").write_text("import enum\n\nclass Door(enum.Enum):\n    OPEN = 1\n    SHUT = 2\n" + SOURCE)
+    (core / "doors.py").write_text(
+        "import enum\n\nclass Door(enum.Enum):\n    OPEN = 1\n    SHUT = 2\n" + SOURCE
+    )
     (tests / "test_doors.py").write_text(PASSING)
     return tmp_path
 
@@ -53,7 +56,11 @@ def test_every_change_is_one_that_python_reads(mutants: Any, tree: Path) -> None
     found = mutants.drawn(tree, "fate", ("core/doors.py::grant",), 99, 0)
     every = set(mutants._all(tree / "asyncguard", "fate", ("core/doors.py::grant",)))
     for mutant in every:
-        compile(source[: mutant.start] + mutant.after.encode() + source[mutant.end :], "doors.py", "exec")
+        compile(
+            source[: mutant.start] + mutant.after.encode() + source[mutant.end :],
+            "doors.py",
+            "exec",
+        )
     assert {mutant.after for mutant in every} >= {
         "(state is Door.OPEN or count > 1)",
         "state is not Door.OPEN",
@@ -67,17 +74,30 @@ def test_every_change_is_one_that_python_reads(mutants: Any, tree: Path) -> None
 
 def test_the_same_are_drawn_for_the_same_seed(mutants: Any, tree: Path) -> None:
     """Another seed draws others."""
-    draws = [mutants.drawn(tree, "fate", ("core/doors.py",), 3, seed) for seed in (0, 0, *range(1, 9))]
+    draws = [
+        mutants.drawn(tree, "fate", ("core/doors.py",), 3, seed) for seed in (0, 0, *range(1, 9))
+    ]
     assert draws[0] == draws[1]
     assert any(draw != draws[0] for draw in draws)
 
 
 @pytest.mark.slow
-def test_what_survives_is_told_and_kept(mutants: Any, tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_survives_is_told_and_kept(
+    mutants: Any, tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The test looks at what is returned and not at what is called; a second run plays nothing again."""
     out = tree / "out.jsonl"
     (tree / "sites").write_text("core/doors.py::grant")
-    argv = ["--part", "fate", "--tree", str(tree), "--sites", str(tree / "sites"), "--out", str(out)]
+    argv = [
+        "--part",
+        "fate",
+        "--tree",
+        str(tree),
+        "--sites",
+        str(tree / "sites"),
+        "--out",
+        str(out),
+    ]
     assert mutants.main(argv) == 0
     told = capsys.readouterr().out
     assert "SURVIVES" in told
@@ -91,10 +111,21 @@ def test_what_survives_is_told_and_kept(mutants: Any, tree: Path, capsys: pytest
 
 
 @pytest.mark.slow
-def test_tests_that_fail_anyway_notice_nothing(mutants: Any, tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tests_that_fail_anyway_notice_nothing(
+    mutants: Any, tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each mutant would count as noticed."""
     (tree / "tests" / "core" / "test_doors.py").write_text("def test_no():\n    assert False\n")
     (tree / "sites").write_text("core/doors.py::grant")
-    argv = ["--part", "fate", "--tree", str(tree), "--sites", str(tree / "sites"), "--out", str(tree / "out.jsonl")]
+    argv = [
+        "--part",
+        "fate",
+        "--tree",
+        str(tree),
+        "--sites",
+        str(tree / "sites"),
+        "--out",
+        str(tree / "out.jsonl"),
+    ]
     assert mutants.main(argv) == 1
     assert "fail with nothing broken" in capsys.readouterr().err

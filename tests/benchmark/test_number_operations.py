@@ -22,7 +22,10 @@ def test_factors_are_prime_and_multiply_to_the_number(number: int) -> None:
     """And the divisors are counted right."""
     found = ask("prime_factors", number=number)
     assert math.prod(found["factors"]) == number
-    assert all(all(prime % below for below in range(2, math.isqrt(prime) + 1)) for prime in found["distinct"])
+    assert all(
+        all(prime % below for below in range(2, math.isqrt(prime) + 1))
+        for prime in found["distinct"]
+    )
     assert (found["smallest"], found["largest"]) == (min(found["factors"]), max(found["factors"]))
     if number < 3000:
         assert found["divisor_count"] == sum(number % each == 0 for each in range(1, number + 1))
@@ -31,7 +34,11 @@ def test_factors_are_prime_and_multiply_to_the_number(number: int) -> None:
 def test_primes_are_strictly_beside_the_number() -> None:
     """A prime is not its own neighbour, and below 2 there is none."""
     assert ask("neighbouring_primes", number=13) == {"below": 11, "above": 17, "itself_prime": True}
-    assert ask("neighbouring_primes", number=90) == {"below": 89, "above": 97, "itself_prime": False}
+    assert ask("neighbouring_primes", number=90) == {
+        "below": 89,
+        "above": 97,
+        "itself_prime": False,
+    }
     assert ask("neighbouring_primes", number=2) == {"below": None, "above": 3, "itself_prime": True}
 
 
@@ -43,7 +50,9 @@ def test_bases_are_read_as_they_are_written(number: int, base: int) -> None:
     assert int(digits, base) == number
 
 
-@pytest.mark.parametrize(("digits", "base"), [("12", 2), ("g", 16), ("-1", 10), ("1.5", 10), ("٣", 10)])
+@pytest.mark.parametrize(
+    ("digits", "base"), [("12", 2), ("g", 16), ("-1", 10), ("1.5", 10), ("٣", 10)]
+)
 def test_only_digits_of_the_base_are_read(digits: str, base: int) -> None:
     """Signs, points and digits of other scripts are none."""
     assert "not a digit" in ask("read_in_base", digits=digits, base=base)["error"]
@@ -60,7 +69,9 @@ def test_only_digits_of_the_base_are_read(digits: str, base: int) -> None:
         (1186.11, 5, "nearest", 1185, 237),
     ],
 )
-def test_rounding_is_decimal(value: float, step: float, direction: str, rounded: float, steps: int) -> None:
+def test_rounding_is_decimal(
+    value: float, step: float, direction: str, rounded: float, steps: int
+) -> None:
     """Halves go away from zero, and 0.3 is three times 0.1 however binary fractions see it."""
     found = ask("round_to_step", value=value, step=step, direction=direction)
     assert (found["rounded"], found["steps"]) == (rounded, steps)
@@ -68,10 +79,24 @@ def test_rounding_is_decimal(value: float, step: float, direction: str, rounded:
 
 def test_whole_numbers() -> None:
     """Rest and what is missing, divisors and multiples, powers, fractions."""
-    assert ask("divide_with_rest", dividend=1008, divisor=37) == {"quotient": 27, "rest": 9, "missing": 28}
-    assert ask("divide_with_rest", dividend=12, divisor=4) == {"quotient": 3, "rest": 0, "missing": 0}
-    assert ask("shared_measures", numbers=[24, 36, 40]) == {"greatest_divisor": 4, "least_multiple": 360}
-    assert ask("modular_power", base=4, exponent=13, modulus=497) == {"residue": 445, "complement": 52}
+    assert ask("divide_with_rest", dividend=1008, divisor=37) == {
+        "quotient": 27,
+        "rest": 9,
+        "missing": 28,
+    }
+    assert ask("divide_with_rest", dividend=12, divisor=4) == {
+        "quotient": 3,
+        "rest": 0,
+        "missing": 0,
+    }
+    assert ask("shared_measures", numbers=[24, 36, 40]) == {
+        "greatest_divisor": 4,
+        "least_multiple": 360,
+    }
+    assert ask("modular_power", base=4, exponent=13, modulus=497) == {
+        "residue": 445,
+        "complement": 52,
+    }
     assert ask("modular_power", base=10, exponent=3, modulus=5) == {"residue": 0, "complement": 0}
     assert ask("reduce_fraction", numerator=84, denominator=36) == {
         "numerator": 7,
@@ -113,7 +138,10 @@ def test_percentages_and_shares() -> None:
 
 def test_interest() -> None:
     """What is paid is the rounded instalment times the months; a loan without interest costs nothing."""
-    assert ask("compound_growth", start=1000, percent=5, periods=2) == {"final": 1102.5, "gain": 102.5}
+    assert ask("compound_growth", start=1000, percent=5, periods=2) == {
+        "final": 1102.5,
+        "gain": 102.5,
+    }
     assert ask("loan_plan", principal=1200, yearly_percent=0, months=12) == {
         "instalment": 100,
         "total_paid": 1200,
@@ -138,7 +166,11 @@ def test_measurements() -> None:
     assert converted(212, "°F", "°C") == {"value": 100, "unit": "°C"}
     assert "measure mass" in converted(1, "kilograms", "litres")["error"]
     assert "temperature" in converted(1, "°C", "metres")["error"]
-    assert ask("circle_measures", radius=2) == {"diameter": 4, "circumference": 12.5664, "area": 12.5664}
+    assert ask("circle_measures", radius=2) == {
+        "diameter": 4,
+        "circumference": 12.5664,
+        "area": 12.5664,
+    }
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -39,17 +39,27 @@ STAGES = stages_of(PAIRS)
 PAIR = PAIRS[0]
 
 _share = st.one_of(st.just(0.0), st.just(1.0), st.floats(0.02, 0.6))
-RATES = st.builds(Rates, **{name: st.floats(0, 2) if name in SPREADS else _share for name in RATE_NAMES})
+RATES = st.builds(
+    Rates, **{name: st.floats(0, 2) if name in SPREADS else _share for name in RATE_NAMES}
+)
 
 
-def played(composition: Composition, rates: Rates, regime: Regime = Regime.FIXED1, seed: int = 0) -> Any:
+def played(
+    composition: Composition, rates: Rates, regime: Regime = Regime.FIXED1, seed: int = 0
+) -> Any:
     """An episode of a persona in the plain loop, on the text surface."""
     agent = PersonaAgent(plan=plan_of(composition), rates=rates, seed=seed, name="persona")
     return run_episode(composition, agent, regime, Surface.TEXT, seed)
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(STAGES), RATES, st.sampled_from(Regime), st.sampled_from(Surface), st.integers(0, 3))
+@given(
+    st.sampled_from(STAGES),
+    RATES,
+    st.sampled_from(Regime),
+    st.sampled_from(Surface),
+    st.integers(0, 3),
+)
 def test_a_rehearsal_is_the_agent_in_the_plain_loop(
     stage: Stage, rates: Rates, regime: Regime, surface: Surface, seed: int
 ) -> None:
@@ -72,7 +82,17 @@ def test_a_persona_without_errors_solves_everything(regime: Regime) -> None:
 
 @pytest.mark.parametrize(
     "rate",
-    ["haste", "neglect", "dropout", "slip", "confusion", "untidy", "repeat", "collapse", "impatience"],
+    [
+        "haste",
+        "neglect",
+        "dropout",
+        "slip",
+        "confusion",
+        "untidy",
+        "repeat",
+        "collapse",
+        "impatience",
+    ],
 )
 def test_every_error_rate_does_harm(rate: str) -> None:
     """At its greatest, with late results, something that was solved is not."""
@@ -86,7 +106,9 @@ def test_garbled_calls_cost_rounds_and_no_score() -> None:
     assert all(score(each).overall for each in garbled)
     errors = sum(each.counters.format_errors for each in garbled)
     assert errors > 3
-    assert sum(each.counters.rounds for each in garbled) > sum(each.counters.rounds for each in clean)
+    assert sum(each.counters.rounds for each in garbled) > sum(
+        each.counters.rounds for each in clean
+    )
 
 
 def test_arms_share_their_draws() -> None:
@@ -104,7 +126,9 @@ def test_arms_share_their_draws() -> None:
 def test_one_rate_changes_only_what_it_is_about() -> None:
     """A draw has a name of its own: more garbling leaves every value of every call as it was."""
     rates = Rates(slip=0.5, distractor=0.3)
-    one, other = (played(PAIR, each).trajectory for each in (rates, replace(rates, persistence=1.0)))
+    one, other = (
+        played(PAIR, each).trajectory for each in (rates, replace(rates, persistence=1.0))
+    )
     values = [{(r.task_id, r.tool, json.dumps(r.arguments)) for r in each} for each in (one, other)]
     assert values[0] == values[1]
 
@@ -126,7 +150,9 @@ def test_thresholds_are_shares() -> None:
     plan = plan_of(PAIR)
     mind = Mind(plan, Rates(repair=1 / 3), Draws(0, "x"))
     assert abs(sum(mind.notices("t", 0, n) for n in range(6000)) / 6000 - 1 / 3) < 0.02
-    assert not any(Mind(plan, Rates(repair=0), Draws(0, "x")).notices("t", 0, n) for n in range(100))
+    assert not any(
+        Mind(plan, Rates(repair=0), Draws(0, "x")).notices("t", 0, n) for n in range(100)
+    )
     assert all(Mind(plan, Rates(repair=1), Draws(0, "x")).notices("t", 0, n) for n in range(100))
 
 
@@ -136,7 +162,9 @@ def test_compliance_decides_whether_a_refusal_is_heeded() -> None:
     for compliance in (0.0, 1.0):
         rates = Rates(untidy=1.0, compliance=compliance)
         run = Run(regime=Regime.FIXED1, surface=Surface.NATIVE, seed=0)
-        agents = [(each, PersonaAgent(plan=plan_of(each), rates=rates, name="persona")) for each in PAIRS]
+        agents = [
+            (each, PersonaAgent(plan=plan_of(each), rates=rates, name="persona")) for each in PAIRS
+        ]
         solved[compliance] = [score(play_graph(each, agent, run)).overall for each, agent in agents]
     assert all(solved[1.0])
     assert not any(solved[0.0])
@@ -157,10 +185,14 @@ def test_a_reminder_brings_back_what_was_neglected() -> None:
     opening = HumanMessage("y")
     claim = agent.invoke([opening])
     assert json.loads(str(claim.content)) == {"content": "ALL COMPLETED"}
-    result = json.dumps({"role": "tool", "id": "fs-08", "function name": "cat(file='a')", "response": "{}"})
+    result = json.dumps(
+        {"role": "tool", "id": "fs-08", "function name": "cat(file='a')", "response": "{}"}
+    )
     again = agent.invoke([opening, claim, HumanMessage(result)])
     assert again.content == claim.content
-    call = agent.invoke([opening, claim, HumanMessage("Not finished:\n- tb-07: no tool was called for it")])
+    call = agent.invoke(
+        [opening, claim, HumanMessage("Not finished:\n- tb-07: no tool was called for it")]
+    )
     assert json.loads(str(call.content))["id"] == "tb-07"
 
 
@@ -196,9 +228,18 @@ def test_only_stateless_tools_are_in_a_plan() -> None:
             assert step.head is None or not task.initial_state
 
 
-def _attempt(tool: str, standing: Standing = Standing.ANSWERED, response: str = "{}", **more: Any) -> Attempt:
+def _attempt(
+    tool: str, standing: Standing = Standing.ANSWERED, response: str = "{}", **more: Any
+) -> Attempt:
     return Attempt(
-        task_id="fs-08", tool=tool, arguments=more, call_id=None, standing=standing, response=response, said=1, told=2
+        task_id="fs-08",
+        tool=tool,
+        arguments=more,
+        call_id=None,
+        standing=standing,
+        response=response,
+        said=1,
+        told=2,
     )
 
 
@@ -226,8 +267,13 @@ def test_no_agent_can_see_ground_truth_or_guards() -> None:
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         # The plan is made from the ground truth, in one place that leaves out what results say.
         assert path.name == "plan.py" or not names & {"gold", "initial_state", "public_state"}, path
-        imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        assert not any(name.startswith(("asyncguard.", "asyncguard_benchmark.environment")) for name in imported)
+        imported = {
+            node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+        }
+        assert not any(
+            name.startswith(("asyncguard.", "asyncguard_benchmark.environment"))
+            for name in imported
+        )
         assert not any(name.startswith("asyncguard_benchmark.players") for name in imported)
         assert not any(word in path.read_text(encoding="utf-8") for word in GUARD_WORDS), path
 
@@ -237,15 +283,26 @@ def test_a_persona_says_the_same_if_results_are_changed_that_it_was_not_told() -
     composition = compose("fs-08", "tb-07")
     other = replace(
         composition,
-        sub_tasks=tuple(replace(task, initial_state=_renamed(task.initial_state)) for task in composition.sub_tasks),
+        sub_tasks=tuple(
+            replace(task, initial_state=_renamed(task.initial_state))
+            for task in composition.sub_tasks
+        ),
     )
     rates = Rates(haste=1.0, slip=0.3, distractor=0.5, foresight=0.5)
-    one, two = (PersonaAgent(plan=plan_of(each), rates=rates, name="persona") for each in (composition, other))
-    messages: list[Any] = [HumanMessage("{id:'fs-08', question:'start_here.txt'}\n{id:'tb-07', question:'TRSK'}")]
+    one, two = (
+        PersonaAgent(plan=plan_of(each), rates=rates, name="persona")
+        for each in (composition, other)
+    )
+    messages: list[Any] = [
+        HumanMessage("{id:'fs-08', question:'start_here.txt'}\n{id:'tb-07', question:'TRSK'}")
+    ]
     for _ in range(6):
         said = one.invoke(messages)
         assert two.invoke(messages).content == said.content
-        messages += [AIMessage(said.content), HumanMessage('{"role": "tool", "content": "{\\"wait\\": \\"...\\"}"}')]
+        messages += [
+            AIMessage(said.content),
+            HumanMessage('{"role": "tool", "content": "{\\"wait\\": \\"...\\"}"}'),
+        ]
 
 
 def _renamed(state: Any) -> Any:

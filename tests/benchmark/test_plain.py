@@ -33,7 +33,9 @@ class Reciter(BaseChatModel):
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
         return self
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         line = self.lines[min(self.said, len(self.lines) - 1)]
         self.said += 1
         return ChatResult(generations=[ChatGeneration(message=line)])
@@ -72,16 +74,22 @@ def test_the_end_is_accepted_with_results_pending() -> None:
 def test_format_errors_cost_a_turn_and_leave_no_call() -> None:
     """They are counted apart and do not enter the trajectory; a wrong tool does."""
     wrong = AIMessage('{"id": "tb-07", "func_name": "fly", "params": {}}')
-    episode = recite(AIMessage("hello"), AIMessage('{"id": "x", "func_name": "ls", "params": {}}'), wrong, DONE)
+    episode = recite(
+        AIMessage("hello"), AIMessage('{"id": "x", "func_name": "ls", "params": {}}'), wrong, DONE
+    )
     assert (episode.counters.format_errors, episode.counters.rounds) == (2, 4)
     assert [record.tool for record in episode.trajectory] == ["fly"]
 
 
-@given(st.lists(st.text(alphabet='{}[]":,idfuncnameparmsNaN ', max_size=40), min_size=1, max_size=5))
+@given(
+    st.lists(st.text(alphabet='{}[]":,idfuncnameparmsNaN ', max_size=40), min_size=1, max_size=5)
+)
 def test_no_text_breaks_a_run(texts: list[str]) -> None:
     """Every turn is answered, and roles alternate."""
     episode = recite(*[AIMessage(text) for text in texts], DONE)
-    assert [message["role"] for message in episode.messages[1:]] == ["user", "assistant"] * (len(texts) + 1)
+    assert [message["role"] for message in episode.messages[1:]] == ["user", "assistant"] * (
+        len(texts) + 1
+    )
     assert episode.counters.format_errors == len(texts)
 
 
@@ -91,9 +99,13 @@ ARGUMENTS = st.dictionaries(st.sampled_from(["task_id", "first", "symbol", "pric
 
 
 @given(st.lists(st.tuples(NAMES, ARGUMENTS), max_size=3), st.booleans())
-def test_no_native_call_breaks_a_run(calls: list[tuple[str, dict[str, Any]]], parallel: bool) -> None:
+def test_no_native_call_breaks_a_run(
+    calls: list[tuple[str, dict[str, Any]]], parallel: bool
+) -> None:
     """Every call id is answered exactly once, before anything else is said."""
-    message = AIMessage("", tool_calls=[{"name": n, "args": a, "id": f"c{i}"} for i, (n, a) in enumerate(calls)])
+    message = AIMessage(
+        "", tool_calls=[{"name": n, "args": a, "id": f"c{i}"} for i, (n, a) in enumerate(calls)]
+    )
     agent = Reciter(lines=[message, AIMessage("ALL COMPLETED")])
     run = Run(regime=Regime.SYNC, surface=Surface.NATIVE, seed=0)
     episode = play_plain(PAIR, agent, run, parallel_calls=parallel)

@@ -35,7 +35,9 @@ def alive(process: int) -> bool:
 
 def test_workers_end_with_the_process_that_started_them() -> None:
     """Killed without a chance to say goodbye: its idle workers are gone soon after."""
-    with subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True
+    ) as parent:
         assert parent.stdout is not None
         workers = [int(word) for word in parent.stdout.readline().split()]
         assert workers

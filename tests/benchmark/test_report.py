@@ -48,7 +48,12 @@ PAIR = compose("fs-01", "tb-01")
 
 def tables(chapters: Sequence[Chapter]) -> dict[str, Table]:
     """Every table of a report under its heading."""
-    return {title: table for chapter in chapters for block in chapter.blocks for title, table in tables_of(block)}
+    return {
+        title: table
+        for chapter in chapters
+        for block in chapter.blocks
+        for title, table in tables_of(block)
+    }
 
 
 def as_arm(episode: Episode, arm: str, seed: int = 0) -> Episode:
@@ -70,7 +75,14 @@ def failed(arm: str = NONE, ids: Sequence[str] = ("fs-01", "tb-01"), seed: int =
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, NO_DATA), (3.04, "+3.0"), (-3.04, f"{MINUS}3.0"), (0.04, "0.0"), (-0.04, "0.0"), (0.05, "+0.1")],
+    [
+        (None, NO_DATA),
+        (3.04, "+3.0"),
+        (-3.04, f"{MINUS}3.0"),
+        (0.04, "0.0"),
+        (-0.04, "0.0"),
+        (0.05, "+0.1"),
+    ],
 )
 def test_differences_have_a_sign_where_they_are_not_zero(value: float | None, text: str) -> None:
     """Zero has none, and no data is a dash."""
@@ -81,7 +93,12 @@ def test_figures_are_worded_alike() -> None:
     """Thousands apart, true minus signs, no p of zero, and a dash for no data."""
     assert (number(1234.56), number(None), number(-0.5)) == ("1,234.6", NO_DATA, f"{MINUS}0.5")
     half = Interval(value=50, low=25, high=75)
-    assert (share(half), span(half), share(None), span(None)) == ("50.0", "25.0 to 75.0", NO_DATA, NO_DATA)
+    assert (share(half), span(half), share(None), span(None)) == (
+        "50.0",
+        "25.0 to 75.0",
+        NO_DATA,
+        NO_DATA,
+    )
     assert signed_span(Interval(value=0, low=-1, high=2)) == f"{MINUS}1.0 to +2.0"
     assert (p_value(0.0), p_value(0.0321), p_value(None)) == ("< 0.001", "0.032", NO_DATA)
 
@@ -106,7 +123,10 @@ def test_figures_are_told_from_words(text: str, figure: bool) -> None:
 @given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0, 30)), min_size=1, max_size=8))
 def test_an_axis_holds_all_that_is_on_it(values: list[tuple[float, float]]) -> None:
     """Every mark lies within, zero is on it, and ticks are few, even and within."""
-    marks = [[Mark(interval=Interval(value=v, low=v - s, high=v + s), tone=Tone.GAIN, start=0)] for v, s in values]
+    marks = [
+        [Mark(interval=Interval(value=v, low=v - s, high=v + s), tone=Tone.GAIN, start=0)]
+        for v, s in values
+    ]
     axis = axis_for(marks)
     assert axis.low <= 0 <= axis.high
     assert all(axis.low <= end <= axis.high for row in marks for mark in row for end in mark.reach)
@@ -152,7 +172,9 @@ def test_each_failing_agent_makes_its_own_mistake(maker: type, expected: set[Mis
 def test_mistakes_without_an_agent() -> None:
     """A wrong value, a call under another id, calls that nobody made, and a call too many."""
     (first, tool, arguments), *others = gold("tb-01")
-    wrong = played(PAIR, [*gold("fs-01"), (first, tool, {**arguments, "company": "Nobody"}), *others])
+    wrong = played(
+        PAIR, [*gold("fs-01"), (first, tool, {**arguments, "company": "Nobody"}), *others]
+    )
     assert mistakes_of(wrong, score(wrong)) == (None, Mistake.ARGUMENT)
     elsewhere = played(PAIR, [*gold("fs-01"), ("fs-01", tool, arguments), *others])
     assert mistakes_of(elsewhere, score(elsewhere)) == (None, Mistake.CONFUSION)
@@ -187,7 +209,10 @@ def test_an_episode_tells_of_the_arms_that_it_would_have_been() -> None:
     everything = replace(content, settings={"arm": ALL, "involved": []})
     told = arms_told(everything, score(everything))
     assert told[0] == ALL
-    assert set(told[1:]) == {"features", *(name for name in LEAVE_ONE_OUT if name.split("-")[1] in GUARD_NAMES)}
+    assert set(told[1:]) == {
+        "features",
+        *(name for name in LEAVE_ONE_OUT if name.split("-")[1] in GUARD_NAMES),
+    }
     unknown = replace(content, settings={"arm": "of another tool"})
     assert arms_told(unknown, score(unknown)) == ("of another tool",)
 
@@ -253,7 +278,9 @@ def test_every_part_of_the_findings_has_its_table() -> None:
 def test_every_figure_of_every_arm_is_said() -> None:
     """Overall, its interval, rounds, ticks and counts of each arm stand in its line; an invalid arm is marked."""
     whole = findings("eager")
-    found = tables(chapters_of(Side(findings=whole, observed=Observations())))["eager · fixed1: All arms"]
+    found = tables(chapters_of(Side(findings=whole, observed=Observations())))[
+        "eager · fixed1: All arms"
+    ]
     lines = {line[0]: dict(zip(found.heads, line, strict=True)) for line in found.lines}
     study = next(each for each in whole.studies if each.setup.regime == "fixed1")
     assert len(lines) == len(study.arms)
@@ -279,21 +306,31 @@ def test_the_waterfall_goes_from_none_to_all() -> None:
     sizes = [bar.interval.value - (bar.start or 0) for bar in steps]
     assert sizes == sorted(sizes, reverse=True)
     assert bars[-1].interval.value == study.shapley.all == pytest.approx(steps[-1].interval.value)
-    assert [line[0] for line in waterfall.lines[2:5]] == ["+ grounding", "+ dependency", "+ completion"]
+    assert [line[0] for line in waterfall.lines[2:5]] == [
+        "+ grounding",
+        "+ dependency",
+        "+ completion",
+    ]
 
 
 def test_the_overview_leaves_out_what_changes_nothing() -> None:
     """Guards whose share and absence are both zero have no line."""
     found = overview(findings("eager"))
     assert found is not None
-    assert {line[0].split(": ")[1] for line in found.lines} == {"grounding", "dependency", "completion"}
+    assert {line[0].split(": ")[1] for line in found.lines} == {
+        "grounding",
+        "dependency",
+        "completion",
+    }
 
 
 def test_marks_and_cells_say_the_same() -> None:
     """In every table the mark of a line is the first figure of its cells that has the unit of the plot."""
     compared = 0
     for table in tables(chapters_of(Side(findings=findings(), observed=Observations()))).values():
-        for line, marks in zip(table.lines, table.plot.marks if table.plot else (), strict=bool(table.plot)):
+        for line, marks in zip(
+            table.lines, table.plot.marks if table.plot else (), strict=bool(table.plot)
+        ):
             for mark in marks:
                 value = mark.interval.value
                 said = {number(value), signed(value), signed(-value), number(value, 2)}
@@ -305,7 +342,13 @@ def test_marks_and_cells_say_the_same() -> None:
 def test_markdown_has_every_table_and_no_markup_of_others() -> None:
     """Names from files cannot become tags, and bars in them do not end a cell."""
     chapter = Chapter(
-        id="x", title="T", text="a <b> c", blocks=[Table(title="U", heads=("n",), lines=[("<script>|",)], note="n")]
+        id="x",
+        title="T",
+        text="a <b> c",
+        blocks=[Table(title="U", heads=("n",), lines=[("<script>|",)], note="n")],
     )
     text = markdown("T", "open", [chapter], "end")
-    assert text == "# T\n\nopen\n\n## T\n\na &lt;b> c\n\n### U\n\n| n |\n| --- |\n| &lt;script>\\| |\n\nn\n\nend\n"
+    assert (
+        text
+        == "# T\n\nopen\n\n## T\n\na &lt;b> c\n\n### U\n\n| n |\n| --- |\n| &lt;script>\\| |\n\nn\n\nend\n"
+    )

@@ -121,7 +121,9 @@ def test_nothing_spills_over(browser: Any, file: Path, width: int, scheme: str) 
 def _luminance(colour: str) -> float:
     """Relative luminance of `rgb(r, g, b)`, as WCAG 2 defines it."""
     parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -139,7 +141,13 @@ def test_text_can_be_read_in_light_and_dark(browser: Any, file: Path, scheme: st
 
     for selector in ("body", ".note", "thead th", "nav a", ".legend"):
         assert contrast(selector, "color") >= 4.5, selector
-    for selector in ("g.gain rect", "g.loss rect, rect.loss", "g.bare circle", "g.guarded circle", "g.neutral circle"):
+    for selector in (
+        "g.gain rect",
+        "g.loss rect, rect.loss",
+        "g.bare circle",
+        "g.guarded circle",
+        "g.neutral circle",
+    ):
         assert contrast(selector, "fill") >= 3, selector
     tab.context.close()
 
@@ -160,11 +168,15 @@ def test_a_setup_is_chosen_by_keyboard(tab: Tab) -> None:
     tab.press("ArrowDown")
     assert tab.page.locator("#guards .panel").inner_text() != "" != before
     chosen = tab.value("document.querySelector('#guards select').selectedOptions[0].text")
-    others = tab.value("[...document.querySelectorAll('.panels select')].map((each) => each.selectedOptions[0].text)")
+    others = tab.value(
+        "[...document.querySelectorAll('.panels select')].map((each) => each.selectedOptions[0].text)"
+    )
     options = tab.value(
         "[...document.querySelectorAll('.panels select')].map((s) => [...s.options].map((o) => o.text))"
     )
-    assert all(chosen == shown for shown, known in zip(others, options, strict=True) if chosen in known)
+    assert all(
+        chosen == shown for shown, known in zip(others, options, strict=True) if chosen in known
+    )
 
 
 def test_compositions_are_walked_and_shown_by_keyboard(tab: Tab) -> None:
@@ -224,7 +236,9 @@ def test_verdicts_are_filtered(tab: Tab) -> None:
 
 def test_names_that_are_markup_run_nothing(tab: Tab) -> None:
     """Neither in tables nor in choices nor in timelines: no dialog opens, and no element comes of them."""
-    index = tab.value("[...document.querySelector('#setup').options].findIndex((each) => each.text.includes('alert'))")
+    index = tab.value(
+        "[...document.querySelector('#setup').options].findIndex((each) => each.text.includes('alert'))"
+    )
     tab.page.select_option("#setup", index=index)
     tab.page.focus("#list button")
     tab.press("Enter")

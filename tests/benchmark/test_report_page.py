@@ -85,7 +85,12 @@ def test_names_that_are_markup_stay_text() -> None:
 def all_tables(whole: Findings) -> list[Table]:
     """Every table of the report."""
     document = document_of(Side(findings=whole, observed=Observations()))
-    return [table for chapter in document.chapters for block in chapter.blocks for _, table in tables_of(block)]
+    return [
+        table
+        for chapter in document.chapters
+        for block in chapter.blocks
+        for _, table in tables_of(block)
+    ]
 
 
 def test_every_figure_is_on_the_page() -> None:
@@ -120,7 +125,13 @@ def test_bars_are_as_long_as_they_say() -> None:
     )
     html = block_html(table, lambda _: "")
     assert bars_of(html) == [("gain", 25, 25), ("loss", 0, 25), ("guarded", 25, 50)]
-    assert [float(each) for each in re.findall(r'<text x="([\d.]+)%"', html)] == [0, 25, 50, 75, 100]
+    assert [float(each) for each in re.findall(r'<text x="([\d.]+)%"', html)] == [
+        0,
+        25,
+        50,
+        75,
+        100,
+    ]
 
 
 def test_curves_are_as_high_as_they_say() -> None:
@@ -143,7 +154,9 @@ def test_curves_are_as_high_as_they_say() -> None:
 
 def test_cells_of_a_heat_map_are_shaded_by_what_they_say() -> None:
     """The shade is the figure; no data has none."""
-    heat = HeatMap(title="T", corner="c", columns=["x", "y"], rows=[("r", [HeatCell(value=37, count=8), None])])
+    heat = HeatMap(
+        title="T", corner="c", columns=["x", "y"], rows=[("r", [HeatCell(value=37, count=8), None])]
+    )
     html = block_html(heat, lambda _: "")
     assert 'style="--share:37%">37 <small>of 8</small>' in html
     assert html.count("--share") == 1
@@ -193,7 +206,8 @@ def test_verdicts_survive_packing(text: str) -> None:
         (verdicts,) = [
             found
             for each, found in seen.verdicts.items()
-            if (each.seed, each.arm) == (seed, arm) and data["setups"][setup].startswith(each.setup.agent)
+            if (each.seed, each.arm) == (seed, arm)
+            and data["setups"][setup].startswith(each.setup.agent)
         ]
         assert run == ""
         assert bits(known, len(names)) == [name in verdicts for name in names]
@@ -209,7 +223,9 @@ def test_a_packed_trajectory_says_what_was_played(text: str) -> None:
         place = names.index(episode.composition.id)
         packed = data["episodes"][f"|{setup}|0|{episode.settings['arm']}|{place}"]
         ids = list(episode.composition.task_ids)
-        assert [call[0] for call in packed["c"]] == [ids.index(each.task_id) for each in episode.trajectory]
+        assert [call[0] for call in packed["c"]] == [
+            ids.index(each.task_id) for each in episode.trajectory
+        ]
         assert [call[2:5] for call in packed["c"]] == [
             [each.issued, -1 if each.delivered is None else each.delivered, int(each.premature)]
             for each in episode.trajectory
@@ -220,7 +236,9 @@ def test_a_packed_trajectory_says_what_was_played(text: str) -> None:
             assert places == sorted(set(places))
             if packed["s"][lane]:
                 assert places == list(range(len(task.gold)))
-            assert [step[0] for step in data["tasks"][task.id][2]] == [call.tool for call in task.gold]
+            assert [step[0] for step in data["tasks"][task.id][2]] == [
+                call.tool for call in task.gold
+            ]
 
 
 def test_what_does_not_fit_is_left_out_and_said() -> None:
@@ -253,7 +271,11 @@ def _many(agents: Sequence[str]) -> Observations:
     """All compositions of two and three tasks, under all arms, of several agents."""
     seen = Observations()
     for number, composition in enumerate(shipped_compositions()):
-        calls = [(task.id, call.tool, dict(call.arguments)) for task in composition.sub_tasks for call in task.gold]
+        calls = [
+            (task.id, call.tool, dict(call.arguments))
+            for task in composition.sub_tasks
+            for call in task.gold
+        ]
         for arm, made in ((NONE, calls[: -1 - number % 3]), (ALL, calls)):
             episode = played(composition, made)
             for agent in agents:
@@ -273,7 +295,11 @@ def test_of_an_ensemble_the_best_member_is_told() -> None:
     (ensemble,) = findings().ensembles
     name = ensemble.ensemble
     whole = findings("oracle", name, f"{name},member=1")
-    members = [replace(each, agent=agent) for each in episodes(("eager",)) for agent in (name, f"{name},member=1")]
+    members = [
+        replace(each, agent=agent)
+        for each in episodes(("eager",))
+        for agent in (name, f"{name},member=1")
+    ]
     made = page(whole, members).text
     assert "member=1" not in made
     assert not any("member=1" in html for html in data_of(made)["panels"].values())

@@ -18,7 +18,12 @@ def test_every_agent_stands_in_every_table_that_speaks_of_it() -> None:
     one, other = findings("eager"), findings("confused")
     text = results([one, other])
     assert text.count(f"`{one.settings.command}`") >= 1
-    for title in ("Guards by delay", "What each guard is worth (Shapley)", "Sham and A/A", "Four cells"):
+    for title in (
+        "Guards by delay",
+        "What each guard is worth (Shapley)",
+        "Sham and A/A",
+        "Four cells",
+    ):
         part = text.split(f"## {title}\n")[1].split("\n## ")[0]
         assert "| eager |" in part
         assert "| confused |" in part
@@ -28,7 +33,11 @@ def test_figures_are_those_of_the_findings() -> None:
     """Overall of every arm that is shown, with its difference and its verdict."""
     found = findings("eager")
     part = results([found]).split("## Guards by delay\n")[1].split("\n## ")[0]
-    lines = {tuple(cell.strip() for cell in line.split("|")[1:3]): line for line in part.splitlines() if "|" in line}
+    lines = {
+        tuple(cell.strip() for cell in line.split("|")[1:3]): line
+        for line in part.splitlines()
+        if "|" in line
+    }
     for each in found.studies:
         line = lines[(each.setup.agent, each.setup.regime)]
         for name in ("none", "all"):
@@ -45,7 +54,9 @@ def test_figures_are_those_of_the_findings() -> None:
 def behind_the_middleware(*agents: str) -> Findings:
     """The same ablation behind the other front end."""
     whole = findings(*agents)
-    return replace(whole, studies=tuple(study(name, player="middleware") for name in agents), ensembles=())
+    return replace(
+        whole, studies=tuple(study(name, player="middleware") for name in agents), ensembles=()
+    )
 
 
 def section(text: str, title: str) -> str:
@@ -69,11 +80,16 @@ def test_an_arm_that_differs_between_front_ends_is_named() -> None:
     other = behind_the_middleware("eager")
     (whole,) = other.studies
     arms = tuple(
-        replace(arm, rounds=8.0) if arm.arm == "timing" else replace(arm, overall=None) if arm.arm == "all" else arm
+        replace(arm, rounds=8.0)
+        if arm.arm == "timing"
+        else replace(arm, overall=None)
+        if arm.arm == "all"
+        else arm
         for arm in whole.arms
     )
     part = section(
-        results([findings("eager"), replace(other, studies=(replace(whole, arms=arms),))]), "Both front ends"
+        results([findings("eager"), replace(other, studies=(replace(whole, arms=arms),))]),
+        "Both front ends",
     )
     assert "| all 92.0 / - (rounds 9.5 / 9.5), timing 88.0 / 88.0 (rounds 9.5 / 8.0) |" in part
 
@@ -92,7 +108,13 @@ def test_the_range_over_all_models_is_that_of_all_members() -> None:
     """The first line of the personas spans all ensembles, and counts their members and the harmed ones."""
     found = findings("eager")
     one = found.ensembles[0]
-    other = replace(one, ensemble="persona:other", setup=replace(one.setup, agent="persona:other"), low=-3.0, harmful=2)
+    other = replace(
+        one,
+        ensemble="persona:other",
+        setup=replace(one.setup, agent="persona:other"),
+        low=-3.0,
+        harmful=2,
+    )
     part = section(results([replace(found, ensembles=(one, other))]), "Personas")
     assert "| all 2 models | fixed1 | all - none | -3.0 to +19.0 | - | 40 | 2 |" in part
     assert "all 1 models" not in section(results([found]), "Personas")
@@ -106,9 +128,12 @@ def test_the_range_over_all_personas_stands_at_every_rate_of_compliance() -> Non
         replace(point, difference=replace(point.difference, value=point.difference.value - 15))
         for point in sweep.points
     )
-    part = section(results([replace(found, compliance=(sweep, replace(sweep, points=worse)))]), "Compliance")
+    part = section(
+        results([replace(found, compliance=(sweep, replace(sweep, points=worse)))]), "Compliance"
+    )
     assert (
-        "| all 2 personas | -15.0 to +0.0 | -5.0 to +10.0 | +5.0 to +20.0 | +15.0 to +30.0 | +25.0 to +40.0 |" in part
+        "| all 2 personas | -15.0 to +0.0 | -5.0 to +10.0 | +5.0 to +20.0 | +15.0 to +30.0 | +25.0 to +40.0 |"
+        in part
     )
     assert "all 1 personas" not in section(results([found]), "Compliance")
 
@@ -121,12 +146,25 @@ def test_tables_are_whole() -> None:
         assert len(widths) == 1
 
 
-def test_the_command_reads_folders_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reads_folders_and_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """And says what is wrong with a broken one."""
     (tmp_path / "run").mkdir()
     write_findings(findings("eager"), tmp_path / "run" / "findings.json")
     out = tmp_path / "RESULTS.md"
-    assert main(["results", str(tmp_path / "run"), str(tmp_path / "run" / "findings.json"), "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                "results",
+                str(tmp_path / "run"),
+                str(tmp_path / "run" / "findings.json"),
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     assert out.read_text(encoding="utf-8") == results([findings("eager")] * 2)
     capsys.readouterr()
     assert main(["results", str(tmp_path / "run"), "--json", "--out", str(out)]) == 0

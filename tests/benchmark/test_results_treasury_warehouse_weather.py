@@ -17,7 +17,9 @@ from asyncguard_benchmark.hazards.domains.result_rules import (
 )
 
 
-@pytest.fixture(params=[treasury.TOOLSET, warehouse.TOOLSET, weather.TOOLSET], ids=lambda each: each.category)
+@pytest.fixture(
+    params=[treasury.TOOLSET, warehouse.TOOLSET, weather.TOOLSET], ids=lambda each: each.category
+)
 def toolset(request: pytest.FixtureRequest) -> Toolset:
     """The tools of one domain after the other."""
     found: Toolset = request.param
@@ -35,7 +37,8 @@ def test_schemas_are_closed_and_say_what_each_field_means(toolset: Toolset) -> N
             assert all(field.get("description") for field in schema["properties"].values())
             annotated |= {key for field in schema["properties"].values() for key in field}
             annotated |= {
-                f"aliases of {type(field.get('aliases')).__name__}" for field in schema["properties"].values()
+                f"aliases of {type(field.get('aliases')).__name__}"
+                for field in schema["properties"].values()
             }
         assert all(field.get("description") for field in tool.parameters["properties"].values())
     assert {"unit", "pattern", "enum", "format", "aliases of list", "aliases of dict"} <= annotated
@@ -84,11 +87,15 @@ def test_rules_of_results_judge_only_what_they_can_read() -> None:
         {"total": 1, "parts": [None]},
         {"total": 2, "a": "1", "b": True},
     )
-    assert [rule({}, result) for rule in rules for result in odd] == [None] * (len(rules) * len(odd))
+    assert [rule({}, result) for rule in rules for result in odd] == [None] * (
+        len(rules) * len(odd)
+    )
 
 
 @settings(max_examples=60)
-@given(cents=st.lists(st.integers(0, 3_000_000), min_size=1, max_size=12), off=st.integers(2, 10**6))
+@given(
+    cents=st.lists(st.integers(0, 3_000_000), min_size=1, max_size=12), off=st.integers(2, 10**6)
+)
 def test_a_sum_holds_to_the_cent(cents: list[int], off: int) -> None:
     """Binary fractions raise no false alarm, and a total that is two cents off is found."""
     rule = adds_up("total", "parts")

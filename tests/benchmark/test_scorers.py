@@ -37,7 +37,9 @@ def verdicts(scored: SubTaskScore) -> tuple[bool, bool, bool, bool]:
 def json_values() -> st.SearchStrategy[Any]:
     """Small JSON values, among them many that Python holds equal."""
     leaf = st.sampled_from([0, 1, 0.0, 1.0, False, True, None, "", "1"])
-    return st.recursive(leaf, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.just("a"), inner))
+    return st.recursive(
+        leaf, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.just("a"), inner)
+    )
 
 
 REMOVE: Call = ("tb-07", "remove_alert", {"symbol": "NUVO"})
@@ -72,13 +74,19 @@ def test_a_missing_call_fails_every_question() -> None:
 
 def test_a_wrong_value_fails_even_if_the_right_call_followed_elsewhere() -> None:
     """A call of another sub-task is not this one's."""
-    assert verdicts(sub_task(REMOVE, ("tb-07", "set_alert", {"symbol": "TRSK", "price": 94.5}))) == (
+    assert verdicts(
+        sub_task(REMOVE, ("tb-07", "set_alert", {"symbol": "TRSK", "price": 94.5}))
+    ) == (
         False,
         False,
         False,
         False,
     )
-    assert not judged(REMOVE, ("fs-07", "set_alert", {"symbol": "TRSK", "price": 94.75})).sub_tasks[1].trajectory
+    assert (
+        not judged(REMOVE, ("fs-07", "set_alert", {"symbol": "TRSK", "price": 94.75}))
+        .sub_tasks[1]
+        .trajectory
+    )
 
 
 def test_a_corrected_guess_passes_if_it_left_no_trace() -> None:
@@ -113,7 +121,10 @@ def test_saved_responses_are_not_believed() -> None:
     """Results are executed again: a forged one changes nothing."""
     episode = played(PAIR, [REMOVE])
     forged = replace(
-        episode, trajectory=tuple(replace(r, response='{"symbol": "TRSK", "price": 94.75}') for r in episode.trajectory)
+        episode,
+        trajectory=tuple(
+            replace(r, response='{"symbol": "TRSK", "price": 94.75}') for r in episode.trajectory
+        ),
     )
     assert score(forged) == score(episode)
 
@@ -224,7 +235,12 @@ def test_a_difference_of_states_names_nothing_else() -> None:
 
 
 @given(
-    st.lists(st.sampled_from([REMOVE, SET, LOOK, ("tb-07", "set_alert", {"symbol": "TRSK", "price": 2})]), max_size=5)
+    st.lists(
+        st.sampled_from(
+            [REMOVE, SET, LOOK, ("tb-07", "set_alert", {"symbol": "TRSK", "price": 2})]
+        ),
+        max_size=5,
+    )
 )
 def test_there_is_a_finding_exactly_when_something_is_wrong(calls: list[Call]) -> None:
     """No failure goes unexplained, and no success is explained away."""
@@ -238,10 +254,18 @@ def test_a_truth_value_is_no_number_in_a_state() -> None:
     assert state(evidence)
     alerts = evidence.gold.state["alerts"]
     one, true = ({**evidence.gold.state, "alerts": {**alerts, "TRSK": each}} for each in (1, True))
-    mixed = replace(evidence, gold=replace(evidence.gold, state=one), made=replace(evidence.made, state=true))
+    mixed = replace(
+        evidence, gold=replace(evidence.gold, state=one), made=replace(evidence.made, state=true)
+    )
     assert not state(mixed)
-    assert [str(each) for each in findings(mixed)] == ["differing_state at /alerts/TRSK: expected 1, found true"]
-    assert state(replace(mixed, made=replace(evidence.made, state={**true, "alerts": {**alerts, "TRSK": 1.0}})))
+    assert [str(each) for each in findings(mixed)] == [
+        "differing_state at /alerts/TRSK: expected 1, found true"
+    ]
+    assert state(
+        replace(
+            mixed, made=replace(evidence.made, state={**true, "alerts": {**alerts, "TRSK": 1.0}})
+        )
+    )
 
 
 @given(value=json_values(), other=json_values())
@@ -255,4 +279,7 @@ def test_a_finding_says_where_there_is_nothing() -> None:
     """An attribute that is missing is not one that holds null."""
     absent = Finding(kind=FindingKind.DIFFERING_STATE, place="/a", expected="1", found=None)
     assert str(absent) == "differing_state at /a: expected 1, found nothing"
-    assert str(replace(absent, expected=None, found="null")) == "differing_state at /a: expected nothing, found null"
+    assert (
+        str(replace(absent, expected=None, found="null"))
+        == "differing_state at /a: expected nothing, found null"
+    )

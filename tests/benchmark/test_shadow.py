@@ -30,7 +30,9 @@ SOME = shipped_compositions()[::100]
 PLAYERS = ("graph", "middleware")
 
 
-def episode(composition: Composition, agent: str, arm: str, player: str = "graph", **more: object) -> Episode:
+def episode(
+    composition: Composition, agent: str, arm: str, player: str = "graph", **more: object
+) -> Episode:
     """One episode."""
     condition = Condition(agent=AgentSpec(kind=agent), player=player, arm=arm, **more)  # type: ignore[arg-type]
     return play(Cell(composition=composition, condition=condition)).episode
@@ -39,7 +41,9 @@ def episode(composition: Composition, agent: str, arm: str, player: str = "graph
 @pytest.mark.parametrize(
     ("agent", "player"),
     [
-        pytest.param(agent, player, marks=[pytest.mark.slow] if number > 1 and player != "graph" else [])
+        pytest.param(
+            agent, player, marks=[pytest.mark.slow] if number > 1 and player != "graph" else []
+        )
         for number, agent in enumerate(AGENT_NAMES)
         for player in PLAYERS
     ],
@@ -66,7 +70,9 @@ def test_wrong_is_what_differs_from_the_remaining_gold() -> None:
     calls = gold(task_id)
     (_, tool, arguments) = calls[0]
     strange = (task_id, tool, {**arguments, "strange": 1})
-    records = played(compose(task_id, "tb-07"), [calls[0], calls[0], strange, *calls[1:]]).calls_of(task_id)
+    records = played(compose(task_id, "tb-07"), [calls[0], calls[0], strange, *calls[1:]]).calls_of(
+        task_id
+    )
     assert wrong(SUB_TASKS[task_id], records) == [False, True, True, *([False] * (len(calls) - 1))]
 
 
@@ -120,14 +126,18 @@ def test_harm_is_what_is_solved_more_without_the_call() -> None:
     half, whole = gold(long), [*gold(long), *gold(other)]
     without = {dropped(n): played(composition, way) for n, way in enumerate(([], whole, half))}
     calls = judged_run(played(composition, half), without).calls
-    assert [Truth.HARMFUL in call.truths for call in calls] == [number == 1 for number in range(len(half))]
+    assert [Truth.HARMFUL in call.truths for call in calls] == [
+        number == 1 for number in range(len(half))
+    ]
 
 
 def test_a_continuation_lacks_one_call() -> None:
     """It is the same run up to that call, which the agent is refused."""
     for composition in SOME[:4]:
         shadowed = episode(composition, "malformed", SHADOW)
-        without = {name: episode(composition, "malformed", name) for name in continuations(shadowed)}
+        without = {
+            name: episode(composition, "malformed", name) for name in continuations(shadowed)
+        }
         for number in range(len(without)):
             other = without[dropped(number)]
             assert other.settings["refused"] == 1
@@ -141,7 +151,8 @@ def run_of(*calls: tuple[bool, str | None]) -> JudgedRun:
         sources=frozenset({"a", str(len(calls))}),
         calls=tuple(
             JudgedCall(
-                truths=frozenset({Truth.WRONG} if is_wrong else ()), objections={"grounding": said} if said else {}
+                truths=frozenset({Truth.WRONG} if is_wrong else ()),
+                objections={"grounding": said} if said else {},
             )
             for is_wrong, said in calls
         ),

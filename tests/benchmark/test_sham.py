@@ -28,18 +28,28 @@ def episode(composition: Composition, arm: str, condition: Condition = EAGER) ->
     return play(Cell(composition=composition, condition=replace(condition, arm=arm))).episode
 
 
-@pytest.fixture(scope="module", params=[pytest.param(2, id="few"), pytest.param(1, id="some", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(2, id="few"), pytest.param(1, id="some", marks=pytest.mark.slow)],
+)
 def outcomes(request: pytest.FixtureRequest) -> Mapping[str, Sequence[Outcome]]:
     """The same episodes under four arms, judged."""
     chosen = SOME[:: request.param]
-    return {arm: [outcome_of(episode(each, arm)) for each in chosen] for arm in (NONE, FEATURES, SHAM, ALL)}
+    return {
+        arm: [outcome_of(episode(each, arm)) for each in chosen]
+        for arm in (NONE, FEATURES, SHAM, ALL)
+    }
 
 
-refusals = st.lists(st.builds(Refusal, call=st.sampled_from(["", "cat#1", "mv#2"]), reason=st.text()), max_size=12)
+refusals = st.lists(
+    st.builds(Refusal, call=st.sampled_from(["", "cat#1", "mv#2"]), reason=st.text()), max_size=12
+)
 
 
 @given(refusals, st.integers(12, 40), st.integers())
-def test_as_many_calls_are_drawn_as_were_refused(made: list[Refusal], proposed: int, key: int) -> None:
+def test_as_many_calls_are_drawn_as_were_refused(
+    made: list[Refusal], proposed: int, key: int
+) -> None:
     """Each of a number that the run had, the same for the same key."""
     found = drawn(made, proposed, (key,))
     assert len(found) == len(made)
@@ -100,7 +110,11 @@ def test_guards_off_beside_the_sham() -> None:
     played = episode(SOME[0], SHAM)
     assert played.settings["interventions"] == []
     config = GuardConfig(
-        **{name: value for name, value in played.settings["config"].items() if isinstance(value, bool)}
+        **{
+            name: value
+            for name, value in played.settings["config"].items()
+            if isinstance(value, bool)
+        }
     )
     assert config.waiting
     assert not config.grounding

@@ -39,7 +39,10 @@ def test_nothing_works_before_somebody_has_logged_on() -> None:
         assert "logged on" in ask(net, name, **values)["error"]
     assert "passcode" in ask(net, "log_on", handle="mira_teig", passcode="kruste-7")["error"]
     assert "logged on" in ask(net, "list_mentions")["error"]
-    assert ask(net, "log_on", handle="mira_teig", passcode="kruste-77") == {"handle": "mira_teig", "groups": []}
+    assert ask(net, "log_on", handle="mira_teig", passcode="kruste-77") == {
+        "handle": "mira_teig",
+        "groups": [],
+    }
 
 
 def test_a_group_is_for_its_members_only() -> None:
@@ -73,9 +76,14 @@ def test_a_wall_shows_no_posts_of_groups() -> None:
 def test_members_and_groups_are_found_by_whole_name_and_topic() -> None:
     """Everybody who bears the name is told; a topic is not searched in titles."""
     net = network("sc-02")
-    assert [row["handle"] for row in ask(net, "find_member", name="odette roy")["members"]] == ["fil_blanc"]
+    assert [row["handle"] for row in ask(net, "find_member", name="odette roy")["members"]] == [
+        "fil_blanc"
+    ]
     assert "Nobody" in ask(net, "find_member", name="Odette")["error"]
-    assert [row["group_id"] for row in ask(net, "find_groups", topic="Lace")["groups"]] == ["G-118", "G-140"]
+    assert [row["group_id"] for row in ask(net, "find_groups", topic="Lace")["groups"]] == [
+        "G-118",
+        "G-140",
+    ]
     assert ask(net, "find_groups", topic="Bobbins") == {"groups": []}
 
 
@@ -94,7 +102,11 @@ def test_following_is_listed_oldest_first_and_once() -> None:
     """A second time changes nothing, oneself cannot be followed, and the profile of the other shows it."""
     net = network("sc-12")
     once = ask(net, "follow_member", handle="lumen_ada")
-    assert once == {"handle": "lumen_ada", "followers": 1, "following": ["glas_gitta", "argon_al", "lumen_ada"]}
+    assert once == {
+        "handle": "lumen_ada",
+        "followers": 1,
+        "following": ["glas_gitta", "argon_al", "lumen_ada"],
+    }
     assert ask(net, "follow_member", handle="lumen_ada") == once
     assert ask(net, "show_profile", handle="lumen_ada")["followers"] == ["neon_nils"]
     assert "themselves" in ask(net, "follow_member", handle="neon_nils")["error"]
@@ -118,7 +130,11 @@ def test_a_shared_post_keeps_origin_and_tags() -> None:
     net = network("sc-12")
     before = ask(net, "show_post", post_id="P-12004")
     shared = ask(net, "share_post", post_id="P-12004", remark="Blue.")
-    assert (shared["shared_from"], shared["tags"], shared["place"]) == ("P-12004", ["glass", "blue"], "wall")
+    assert (shared["shared_from"], shared["tags"], shared["place"]) == (
+        "P-12004",
+        ["glass", "blue"],
+        "wall",
+    )
     assert ask(net, "show_post", post_id=shared["post_id"])["text"] == "Blue."
     assert ask(net, "show_post", post_id="P-12004") == before
 
@@ -129,7 +145,12 @@ def test_comments_stand_oldest_first() -> None:
     said = ask(net, "comment_on_post", post_id="P-40417", text="Here, too.")
     assert (said["comments"], said["post_author"]) == (4, "lamp_post")
     comments = ask(net, "show_post", post_id="P-40417")["comments"]
-    assert [each["author"] for each in comments] == ["tin_roof", "flat_six", "gull_and_co", "flat_six"]
+    assert [each["author"] for each in comments] == [
+        "tin_roof",
+        "flat_six",
+        "gull_and_co",
+        "flat_six",
+    ]
     assert comments[-1]["comment_id"] == said["comment_id"]
 
 

@@ -15,7 +15,22 @@ from tests.benchmark.builders import SUB_TASKS
 
 TOOLSETS = (number_operations.TOOLSET, string_manipulation.TOOLSET, data_format.TOOLSET)
 TOOLS = [tool for each in TOOLSETS for tool in each.tools.values()]
-ODD_TEXTS = ["\ud800", "\x00", "٣", "<a/>", "{}", "1,5", "%", "a=b", "00", "+", "http://[", "2026-13-45", "\u00a0", "-"]
+ODD_TEXTS = [
+    "\ud800",
+    "\x00",
+    "٣",
+    "<a/>",
+    "{}",
+    "1,5",
+    "%",
+    "a=b",
+    "00",
+    "+",
+    "http://[",
+    "2026-13-45",
+    "\u00a0",
+    "-",
+]
 ODD_NUMBERS = [0, -1, 0.1, 1e-300, 5e-324, 999_999_999_999_999, -1e15, 2.675, 600]
 
 
@@ -34,7 +49,9 @@ def values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
             return st.lists(values(schema["items"]), min_size=schema.get("minItems", 0), max_size=5)
         case "object":
             return st.dictionaries(
-                st.sampled_from(["a", "b", "\ud800"]), st.sampled_from(["x", 1, "\ud800"]), max_size=3
+                st.sampled_from(["a", "b", "\ud800"]),
+                st.sampled_from(["x", 1, "\ud800"]),
+                max_size=3,
             )
     longest = min(schema.get("maxLength", 30), 30)
     odd = [each for each in ODD_TEXTS if len(each) <= longest]
@@ -49,7 +66,9 @@ def arguments_of(tool: Tool) -> st.SearchStrategy[dict[str, Any]]:
     """Arguments for a tool."""
     properties = tool.parameters["properties"]
     optional = {name: values(properties[name]) for name in tool.defaults}
-    return st.fixed_dictionaries({n: values(s) for n, s in properties.items() if n not in optional}, optional=optional)
+    return st.fixed_dictionaries(
+        {n: values(s) for n, s in properties.items() if n not in optional}, optional=optional
+    )
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

@@ -27,7 +27,9 @@ from asyncguard_benchmark.statistics.paired import (
 )
 from asyncguard_benchmark.statistics.repeats import mean_pass_hat, pass_hat
 
-sources = st.lists(st.frozensets(st.sampled_from("abcdef"), min_size=1, max_size=4), min_size=1, max_size=12)
+sources = st.lists(
+    st.frozensets(st.sampled_from("abcdef"), min_size=1, max_size=4), min_size=1, max_size=12
+)
 
 
 @given(sources, st.randoms(use_true_random=False))
@@ -35,7 +37,9 @@ def test_shared_sum_is_the_sum_over_pairs(own: list[frozenset[str]], random: Ran
     """Inclusion and exclusion give what the sum over all pairs gives."""
     left = [random.uniform(-1, 1) for _ in own]
     right = [random.uniform(-1, 1) for _ in own]
-    plain = sum(left[i] * right[j] for i, j in product(range(len(own)), repeat=2) if own[i] & own[j])
+    plain = sum(
+        left[i] * right[j] for i, j in product(range(len(own)), repeat=2) if own[i] & own[j]
+    )
     assert shared_sum(left, right, own) == pytest.approx(plain, abs=1e-9)
 
 
@@ -60,7 +64,10 @@ def test_repetitions_add_nothing() -> None:
 
 def compositions(random: Random, nodes: int, count: int) -> list[frozenset[str]]:
     """Groups of two and three sources, as in the corpus."""
-    return [frozenset(str(n) for n in random.sample(range(nodes), 2 + index % 2)) for index in range(count)]
+    return [
+        frozenset(str(n) for n in random.sample(range(nodes), 2 + index % 2))
+        for index in range(count)
+    ]
 
 
 def clustered(random: Random, own: Sequence[frozenset[str]], spread: float) -> list[float]:
@@ -100,7 +107,9 @@ def paired(random: Random, own: Sequence[frozenset[str]], gain: float, loss: flo
     found = []
     for number, group in enumerate(own):
         draw = random.random()
-        arm, against = (True, False) if draw < gain else (False, True) if draw < gain + loss else (True, True)
+        arm, against = (
+            (True, False) if draw < gain else (False, True) if draw < gain + loss else (True, True)
+        )
         found.append(Pair(composition=str(number), seed=0, sources=group, arm=arm, against=against))
     return found
 
@@ -111,7 +120,9 @@ def test_coverage_of_rare_differences(rounds: int) -> None:
     random = Random(5)
     held = 0
     for _ in range(rounds):
-        found = paired_difference(paired(random, compositions(random, 150, 300), 0.012, 0.004)).interval
+        found = paired_difference(
+            paired(random, compositions(random, 150, 300), 0.012, 0.004)
+        ).interval
         held += found.low <= 0.008 <= found.high
     assert held / rounds >= 0.92
 
@@ -140,7 +151,9 @@ def test_mcnemar_is_the_exact_binomial(gained: int, lost: int) -> None:
     chances = [comb(changed, k) * 0.5**changed for k in range(changed + 1)]
     lower = sum(chances[: min(gained, lost) + 1])
     upper = sum(chances[max(gained, lost) :])
-    assert mcnemar(gained, lost) == pytest.approx(min(1.0, lower + upper if gained != lost else 1.0))
+    assert mcnemar(gained, lost) == pytest.approx(
+        min(1.0, lower + upper if gained != lost else 1.0)
+    )
     assert mcnemar(gained, lost) == mcnemar(lost, gained)
 
 
@@ -159,7 +172,10 @@ def test_size_of_the_family() -> None:
     for number in range(rounds):
         own = compositions(random, 80, 160)
         common = clustered(random, own, 0.5)
-        tests = {str(k): [a + b for a, b in zip(common, clustered(random, own, 0.5), strict=True)] for k in range(12)}
+        tests = {
+            str(k): [a + b for a, b in zip(common, clustered(random, own, 0.5), strict=True)]
+            for k in range(12)
+        }
         family += min(max_t(tests, own, draws=200, seed=number).values()) <= 0.05
         single += any(mean_of(values, own).p <= 0.05 for values in tests.values())
     assert family / rounds <= 0.10
@@ -224,7 +240,9 @@ def test_ratios() -> None:
     assert certain.low < 0.7
 
 
-@given(st.integers(1, 8).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
+@given(
+    st.integers(1, 8).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
+)
 def test_pass_hat_is_the_share_of_drawn_groups(case: tuple[int, int, int]) -> None:
     """Of all ways to draw k of the trials, the share in which all succeeded."""
     trials, successes, k = case
@@ -252,7 +270,13 @@ def test_seeds_that_change_nothing_do_not_make_harmless() -> None:
 
     def agreeing(seeds: int) -> list[Pair]:
         return [
-            Pair(composition=str(n), seed=seed, sources=frozenset({f"{n}a", f"{n}b"}), arm=True, against=True)
+            Pair(
+                composition=str(n),
+                seed=seed,
+                sources=frozenset({f"{n}a", f"{n}b"}),
+                arm=True,
+                against=True,
+            )
             for n, seed in product(range(120), range(seeds))
         ]
 

@@ -54,8 +54,17 @@ def test_replacing_counts_what_it_replaces(text: str, old: str, new: str) -> Non
 
 def test_places_are_counted_from_one_and_may_overlap() -> None:
     """A position that is found is one that the cut takes."""
-    assert ask("locate_text", text="banana", wanted="ana") == {"positions": [2, 4], "count": 2, "first": 2, "last": 4}
-    assert ask("cut_text", text="banana", start=4, length=3) == {"cut": "ana", "before": "ban", "after": ""}
+    assert ask("locate_text", text="banana", wanted="ana") == {
+        "positions": [2, 4],
+        "count": 2,
+        "first": 2,
+        "last": 4,
+    }
+    assert ask("cut_text", text="banana", start=4, length=3) == {
+        "cut": "ana",
+        "before": "ban",
+        "after": "",
+    }
     assert "occur" in ask("locate_text", text="banana", wanted="Ana")["error"]
     assert "6 characters" in ask("cut_text", text="banana", start=5, length=3)["error"]
 
@@ -81,13 +90,19 @@ def test_letters_come_back_when_they_are_moved_back(text: str, places: int) -> N
 
 def test_only_the_letters_of_the_alphabet_move() -> None:
     """Round the end, and none of other alphabets."""
-    assert ask("shift_letters", text="xyz Äß 9!", places=3) == {"text": "abc Äß 9!", "letters_moved": 3}
+    assert ask("shift_letters", text="xyz Äß 9!", places=3) == {
+        "text": "abc Äß 9!",
+        "letters_moved": 3,
+    }
 
 
 def test_turning_round() -> None:
     """By letters unless words are asked for."""
     assert ask("reverse_text", text="level") == {"text": "level", "same": True}
-    assert ask("reverse_text", text="one  two three", unit="words") == {"text": "three two one", "same": False}
+    assert ask("reverse_text", text="one  two three", unit="words") == {
+        "text": "three two one",
+        "same": False,
+    }
 
 
 def test_words_of_equal_length_or_count_are_settled_by_order() -> None:
@@ -102,7 +117,11 @@ def test_words_of_equal_length_or_count_are_settled_by_order() -> None:
     }
     assert "no words" in ask("word_facts", text="... --")["error"]
     assert "no words" in ask("take_initials", text="  ")["error"]
-    assert ask("take_initials", text="ana de la Cruz") == {"initials": "ADLC", "dotted": "A.D.L.C.", "count": 4}
+    assert ask("take_initials", text="ana de la Cruz") == {
+        "initials": "ADLC",
+        "dotted": "A.D.L.C.",
+        "count": 4,
+    }
 
 
 def test_what_texts_have_in_common_and_their_order() -> None:
@@ -114,7 +133,12 @@ def test_what_texts_have_in_common_and_their_order() -> None:
     }
     assert ask("shared_beginning", texts=["a", "b"])["beginning"] == ""
     assert ask("order_texts", texts=["bee", "Ant", "ant"])["texts"] == ["Ant", "ant", "bee"]
-    assert ask("order_texts", texts=["bee", "ox", "ant", "cow"], rule="length")["texts"] == ["ox", "bee", "ant", "cow"]
+    assert ask("order_texts", texts=["bee", "ox", "ant", "cow"], rule="length")["texts"] == [
+        "ox",
+        "bee",
+        "ant",
+        "cow",
+    ]
 
 
 @given(st.text("ab ", min_size=1, max_size=60), st.integers(1, 20))
@@ -138,10 +162,24 @@ def test_the_fewest_edits_win() -> None:
 def test_filling_stripping_and_masking() -> None:
     """The default side of filling is the start, of stripping both; a short text is not masked."""
     assert ask("pad_text", text="73", width=5, fill="0") == {"text": "00073", "added": 3}
-    assert ask("pad_text", text="73", width=5, fill=".", side="end") == {"text": "73...", "added": 3}
+    assert ask("pad_text", text="73", width=5, fill=".", side="end") == {
+        "text": "73...",
+        "added": 3,
+    }
     assert ask("pad_text", text="73", width=1, fill=".") == {"text": "73", "added": 0}
     assert ask("strip_characters", text="#-a#b-#", characters="#-") == {"text": "a#b", "removed": 4}
-    assert ask("strip_characters", text="##a#", characters="#", side="end") == {"text": "##a", "removed": 1}
-    assert ask("mask_text", text="4929-11", visible=3, mask="*") == {"text": "****-11", "hidden": 4, "shown": "-11"}
-    assert ask("mask_text", text="11", visible=3, mask="*") == {"text": "11", "hidden": 0, "shown": "11"}
+    assert ask("strip_characters", text="##a#", characters="#", side="end") == {
+        "text": "##a",
+        "removed": 1,
+    }
+    assert ask("mask_text", text="4929-11", visible=3, mask="*") == {
+        "text": "****-11",
+        "hidden": 4,
+        "shown": "-11",
+    }
+    assert ask("mask_text", text="11", visible=3, mask="*") == {
+        "text": "11",
+        "hidden": 0,
+        "shown": "11",
+    }
     assert "error" in ask("mask_text", text="11", visible=3, mask="**")

@@ -14,7 +14,11 @@ from tests.benchmark.builders import compose
 PAIR = compose("fs-07", "tb-07")
 WAIT = '{"role": "tool", "content": "{\\"wait\\": \\"The current function is being executed.\\"}"}'
 NOTHING = '{"role": "tool", "content": "{\\"wait\\": \\"No new results.\\"}"}'
-DIFF = {"id": "fs-07", "func_name": "diff", "params": {"first": "spring.txt", "second": "spring_fixed.txt"}}
+DIFF = {
+    "id": "fs-07",
+    "func_name": "diff",
+    "params": {"first": "spring.txt", "second": "spring_fixed.txt"},
+}
 DIFF_LINE = (
     '{"role": "tool", "id": "fs-07", "function name": "diff(first=\'spring.txt\', second=\'spring_fixed.txt\')", '
     '"response": "{\\"only_in_first\\": [], \\"only_in_second\\": [\\"Leif Aasen\\"]}"}'
@@ -43,7 +47,9 @@ def test_sync_results_come_without_a_placeholder() -> None:
 
 def test_the_placeholder_stands_before_the_results_that_are_due() -> None:
     """One user message a turn, a line for each entry."""
-    answers = talk(Regime.FIXED1, json.dumps(DIFF), json.dumps(TOUCH), '{"content": "hm"}', '{"content": "hm"}')
+    answers = talk(
+        Regime.FIXED1, json.dumps(DIFF), json.dumps(TOUCH), '{"content": "hm"}', '{"content": "hm"}'
+    )
     assert answers == [WAIT, f"{WAIT}\n{DIFF_LINE}", TOUCH_LINE, NOTHING]
 
 
@@ -51,7 +57,9 @@ def test_a_malformed_turn_passes_and_is_answered_at_once() -> None:
     """The error stands first; results that are due come with it."""
     _, answer = talk(Regime.FIXED1, json.dumps(DIFF), "what?")
     error, line = answer.splitlines()
-    assert json.loads(json.loads(error)["content"]) == {"error": "The response holds no JSON object."}
+    assert json.loads(json.loads(error)["content"]) == {
+        "error": "The response holds no JSON object."
+    }
     assert line == DIFF_LINE
 
 
@@ -65,7 +73,9 @@ def test_the_opening_of_the_text_surface() -> None:
     assert '"func_name"' in str(system.text)
     assert '{"content": "ALL COMPLETED"}' in str(system.text)
     assert "Leif Aasen" not in str(system.text) + str(tasks.text)
-    assert str(tasks.text).splitlines() == [f"{{id:'{t.id}', question:'{t.query}'}}" for t in PAIR.sub_tasks]
+    assert str(tasks.text).splitlines() == [
+        f"{{id:'{t.id}', question:'{t.query}'}}" for t in PAIR.sub_tasks
+    ]
 
 
 def test_shared_tools_are_listed_once() -> None:
@@ -77,7 +87,10 @@ def test_shared_tools_are_listed_once() -> None:
 
 def test_an_example_is_part_of_the_system_prompt() -> None:
     """The few-shot arm changes nothing else."""
-    with_example, plain = TextSpeech(PAIR, example="Once upon").opening(), TextSpeech(PAIR).opening()
+    with_example, plain = (
+        TextSpeech(PAIR, example="Once upon").opening(),
+        TextSpeech(PAIR).opening(),
+    )
     assert "Once upon" in str(with_example[0].text)
     assert with_example[1] == plain[1]
 
@@ -101,22 +114,32 @@ def call(call_id: str, task_id: str, tool: str, **arguments: str) -> dict[str, o
 def test_native_calls_are_answered_at_once_and_results_follow() -> None:
     """The tool message holds the place; the result comes in a user message that names the call."""
     first, second = native_talk(
-        Regime.FIXED1, AIMessage("", tool_calls=[call("a", "fs-07", "touch", file="new.txt")]), AIMessage("hm")
+        Regime.FIXED1,
+        AIMessage("", tool_calls=[call("a", "fs-07", "touch", file="new.txt")]),
+        AIMessage("hm"),
     )
-    assert first == [ToolMessage('{"wait": "The current function is being executed."}', tool_call_id="a")]
+    assert first == [
+        ToolMessage('{"wait": "The current function is being executed."}', tool_call_id="a")
+    ]
     line = TOUCH_LINE.replace('"id": "fs-07", ', '"id": "fs-07", "call_id": "a", ')
     assert second == [HumanMessage(line)]
 
 
 def test_native_sync_results_are_the_tool_message() -> None:
     """At delay 0 nothing is told twice."""
-    (answer,) = native_talk(Regime.SYNC, AIMessage("", tool_calls=[call("a", "fs-07", "touch", file="new.txt")]))
+    (answer,) = native_talk(
+        Regime.SYNC, AIMessage("", tool_calls=[call("a", "fs-07", "touch", file="new.txt")])
+    )
     assert answer == [ToolMessage("None", tool_call_id="a")]
 
 
 def test_every_parallel_call_has_its_own_answer() -> None:
     """Calls and answers stay in order, an unreadable one included."""
-    calls = [call("a", "fs-07", "touch", file="x"), call("b", "nowhere", "touch"), call("c", "tb-07", "get_watchlist")]
+    calls = [
+        call("a", "fs-07", "touch", file="x"),
+        call("b", "nowhere", "touch"),
+        call("c", "tb-07", "get_watchlist"),
+    ]
     (answer,) = native_talk(Regime.SYNC, AIMessage("", tool_calls=calls), parallel=True)
     assert [(m.tool_call_id, m.status) for m in answer if isinstance(m, ToolMessage)] == [
         ("a", "success"),

@@ -21,7 +21,11 @@ def ask(broker: Executor, name: str, /, **values: Any) -> Any:
 
 def order(broker: Executor, **values: Any) -> Any:
     """Places an order for HALK."""
-    return ask(broker, "place_order", **{"symbol": "HALK", "side": "buy", "quantity": 1, "limit_price": 30, **values})
+    return ask(
+        broker,
+        "place_order",
+        **{"symbol": "HALK", "side": "buy", "quantity": 1, "limit_price": 30, **values},
+    )
 
 
 def test_quotes_and_lookups(broker: Executor) -> None:
@@ -29,7 +33,10 @@ def test_quotes_and_lookups(broker: Executor) -> None:
     assert ask(broker, "find_symbol", company="halcyon foods") == {"symbol": "HALC"}
     assert "error" in ask(broker, "find_symbol", company="Halcyon")
     assert ask(broker, "list_sector", sector="Food") == {"symbols": ["HALC", "HALK"]}
-    assert ask(broker, "top_movers", sector="Food") == {"biggest_gain": "HALK", "biggest_loss": "HALC"}
+    assert ask(broker, "top_movers", sector="Food") == {
+        "biggest_gain": "HALK",
+        "biggest_loss": "HALC",
+    }
     assert ask(broker, "get_quote", symbol="HALK") == {
         "symbol": "HALK",
         "price": 33.3,

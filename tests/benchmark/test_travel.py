@@ -33,7 +33,9 @@ def test_bookings_in_a_state_are_of_things_in_it(task: SubTask) -> None:
     state = task.initial_state
     for trip in state["trips"].values():
         item = state[f"{trip['kind']}s"][trip["item"]]
-        assert trip["paid"] == (item["nightly"] * trip["nights"] if trip["kind"] == "hotel" else item[trip["cabin"]])
+        assert trip["paid"] == (
+            item["nightly"] * trip["nights"] if trip["kind"] == "hotel" else item[trip["cabin"]]
+        )
         assert trip["card"] in state["cards"]
         assert trip["seat"] is None or trip["seat"] in item["seats"]
         assert trip["date"] == item.get("date", trip["date"])
@@ -48,7 +50,9 @@ def test_a_flight_needs_a_verified_traveller() -> None:
     assert "verified" in ask(desk, "book_flight", **ticket)["error"]
     assert "error" in ask(desk, "verify_traveller", surname="Nwosu", passport="A0442981")
     assert "verified" in ask(desk, "book_flight", **ticket)["error"]
-    assert ask(desk, "verify_traveller", surname="Nwosu", passport="A0442918")["home_airport"] == "LOS"
+    assert (
+        ask(desk, "verify_traveller", surname="Nwosu", passport="A0442918")["home_airport"] == "LOS"
+    )
     assert ask(desk, "book_flight", **ticket)["card_left"] == 421
 
 
@@ -99,18 +103,32 @@ def test_a_seat_has_one_booking_and_a_booking_one_seat() -> None:
     assert "already" in ask(desk, "assign_seat", reference="F-60817", seat="2A")["error"]
     ask(desk, "call_off", reference="F-60817")
     assert ask(desk, "seat_chart", flight="WF 68")["aisle"] == ["2D"]
-    assert "not a flight" in ask(desk_of("tp_star-11"), "assign_seat", reference="R-19340", seat="1A")["error"]
+    assert (
+        "not a flight"
+        in ask(desk_of("tp_star-11"), "assign_seat", reference="R-19340", seat="1A")["error"]
+    )
 
 
 def test_premiums_are_a_share_of_the_price() -> None:
     """Rounded to cents, charged to card and budget, one policy a booking."""
     desk = desk_of("tp_star-03")
-    premiums = {offer["plan"]: offer["premium"] for offer in ask(desk, "cover_offers", reference="F-52210")["offers"]}
+    premiums = {
+        offer["plan"]: offer["premium"]
+        for offer in ask(desk, "cover_offers", reference="F-52210")["offers"]
+    }
     assert premiums == {"BASIC": 12.48, "CARGO": 20.28, "DELAY": 6.24, "TOTAL": 34.32}
-    assert "no plan" in ask(desk, "take_cover", reference="F-52210", plan="LUX", card="CC-30")["error"]
-    assert ask(desk, "take_cover", reference="F-52210", plan="CARGO", card="CC-30")["card_left"] == 319.72
+    assert (
+        "no plan" in ask(desk, "take_cover", reference="F-52210", plan="LUX", card="CC-30")["error"]
+    )
+    assert (
+        ask(desk, "take_cover", reference="F-52210", plan="CARGO", card="CC-30")["card_left"]
+        == 319.72
+    )
     assert ask(desk, "budget_left")["spent"] == 332.28
-    assert "already" in ask(desk, "take_cover", reference="F-52210", plan="DELAY", card="CC-3")["error"]
+    assert (
+        "already"
+        in ask(desk, "take_cover", reference="F-52210", plan="DELAY", card="CC-3")["error"]
+    )
 
 
 def test_money_is_converted_by_way_of_the_euro() -> None:
@@ -132,7 +150,11 @@ def test_searches_are_exact_and_in_order() -> None:
     flights = ask(desk, "search_flights", **route, date="2026-04-14")["flights"]
     assert [flight["flight"] for flight in flights] == ["OS 509", "OS 511"]
     assert ask(desk, "search_flights", **route, date="2026-04-16") == {"flights": []}
-    assert [port["code"] for port in ask(desk, "airports_of", city="milan")["airports"]] == ["BGY", "LIN", "MXP"]
+    assert [port["code"] for port in ask(desk, "airports_of", city="milan")["airports"]] == [
+        "BGY",
+        "LIN",
+        "MXP",
+    ]
     hotels = ask(desk_of("tp_star-16"), "hotel_offers", city="Plovdiv")["hotels"]
     assert [hotel["name"] for hotel in hotels] == ["Archaeus", "Maritsa View", "Thracian Inn"]
 

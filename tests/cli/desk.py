@@ -50,7 +50,9 @@ def intent(label: str, effect: EffectClass = EffectClass.AT_MOST_ONCE, /, **chan
     return Intent(**{**given, **changes})
 
 
-def tell(target: str | Path, story: Callable[[Journal], Any], opened: Callable[[], Journal] | None = None) -> Any:
+def tell(
+    target: str | Path, story: Callable[[Journal], Any], opened: Callable[[], Journal] | None = None
+) -> Any:
     """A process that opens the journal, takes the thread, does something, and is gone."""
 
     async def live() -> Any:

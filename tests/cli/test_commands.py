@@ -44,7 +44,9 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     module = sys.modules[__name__]
     monkeypatch.setitem(sys.modules, "plugin_module", module)
     monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda group: EntryPoints(points).select(group=group), raising=True
+        "importlib.metadata.entry_points",
+        lambda group: EntryPoints(points).select(group=group),
+        raising=True,
     )
     add(points, "bench", "plugin_module:echo")
     return points
@@ -83,7 +85,10 @@ def test_help_lists_added_commands_without_importing_them(
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("no_such_module:main", "cannot be loaded (ModuleNotFoundError: No module named 'no_such_module')"),
+        (
+            "no_such_module:main",
+            "cannot be loaded (ModuleNotFoundError: No module named 'no_such_module')",
+        ),
         ("plugin_module:missing", "cannot be loaded (AttributeError"),
         ("plugin_module:NOT_CALLABLE", "is not callable"),
     ],
@@ -110,7 +115,9 @@ def test_two_packages_with_one_command_are_refused(
     assert "other_module:main and plugin_module:echo" in capsys.readouterr().err
 
 
-def test_an_added_command_cannot_replace_ours(plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_added_command_cannot_replace_ours(
+    plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str]
+) -> None:
     """`trace` stays what it is."""
     add(plugins, "trace", "plugin_module:echo")
     SEEN.clear()
@@ -119,7 +126,9 @@ def test_an_added_command_cannot_replace_ours(plugins: list[EntryPoint], capsys:
     assert "cannot be read" in capsys.readouterr().err
 
 
-def test_errors_of_a_command_are_one_line(plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_of_a_command_are_one_line(
+    plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str]
+) -> None:
     """What the library raises on purpose needs no traceback."""
     add(plugins, "fails", "plugin_module:fails")
     assert main(["fails"]) == 1
@@ -135,7 +144,10 @@ def test_other_endings_have_a_code(plugins: list[EntryPoint], name: str, code: i
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("trce", "did you mean 'trace'?"), ("quux", "the commands are: trace, ledger, deliver, worker, bench.")],
+    [
+        ("trce", "did you mean 'trace'?"),
+        ("quux", "the commands are: trace, ledger, deliver, worker, bench."),
+    ],
 )
 def test_an_unknown_command_is_a_usage_error(
     plugins: list[EntryPoint], capsys: pytest.CaptureFixture[str], name: str, hint: str

@@ -77,15 +77,21 @@ def test_the_result_comes_from_a_file_or_the_input(
         ("815", "815"),
     ],
 )
-def test_json_is_checked_and_delivered_as_such(desk: Path, capsys: Capture, given: str, kept: object) -> None:
+def test_json_is_checked_and_delivered_as_such(
+    desk: Path, capsys: Capture, given: str, kept: object
+) -> None:
     """Content blocks stay blocks; other values are the model's as JSON text."""
     deliver(capsys, TOKEN, "--json", given)
     content = entry(desk, "ask#5").mail[0].content
-    assert (json.loads(content) if given[0] == "{" else content) == (json.loads(given) if given[0] == "{" else kept)
+    assert (json.loads(content) if given[0] == "{" else content) == (
+        json.loads(given) if given[0] == "{" else kept
+    )
 
 
 @pytest.mark.parametrize("given", ["{", "", "NaN", '{"a": Infinity}', "{'a': 1}", "[" * 100_000])
-def test_what_is_no_json_is_refused_and_the_token_stays_good(desk: Path, capsys: Capture, given: str) -> None:
+def test_what_is_no_json_is_refused_and_the_token_stays_good(
+    desk: Path, capsys: Capture, given: str
+) -> None:
     """The text itself is not quoted."""
     text = deliver(capsys, TOKEN, "--json", given, code=1)
     assert text.startswith("asyncguard: The result is no JSON (")
@@ -108,7 +114,9 @@ def test_the_token_need_not_stand_in_the_list_of_processes(
     assert entry(desk, "ask#5").mail[0].content == "by file"
 
 
-def test_a_token_from_the_environment_counts(desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_from_the_environment_counts(
+    desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As the same token would elsewhere."""
     monkeypatch.setenv("ASYNCGUARD_TOKEN", TOKEN)
     deliver(capsys, "--", "-5 degrees")
@@ -133,7 +141,10 @@ def test_a_token_may_begin_with_a_dash(desk: Path, capsys: Capture, token: str) 
     ("words", "complaint"),
     [
         ([], "there is no token: name it first, or by --token-file or $ASYNCGUARD_TOKEN"),
-        ([TOKEN], "name one result: as text, - for standard input, or --file; a journal is named by --journal"),
+        (
+            [TOKEN],
+            "name one result: as text, - for standard input, or --file; a journal is named by --journal",
+        ),
         (
             [TOKEN, "x", "y"],
             "name one result: as text, - for standard input, or --file; a journal is named by --journal",
@@ -142,7 +153,10 @@ def test_a_token_may_begin_with_a_dash(desk: Path, capsys: Capture, token: str) 
             [TOKEN, "x", "--file", "f"],
             "name one result: as text, - for standard input, or --file; a journal is named by --journal",
         ),
-        (["x", f"--{TOKEN}"], "an option is unknown; write -- before a result that begins with a dash"),
+        (
+            ["x", f"--{TOKEN}"],
+            "an option is unknown; write -- before a result that begins with a dash",
+        ),
         (["--token-file", "empty.txt", "x"], "the token from --token-file is empty"),
     ],
 )
@@ -160,13 +174,19 @@ def test_files_that_cannot_be_read_are_named_and_not_quoted(desk: Path, capsys: 
     text = deliver(capsys, "--token-file", "token.bin", "x", code=1)
     assert text == "asyncguard: The token cannot be read from token.bin: it is no text in UTF-8.\n"
     text = deliver(capsys, TOKEN, "--file", "none.txt", code=1)
-    assert text == "asyncguard: The result cannot be read from none.txt: No such file or directory.\n"
+    assert (
+        text == "asyncguard: The result cannot be read from none.txt: No such file or directory.\n"
+    )
 
 
-def test_a_delivery_makes_no_journal(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delivery_makes_no_journal(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A wrong place is told, and stays empty."""
     monkeypatch.chdir(tmp_path)
-    assert deliver(capsys, TOKEN, "x", code=1).startswith("asyncguard: There is no journal at effects.db. Name one by")
+    assert deliver(capsys, TOKEN, "x", code=1).startswith(
+        "asyncguard: There is no journal at effects.db. Name one by"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -29,10 +29,21 @@ def run(capsys: Capture, *words: object, code: int = 0) -> str:
 
 def test_looking_at_calls_needs_no_framework(desk: Path) -> None:
     """An operator's machine needs neither LangGraph nor DBOS, and the command starts fast."""
-    heavy = ["langgraph", "langchain_core", "langchain", "structlog", "jsonschema", "dbos", "sqlalchemy", "psycopg"]
+    heavy = [
+        "langgraph",
+        "langchain_core",
+        "langchain",
+        "structlog",
+        "jsonschema",
+        "dbos",
+        "sqlalchemy",
+        "psycopg",
+    ]
     code = f"import sys; from asyncguard.cli import main; main(['ledger', 'list', {str(desk)!r}])"
     code += f"; print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stderr == "[]\n"
 
 
@@ -64,13 +75,16 @@ def test_the_list_shows_what_a_person_has_to_look_at(desk: Path, capsys: Capture
     assert lines[5] == ""
     advice = " ".join(" ".join(lines[6:]).split())
     assert (
-        "`asyncguard ledger resolve KEY --happened` or `--did-not-happen`, or `asyncguard ledger retry KEY`" in advice
+        "`asyncguard ledger resolve KEY --happened` or `--did-not-happen`, or `asyncguard ledger retry KEY`"
+        in advice
     )
     assert "broken off: its process is gone. Run its thread again" in advice
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_the_table_fits_the_terminal(desk: Path, capsys: Capture, monkeypatch: Any, columns: int) -> None:
+def test_the_table_fits_the_terminal(
+    desk: Path, capsys: Capture, monkeypatch: Any, columns: int
+) -> None:
     """Names are folded, keys and states are not."""
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = run(capsys, "list", desk).splitlines()
@@ -91,7 +105,10 @@ def test_an_empty_list_is_a_sentence(tmp_path: Path, capsys: Capture) -> None:
     """And no failure."""
     open_journal(tmp_path / "new.db").close()
     assert run(capsys, "list", tmp_path / "new.db") == "No call waits for a person.\n"
-    assert run(capsys, "list", tmp_path / "new.db", "--thread", "t") == "No call of thread t waits for a person.\n"
+    assert (
+        run(capsys, "list", tmp_path / "new.db", "--thread", "t")
+        == "No call of thread t waits for a person.\n"
+    )
     assert run(capsys, "list", tmp_path / "new.db", "--all") == "There is no such call.\n"
     assert run(capsys, "list", tmp_path / "new.db", "--json") == "[]\n"
 
@@ -102,9 +119,16 @@ def test_filters_choose(desk: Path, capsys: Capture) -> None:
     assert labels(run(capsys, "list", desk, "--json", "--all")) == list(LABELS)
     assert labels(run(capsys, "list", desk, "--json", "--state", "done")) == ["book#2"]
     both = ("--state", "done", "--state", "in_doubt")
-    assert labels(run(capsys, "list", desk, "--json", *both)) == ["pay#1", "book#2", "mail#3", "odd#6"]
+    assert labels(run(capsys, "list", desk, "--json", *both)) == [
+        "pay#1",
+        "book#2",
+        "mail#3",
+        "odd#6",
+    ]
     for name in (THREAD, SESSION):
-        assert labels(run(capsys, "list", desk, "--json", "--all", "--thread", name)) == list(LABELS)
+        assert labels(run(capsys, "list", desk, "--json", "--all", "--thread", name)) == list(
+            LABELS
+        )
     assert labels(run(capsys, "list", desk, "--json", "--all", "--thread", "customer")) == []
     assert "invalid choice: 'doubtful'" in wrong(capsys, "list", desk, "--state", "doubtful")
 
@@ -115,8 +139,9 @@ def test_what_was_answered_is_counted_and_not_listed(desk: Path, capsys: Capture
     text = run(capsys, "list", desk)
     assert key("pay#1")[:8] not in text
     assert text.endswith("1 call was answered and waits for the thread to run; see --all.\n")
-    assert "answered: its thread learns of it when it goes on; if its run has ended, with its next message." in run(
-        capsys, "list", desk, "--all"
+    assert (
+        "answered: its thread learns of it when it goes on; if its run has ended, with its next message."
+        in run(capsys, "list", desk, "--all")
     )
     rows = {row["label"]: row for row in json.loads(run(capsys, "list", desk, "--all", "--json"))}
     assert (rows["pay#1"]["answer"], rows["mail#3"]["answer"]) == ("happened", "")
@@ -137,7 +162,9 @@ def test_a_fallback_is_named_beside_the_call(tmp_path: Path, capsys: Capture) ->
     async def fall_back(journal: Any) -> None:
         await journal.begin(intent("pay#1"))
         await journal.end(
-            key("pay#1"), 1, Failure(symptom=Symptom(error="ConnectionRefusedError", message="no", started=False))
+            key("pay#1"),
+            1,
+            Failure(symptom=Symptom(error="ConnectionRefusedError", message="no", started=False)),
         )
         await journal.begin(intent("pay#1", attempt=2, tool="other_bank"))
 
@@ -159,7 +186,9 @@ def test_the_journal_is_named_in_four_ways(desk: Path, capsys: Capture, monkeypa
     expected = run(capsys, "list", desk, "--json")
     assert run(capsys, "list", "--journal", desk, "--json") == expected
     assert run(capsys, "list", f"sqlite:///{desk}", "--json") == expected
-    assert run(capsys, "show", key("pay#1"), "--json", desk) == run(capsys, "show", key("pay#1"), desk, "--json")
+    assert run(capsys, "show", key("pay#1"), "--json", desk) == run(
+        capsys, "show", key("pay#1"), desk, "--json"
+    )
     assert "the journal is named twice" in wrong(capsys, "list", desk, "--journal", desk)
     assert "unrecognized arguments: b" in wrong(capsys, "list", "a", "b")
     monkeypatch.setenv("ASYNCGUARD_JOURNAL", str(desk))
@@ -170,18 +199,26 @@ def test_the_journal_is_named_in_four_ways(desk: Path, capsys: Capture, monkeypa
     assert run(capsys, "list", "--json") == expected
 
 
-@pytest.mark.parametrize("words", [["list"], ["list", "no.db"], ["show", "ab", "no.db"], ["export", "sqlite:///no.db"]])
-def test_a_missing_journal_is_never_made(tmp_path: Path, capsys: Capture, monkeypatch: Any, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words", [["list"], ["list", "no.db"], ["show", "ab", "no.db"], ["export", "sqlite:///no.db"]]
+)
+def test_a_missing_journal_is_never_made(
+    tmp_path: Path, capsys: Capture, monkeypatch: Any, words: list[str]
+) -> None:
     """The error says where it was looked for."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ASYNCGUARD_JOURNAL", raising=False)
     text = run(capsys, *words, code=1)
     assert text.startswith(
-        "asyncguard: There is no journal at " + (".asyncguard/effects.db" if len(words) == 1 else "no.db")
+        "asyncguard: There is no journal at "
+        + (".asyncguard/effects.db" if len(words) == 1 else "no.db")
     )
     assert list(tmp_path.iterdir()) == []
     if not words[-1].startswith("sqlite"):
-        assert "--journal or by ASYNCGUARD_JOURNAL: an SQLite file (beside a checkpointer's FILE it is FILE.eff" in text
+        assert (
+            "--journal or by ASYNCGUARD_JOURNAL: an SQLite file (beside a checkpointer's FILE it is FILE.eff"
+            in text
+        )
 
 
 def test_a_checkpointers_file_leads_to_its_journal(desk: Path, capsys: Capture) -> None:
@@ -201,14 +238,18 @@ def test_a_checkpointers_file_leads_to_its_journal(desk: Path, capsys: Capture) 
 
 def test_show_tells_everything_but_payloads(desk: Path, capsys: Capture) -> None:
     """Times, process, deadline, outcome; and what to do."""
-    lines = [line.split(maxsplit=1) for line in run(capsys, "show", key("pay#1")[:6], desk).splitlines()]
+    lines = [
+        line.split(maxsplit=1) for line in run(capsys, "show", key("pay#1")[:6], desk).splitlines()
+    ]
     facts = {line[0]: line[1].strip() for line in lines if len(line) == 2}
     assert facts["key"] == key("pay#1")
     assert (facts["thread"], facts["session"]) == (THREAD, SESSION)
     assert (facts["effect"], facts["state"]) == ("at_most_once", "in doubt")
     assert facts["process"].endswith("(gone)")
     assert facts["begun"].endswith("(10d ago)")
-    assert facts["deadline"].endswith(("(9d ago)", "(10d ago)"))  # half a minute later, which is a day or is none
+    assert facts["deadline"].endswith(
+        ("(9d ago)", "(10d ago)")
+    )  # half a minute later, which is a day or is none
     assert (facts["ended"], facts["outcome"]) == ("not known", "begun, end unknown")
     assert "failed: TimeoutError" in run(capsys, "show", key("mail#3"), desk)
     assert "work outside started, result awaited" in run(capsys, "show", key("ask#5"), desk)
@@ -218,14 +259,22 @@ def test_show_tells_everything_but_payloads(desk: Path, capsys: Capture) -> None
 def test_arguments_and_results_are_shown_on_request_only(desk: Path, capsys: Capture) -> None:
     """Neither table, text, JSON nor file holds them; with --payload all of them do."""
     run(capsys, "resolve", key("pay#1"), desk, "--happened", "--result", SECRETS[3], "--yes")
-    shy = [["list"], ["list", "--all"], ["list", "--all", "--json"], ["export"], ["export", "--format", "csv"]]
+    shy = [
+        ["list"],
+        ["list", "--all"],
+        ["list", "--all", "--json"],
+        ["export"],
+        ["export", "--format", "csv"],
+    ]
     shy += [["show", key(label)] for label in LABELS] + [["show", key("pay#1"), "--json"]]
     for words in shy:
         text = run(capsys, *words, desk)
         assert not [secret for secret in SECRETS if secret in text]
     bold = [run(capsys, "show", key(label), desk, "--payload") for label in LABELS]
     assert [secret for secret in SECRETS if not any(secret in text for text in bold)] == []
-    assert [secret for secret in SECRETS if secret not in run(capsys, "export", desk, "--payload")] == []
+    assert [
+        secret for secret in SECRETS if secret not in run(capsys, "export", desk, "--payload")
+    ] == []
     told = json.loads(run(capsys, "show", key("mail#3"), desk, "--payload", "--json"))
     assert told["attempts"][0]["message"] == f"{SECRETS[2]} does not answer"
 
@@ -235,12 +284,15 @@ def test_a_key_has_to_fit_one_call(desk: Path, capsys: Capture) -> None:
 
     async def more(journal: Any) -> None:
         for end in "12":
-            await journal.begin(intent("pay#8", key=f"abcabc{end}", label=f"pay#{end}", fingerprint=end))
+            await journal.begin(
+                intent("pay#8", key=f"abcabc{end}", label=f"pay#{end}", fingerprint=end)
+            )
 
     tell(desk, more)
     assert "No call has a key that begins with 'zz'" in run(capsys, "show", "zz", desk, code=1)
-    assert "2 calls have keys that begin with 'abcabc': abcabc1 (pay#1), abcabc2 (pay#2); give more of it." in run(
-        capsys, "show", "abcabc", desk, code=1
+    assert (
+        "2 calls have keys that begin with 'abcabc': abcabc1 (pay#1), abcabc2 (pay#2); give more of it."
+        in run(capsys, "show", "abcabc", desk, code=1)
     )
     assert "2 calls have keys" in run(capsys, "retry", "abc", desk, "--yes", code=1)
     assert "No call has a key that begins with ''" in run(capsys, "show", "", desk, code=1)
@@ -249,11 +301,32 @@ def test_a_key_has_to_fit_one_call(desk: Path, capsys: Capture) -> None:
 
 def test_nothing_that_steers_a_terminal_reaches_it(desk: Path, capsys: Capture) -> None:
     """Names of tools, tasks and calls, arguments, results and signatures come from models and servers."""
-    run(capsys, "resolve", key("odd#6"), desk, "--happened", "--result", HOSTILE, "--by", HOSTILE, "--yes")
-    texts = [run(capsys, *words, desk) for words in (["list"], ["list", "--all"], ["list", "--all", "--json"])]
-    texts += [run(capsys, "show", key("odd#6"), desk, "--payload", *words) for words in ([], ["--json"])]
-    texts += [run(capsys, "export", desk, "--payload", "--format", form) for form in ("csv", "jsonl")]
-    texts += [run(capsys, "retry", key("odd#6"), desk, "--yes", code=1), run(capsys, "show", HOSTILE, desk, code=1)]
+    run(
+        capsys,
+        "resolve",
+        key("odd#6"),
+        desk,
+        "--happened",
+        "--result",
+        HOSTILE,
+        "--by",
+        HOSTILE,
+        "--yes",
+    )
+    texts = [
+        run(capsys, *words, desk)
+        for words in (["list"], ["list", "--all"], ["list", "--all", "--json"])
+    ]
+    texts += [
+        run(capsys, "show", key("odd#6"), desk, "--payload", *words) for words in ([], ["--json"])
+    ]
+    texts += [
+        run(capsys, "export", desk, "--payload", "--format", form) for form in ("csv", "jsonl")
+    ]
+    texts += [
+        run(capsys, "retry", key("odd#6"), desk, "--yes", code=1),
+        run(capsys, "show", HOSTILE, desk, code=1),
+    ]
     texts += [run(capsys, "list", desk, "--thread", HOSTILE), run(capsys, "list", HOSTILE, code=1)]
     for text in texts:
         assert [char for char in text if not char.isprintable() and char != "\n"] == []

@@ -66,7 +66,9 @@ def wrong(capsys: Capture, *words: object) -> str:
 def test_what_happened_is_what_the_thread_is_told(desk: Path, capsys: Capture) -> None:
     """The next process gets the result, under the name of whoever found out; nothing is run again."""
     assert isinstance(ask(desk, "pay#1"), Lost)
-    text = run(capsys, "resolve", key("pay#1")[:7], desk, *HAPPENED, "--result", "paid", "--by", "Ann")
+    text = run(
+        capsys, "resolve", key("pay#1")[:7], desk, *HAPPENED, "--result", "paid", "--by", "Ann"
+    )
     assert text == (
         f"pay#1 ({key('pay#1')[:8]}) is answered: happened, says Ann. The agent is told that it happened, with this "
         f"result. A run of thread {THREAD} that waits now learns of it within a second; one that was killed or "
@@ -86,7 +88,9 @@ def test_a_result_may_be_unknown_or_come_from_a_file(desk: Path, capsys: Capture
     assert ask(desk, "pay#1") == Known(result=Success(content="paid,\nat last ✓"))
 
 
-@pytest.mark.parametrize(("words", "again"), [(["retry", "--yes"], True), (["resolve", *DENIED], False)])
+@pytest.mark.parametrize(
+    ("words", "again"), [(["retry", "--yes"], True), (["resolve", *DENIED], False)]
+)
 def test_what_did_not_happen_is_made_again_on_request_only(
     desk: Path, capsys: Capture, words: list[str], again: bool
 ) -> None:
@@ -121,7 +125,9 @@ def test_a_thread_that_is_at_work_learns_of_it_soon(desk: Path, capsys: Capture)
         ("ask#5", "is not in doubt: attempt 1 is started"),
     ],
 )
-def test_only_what_is_in_doubt_is_resolved(desk: Path, capsys: Capture, label: str, reason: str) -> None:
+def test_only_what_is_in_doubt_is_resolved(
+    desk: Path, capsys: Capture, label: str, reason: str
+) -> None:
     """Nothing is written, whatever is said."""
     for words in (["resolve", *HAPPENED], ["resolve", *DENIED], ["retry", "--yes"], ["retry"]):
         assert reason in run(capsys, words[0], key(label), desk, *words[1:], code=1)
@@ -131,11 +137,15 @@ def test_only_what_is_in_doubt_is_resolved(desk: Path, capsys: Capture, label: s
 def test_the_first_answer_stays(desk: Path, capsys: Capture) -> None:
     """Two people do not overrule each other."""
     run(capsys, "resolve", key("pay#1"), desk, *HAPPENED)
-    assert "it was resolved before (happened)" in run(capsys, "retry", key("pay#1"), desk, "--yes", code=1)
+    assert "it was resolved before (happened)" in run(
+        capsys, "retry", key("pay#1"), desk, "--yes", code=1
+    )
     assert len(entry(desk, "pay#1").mail) == 1
 
 
-def test_nobody_to_ask_is_no_consent(desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_to_ask_is_no_consent(
+    desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A script has to say --yes."""
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     for words in (["resolve", "--happened"], ["retry"]):
@@ -144,7 +154,9 @@ def test_nobody_to_ask_is_no_consent(desk: Path, capsys: Capture, monkeypatch: p
     assert entry(desk, "pay#1").mail == ()
 
 
-@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("YES\n", 0), ("n\n", 1), ("\n", 1), ("", 1), ("yup\n", 1)])
+@pytest.mark.parametrize(
+    ("typed", "code"), [("y\n", 0), ("YES\n", 0), ("n\n", 1), ("\n", 1), ("", 1), ("yup\n", 1)]
+)
 def test_a_person_is_asked_first(
     desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
 ) -> None:
@@ -158,7 +170,9 @@ def test_a_person_is_asked_first(
     assert len(entry(desk, "pay#1").mail) == 1 - code
 
 
-def test_who_says_so_is_the_user_by_default(desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_says_so_is_the_user_by_default(
+    desk: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One without a name has to give one."""
     monkeypatch.setattr(getpass, "getuser", lambda: "ann")
     run(capsys, "resolve", key("pay#1"), desk, *HAPPENED)
@@ -175,20 +189,31 @@ def test_who_says_so_is_the_user_by_default(desk: Path, capsys: Capture, monkeyp
 
 def test_contradictions_are_usage_errors(desk: Path, capsys: Capture) -> None:
     """Before anything is opened or asked."""
-    assert "what did not happen has no result" in wrong(capsys, "resolve", "a", desk, *DENIED, "--result", "")
-    assert "what did not happen has no result" in wrong(capsys, "resolve", "a", desk, *DENIED, "--result-file", "f")
-    assert "not allowed with" in wrong(capsys, "resolve", "a", desk, "--happened", "--did-not-happen")
+    assert "what did not happen has no result" in wrong(
+        capsys, "resolve", "a", desk, *DENIED, "--result", ""
+    )
+    assert "what did not happen has no result" in wrong(
+        capsys, "resolve", "a", desk, *DENIED, "--result-file", "f"
+    )
+    assert "not allowed with" in wrong(
+        capsys, "resolve", "a", desk, "--happened", "--did-not-happen"
+    )
     assert "not allowed with" in wrong(
         capsys, "resolve", "a", desk, "--happened", "--result", "r", "--result-file", "f"
     )
-    assert "one of the arguments --happened --did-not-happen is required" in wrong(capsys, "resolve", "a", desk)
+    assert "one of the arguments --happened --did-not-happen is required" in wrong(
+        capsys, "resolve", "a", desk
+    )
     assert "required: ACTION" in wrong(capsys)
 
 
 def test_an_unreadable_result_changes_nothing(desk: Path, capsys: Capture) -> None:
     """The message names the file and quotes nothing of it."""
     Path("bytes.txt").write_bytes(b"\xff\xfeSECRET")
-    for name, why in (("none.txt", "No such file or directory"), ("bytes.txt", "it is no text in UTF-8")):
+    for name, why in (
+        ("none.txt", "No such file or directory"),
+        ("bytes.txt", "it is no text in UTF-8"),
+    ):
         text = run(capsys, "resolve", key("pay#1"), desk, *HAPPENED, "--result-file", name, code=1)
         assert text == f"asyncguard: The result cannot be read from {name}: {why}."
     assert entry(desk, "pay#1").mail == ()
@@ -224,8 +249,16 @@ def test_exported_fields_are_the_documented_ones(desk: Path, capsys: Capture) ->
 def test_rows_say_what_is_known(desk: Path, capsys: Capture) -> None:
     """Of a call that was lost, and of one that ended."""
     lost, done, late, *_ = exported(capsys, desk)
-    assert (lost["state"], lost["process_gone"], lost["attempt_state"]) == ("in_doubt", True, "intent")
-    assert (done["state"], done["process_gone"], done["attempts"][0]["outcome"]) == ("done", False, "success")
+    assert (lost["state"], lost["process_gone"], lost["attempt_state"]) == (
+        "in_doubt",
+        True,
+        "intent",
+    )
+    assert (done["state"], done["process_gone"], done["attempts"][0]["outcome"]) == (
+        "done",
+        False,
+        "success",
+    )
     assert (late["error"], late["attempts"][0]["outcome"]) == ("TimeoutError", "TimeoutError")
     assert lost["attempts"][0]["ended_at"] is None
     assert lost["created_at"] <= done["created_at"] <= lost["attempts"][0]["deadline"]
@@ -256,7 +289,9 @@ def test_a_pipeline_goes_on_where_it_ended(desk: Path, capsys: Capture) -> None:
     assert len(fresh) < len(LABELS)
     assert exported(capsys, desk, "--since", "2999-01-01") == []
     assert len(exported(capsys, desk, "--since", "2020-01-01T00:00:00", "--state", "done")) == 1
-    assert "'yesterday' is no time; write it as in 2026-" in wrong(capsys, "export", desk, "--since", "yesterday")
+    assert "'yesterday' is no time; write it as in 2026-" in wrong(
+        capsys, "export", desk, "--since", "yesterday"
+    )
 
 
 def test_a_file_is_written_as_a_whole_and_for_its_owner(desk: Path, capsys: Capture) -> None:
@@ -266,7 +301,10 @@ def test_a_file_is_written_as_a_whole_and_for_its_owner(desk: Path, capsys: Capt
     assert len(Path("calls.jsonl").read_text().splitlines()) == len(LABELS)
     assert stat.S_IMODE(Path("calls.jsonl").stat().st_mode) == 0o600
     text = run(capsys, "export", desk, "--out", "no/calls.jsonl", code=1)
-    assert text == "asyncguard: no/calls.jsonl cannot be written (No such file or directory); name another file."
+    assert (
+        text
+        == "asyncguard: no/calls.jsonl cannot be written (No such file or directory); name another file."
+    )
     Path("folder").mkdir()
     assert "folder cannot be written" in run(capsys, "export", desk, "--out", "folder", code=1)
     assert not list(desk.parent.glob(".export-*"))
@@ -276,7 +314,9 @@ def test_prune_removes_what_has_ended_and_nothing_else(desk: Path, capsys: Captu
     """What is pending or in doubt stays, however old."""
     assert run(capsys, "prune", desk, "--older-than", "11d") == "0 calls were removed."
     assert run(capsys, "prune", desk, "--older-than", "9d") == "1 call was removed."
-    assert [row["key"] for row in exported(capsys, desk)] == [key(label) for label in LABELS if label != "book#2"]
+    assert [row["key"] for row in exported(capsys, desk)] == [
+        key(label) for label in LABELS if label != "book#2"
+    ]
 
 
 @pytest.mark.parametrize("span", ["", "d", "0d", "-1d", "1.5h", "30", "1y", "²d"])
@@ -291,7 +331,11 @@ def test_each_action_has_examples_that_parse(capsys: Capture, action: str) -> No
     with pytest.raises(SystemExit) as caught:
         main(["ledger", action, "--help"])
     assert caught.value.code == 0
-    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"  asyncguard ledger {action}")]
+    shown = [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith(f"  asyncguard ledger {action}")
+    ]
     assert len(shown) >= 2
     for line in shown:
         words = shlex.split(line.strip().split("   ")[0].split(" | ")[0])
@@ -323,6 +367,10 @@ def test_a_journal_in_postgresql_is_served_in_the_same_way(
     capsys.readouterr()
     assert entry(postgres_url, "ask#5").mail[0].content == "certified"
     rows = {row["key"]: row for row in exported(capsys)}
-    assert [rows[key(label)]["answer"] for label in ("pay#1", "mail#3", "note#4")] == ["happened", "retry", ""]
+    assert [rows[key(label)]["answer"] for label in ("pay#1", "mail#3", "note#4")] == [
+        "happened",
+        "retry",
+        "",
+    ]
     assert rows[key("odd#6")]["state"] == CallState.IN_DOUBT
     assert rows[key("odd#6")]["label"] == HOSTILE

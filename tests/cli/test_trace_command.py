@@ -47,7 +47,9 @@ def test_width_is_obeyed(file: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("width", ["39", "wide", "-5", "8e1"])
-def test_a_useless_width_is_a_usage_error(file: Path, width: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_useless_width_is_a_usage_error(
+    file: Path, width: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The message says what would do."""
     with pytest.raises(SystemExit) as caught:
         main(["trace", str(file), f"--width={width}"])
@@ -57,7 +59,12 @@ def test_a_useless_width_is_a_usage_error(file: Path, width: str, capsys: pytest
 
 @pytest.mark.parametrize(
     ("options", "environment", "colored"),
-    [([], {}, True), (["--no-color"], {}, False), ([], {"NO_COLOR": "1"}, False), ([], {"TERM": "dumb"}, False)],
+    [
+        ([], {}, True),
+        (["--no-color"], {}, False),
+        ([], {"NO_COLOR": "1"}, False),
+        ([], {"TERM": "dumb"}, False),
+    ],
 )
 def test_colour_is_for_terminals_that_want_it(
     file: Path,
@@ -86,7 +93,9 @@ def test_one_task_can_be_shown(file: Path, capsys: pytest.CaptureFixture[str]) -
     assert "3 calls" in shown
 
 
-def test_an_unknown_task_is_an_error_that_names_the_others(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_task_is_an_error_that_names_the_others(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One line on standard error, exit code 1."""
     assert main(["trace", str(file), "--task", "train"]) == 1
     captured = capsys.readouterr()

@@ -36,15 +36,31 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("shop_fine", [], "not of the form module:attribute"),
         (":TOOLS", [], "not of the form module:attribute"),
-        ("shop_missing:TOOLS", [], "'shop_missing' of --tools cannot be imported (ModuleNotFoundError"),
+        (
+            "shop_missing:TOOLS",
+            [],
+            "'shop_missing' of --tools cannot be imported (ModuleNotFoundError",
+        ),
         ("shop_broken:TOOLS", [], "(ModuleNotFoundError: No module named 'no_such_module')"),
-        ("shop_fine:NOTHING", [], "'shop_fine:NOTHING' is not there; --tools names a list of tools"),
+        (
+            "shop_fine:NOTHING",
+            [],
+            "'shop_fine:NOTHING' is not there; --tools names a list of tools",
+        ),
         ("shop_odd:TOOLS", [], "'shop_odd:TOOLS' is str"),
         ("shop_odd:NONE", [], "'shop_odd:NONE' is empty"),
         ("shop_odd:TWICE", [], "Two tools are called 'f'"),
-        ("shop_fine:TOOLS", ["--database-url", "mysql://u:secret@h/n"], "is no database for workers"),
+        (
+            "shop_fine:TOOLS",
+            ["--database-url", "mysql://u:secret@h/n"],
+            "is no database for workers",
+        ),
         ("shop_fine:TOOLS", ["--journal", "mysql://h/n"], "mysql"),
-        ("shop_fine:TOOLS", ["--database-url", "/proc/none/calls.db", "--journal", "j.db"], "see --database-url"),
+        (
+            "shop_fine:TOOLS",
+            ["--database-url", "/proc/none/calls.db", "--journal", "j.db"],
+            "see --database-url",
+        ),
         (
             "shop_fine:TOOLS",
             ["--database-url", "postgresql://u:secret@127.0.0.1:9/n", "--journal", "j.db"],
@@ -77,7 +93,9 @@ def test_what_cannot_work_is_one_clear_line(
         ["--tools", "a:b", "--poll", "inf"],
     ],
 )
-def test_a_wrong_command_line_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_line_is_a_usage_error(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """As argparse does it, before anything is loaded."""
     with pytest.raises(SystemExit) as caught:
         main([*GIVEN, *arguments])
@@ -95,10 +113,22 @@ def test_help_tells_of_journal_versions_and_health_and_loads_nothing() -> None:
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, encoding="utf-8", timeout=60, check=False
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "[]\n")
-    for said in ("FILE.journal", "--application-version", "examples:", "SIGTERM", "--drain-timeout", "health file"):
+    for said in (
+        "FILE.journal",
+        "--application-version",
+        "examples:",
+        "SIGTERM",
+        "--drain-timeout",
+        "health file",
+    ):
         assert said in done.stdout
 
 

@@ -18,13 +18,26 @@ UNKNOWN = Footprint(reads=None, writes=None)
 
 def object_schema(*required: str, **properties: Any) -> dict[str, Any]:
     """A closed object schema; a property given as text is that type, one given as mapping is taken as it is."""
-    types = {name: {"type": value} if isinstance(value, str) else value for name, value in properties.items()}
-    return {"type": "object", "properties": types, "required": list(required), "additionalProperties": False}
+    types = {
+        name: {"type": value} if isinstance(value, str) else value
+        for name, value in properties.items()
+    }
+    return {
+        "type": "object",
+        "properties": types,
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
 def pure(name: str, *required: str, **properties: Any) -> ToolSpec:
     """A tool without effects, so that it may take operands."""
-    return ToolSpec(name=name, effect=EffectClass.PURE, reads=(), parameters=object_schema(*required, **properties))
+    return ToolSpec(
+        name=name,
+        effect=EffectClass.PURE,
+        reads=(),
+        parameters=object_schema(*required, **properties),
+    )
 
 
 def footprint(reads: str | None = "", writes: str | None = "") -> Footprint:
@@ -64,12 +77,19 @@ class Scene:
     """A scoreboard under construction. Times rise by one second an event; every call is a message of its own."""
 
     def __init__(
-        self, *specs: ToolSpec, config: GuardConfig | None = None, tasks: tuple[str, ...] = ("t1", "t2")
+        self,
+        *specs: ToolSpec,
+        config: GuardConfig | None = None,
+        tasks: tuple[str, ...] = ("t1", "t2"),
     ) -> None:
         self.board = Scoreboard(
             config=config or GuardConfig(),
             specs={spec.name: spec for spec in specs},
-            validators={spec.name: compile_schema(spec.parameters) for spec in specs if spec.parameters is not None},
+            validators={
+                spec.name: compile_schema(spec.parameters)
+                for spec in specs
+                if spec.parameters is not None
+            },
         )
         self.events: list[ev.Event] = []
         for task in tasks:
@@ -127,12 +147,21 @@ class Scene:
     def run(self, key: str) -> None:
         """Hand an admitted call to the executor."""
         record = self.board.ledger.record(key)
-        self.apply(ev.CallStarted, key=key, attempt=record.attempts + 1, tool=record.call.tool, epoch="e1")
+        self.apply(
+            ev.CallStarted, key=key, attempt=record.attempts + 1, tool=record.call.tool, epoch="e1"
+        )
 
     def end(self, key: str, outcome: ev.Outcome = ev.Outcome.DONE, content: Any = "ok") -> None:
         """A pending call ends."""
         error = None if outcome is ev.Outcome.DONE else "OSError"
-        self.apply(ev.CallRetired, key=key, outcome=outcome, content=content, size=len(str(content)), error=error)
+        self.apply(
+            ev.CallRetired,
+            key=key,
+            outcome=outcome,
+            content=content,
+            size=len(str(content)),
+            error=error,
+        )
 
     def admit_and_finish(self, proposals: Sequence[Proposal]) -> None:
         """Run the calls of a message to their end."""
@@ -149,14 +178,22 @@ class Scene:
         self.apply(ev.CallsDelivered, keys=(key,))
         return key
 
-    def reject(self, tool: str, guard: str = "arguments", on: tuple[str, ...] = (), task: str = "t1") -> str:
+    def reject(
+        self, tool: str, guard: str = "arguments", on: tuple[str, ...] = (), task: str = "t1"
+    ) -> str:
         """A call that was rejected and answered; gives its key."""
         key = self.propose(tool, task=task).call.key
         self.apply(ev.CallRejected, key=key, guard=guard, reason="It was wrong.", on=on)
         self.apply(ev.CallsDelivered, keys=(key,))
         return key
 
-    def defer(self, tool: str, on: tuple[str, ...], arguments: Mapping[str, Any] | None = None, **values: Any) -> str:
+    def defer(
+        self,
+        tool: str,
+        on: tuple[str, ...],
+        arguments: Mapping[str, Any] | None = None,
+        **values: Any,
+    ) -> str:
         """A call that waits for others; gives its key."""
         key = self.propose(tool, arguments, **values).call.key
         self.apply(ev.CallDeferred, key=key, guard="dependency", reason="It is early.", on=on)
@@ -171,7 +208,9 @@ class Scene:
         """A task ends."""
         self.apply(ev.TaskEnded, task=task, state=state, reason="A limit was reached.")
 
-    def judge(self, guard: Guard, tool: str, arguments: Mapping[str, Any] | None = None, **values: Any) -> Verdict:
+    def judge(
+        self, guard: Guard, tool: str, arguments: Mapping[str, Any] | None = None, **values: Any
+    ) -> Verdict:
         """What a guard says about a new call."""
         return guard(self.propose(tool, arguments, **values), self.board)
 

@@ -31,7 +31,9 @@ def check_counts(ledger: Ledger) -> None:
     records = list(ledger.calls())
     assert len(ledger) == len(records)
     for state in CallState:
-        assert sorted(keys(ledger.in_state(state))) == sorted(keys(r for r in records if r.state is state))
+        assert sorted(keys(ledger.in_state(state))) == sorted(
+            keys(r for r in records if r.state is state)
+        )
         assert ledger.count(state) == sum(record.state is state for record in records)
     assert ledger.count(*CallState) == len(records)
     assert ledger.open_count() == sum(map(is_open, records))
@@ -47,10 +49,16 @@ def check_task_views(ledger: Ledger) -> None:
         mine = [record for record in records if record.call.task == task and is_open(record)]
         assert keys(ledger.open_of(task)) == keys(mine)
         assert ledger.has_open(task) == bool(mine)
-        blind = [r for r in mine if r.call.footprint.reads is None or r.call.footprint.writes is None]
+        blind = [
+            r for r in mine if r.call.footprint.reads is None or r.call.footprint.writes is None
+        ]
         assert keys(ledger.barriers_of(task)) == keys(blind)
     for record in records:
-        group = [r for r in records if (r.call.task, r.call.message_id) == (record.call.task, record.call.message_id)]
+        group = [
+            r
+            for r in records
+            if (r.call.task, r.call.message_id) == (record.call.task, record.call.message_id)
+        ]
         assert ledger.group_open(record) == any(map(is_open, group))
         assert ledger.labelled(record.call.task, record.call.label) is record
         same_message = [r for r in records if r.call.message_id == record.call.message_id]
@@ -70,11 +78,20 @@ def check_lookups(ledger: Ledger) -> None:
         assert keys(ledger.same_fingerprint(task, mark)) == keys(same)
         made = sum((r.call.task, r.call.tool) == (task, record.call.tool) for r in records)
         assert ledger.next_ordinal(task, record.call.tool) == made + 1
-    sides = [side or () for r in records for side in (r.call.footprint.reads, r.call.footprint.writes)]
+    sides = [
+        side or () for r in records for side in (r.call.footprint.reads, r.call.footprint.writes)
+    ]
     for name in {name for side in sides for name in side}:
-        readers = {r.call.key for r in records if is_open(r) and name in (r.call.footprint.reads or ())}
-        writers = {r.call.key for r in records if is_open(r) and name in (r.call.footprint.writes or ())}
+        readers = {
+            r.call.key for r in records if is_open(r) and name in (r.call.footprint.reads or ())
+        }
+        writers = {
+            r.call.key for r in records if is_open(r) and name in (r.call.footprint.writes or ())
+        }
         assert readers <= set(ledger.resources.holders(name, writing=False))
         assert writers <= set(ledger.resources.holders(name, writing=True))
-        held = {*ledger.resources.holders(name, writing=False), *ledger.resources.holders(name, writing=True)}
+        held = {
+            *ledger.resources.holders(name, writing=False),
+            *ledger.resources.holders(name, writing=True),
+        }
         assert all(is_open(ledger.record(key)) for key in held)

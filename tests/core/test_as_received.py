@@ -27,11 +27,17 @@ PARAMETERS = {
     [
         ({"amount": 30}, {"amount": 30, "rate": None, "urgent": False}),
         ({"amount": "30", "urgent": False}, {"amount": 30, "rate": None, "urgent": False}),
-        ({"amount": 30, "rate": "1.5", "urgent": "True"}, {"amount": 30, "rate": 1.5, "urgent": True}),
+        (
+            {"amount": 30, "rate": "1.5", "urgent": "True"},
+            {"amount": 30, "rate": 1.5, "urgent": True},
+        ),
         ({"price": "12.50"}, {"price": 12.5, "rate": None, "urgent": False}),
         ({"amount": "thirty"}, {"amount": "thirty", "rate": None, "urgent": False}),
         ({"amount": "true", "urgent": "1"}, {"amount": "true", "rate": None, "urgent": "1"}),
-        ({"note": "30", "either": "30"}, {"note": "30", "either": "30", "rate": None, "urgent": False}),
+        (
+            {"note": "30", "either": "30"},
+            {"note": "30", "either": "30", "rate": None, "urgent": False},
+        ),
         ({"odd": "30", "other": "30"}, {"odd": "30", "other": "30", "rate": None, "urgent": False}),
         ({"listed": "3", "texts": "3"}, {"listed": 3, "texts": "3", "rate": None, "urgent": False}),
         ({"named": "3"}, {"named": "3", "rate": None, "urgent": False}),
@@ -39,7 +45,9 @@ PARAMETERS = {
         ({"amount": [30]}, {"amount": [30], "rate": None, "urgent": False}),
     ],
 )
-def test_arguments_are_read_as_the_tool_receives_them(given: dict[str, Any], received: dict[str, Any]) -> None:
+def test_arguments_are_read_as_the_tool_receives_them(
+    given: dict[str, Any], received: dict[str, Any]
+) -> None:
     """Defaults count, and so do numbers and truth values in quotes where the schema takes no text."""
     assert as_received(given, PARAMETERS) == received
 

@@ -36,7 +36,11 @@ def test_declarations_that_contradict_themselves(values: dict[str, Any]) -> None
 
 def test_siblings_may_be_given_by_name() -> None:
     """To ``ToolSpec`` as to ``@guarded``: fallbacks, sources and verifier."""
-    names: dict[str, Any] = {"fallbacks": ["y"], "sources": ("y", Source(tool="z", trusted=True)), "verifier": "y"}
+    names: dict[str, Any] = {
+        "fallbacks": ["y"],
+        "sources": ("y", Source(tool="z", trusted=True)),
+        "verifier": "y",
+    }
     spec = ToolSpec(name="x", **names)
     assert spec.fallbacks == (Fallback(tool="y"),)
     assert spec.sources == (Source(tool="y"), Source(tool="z", trusted=True))
@@ -45,12 +49,17 @@ def test_siblings_may_be_given_by_name() -> None:
         ToolSpec(name="y", **names)
 
 
-@pytest.mark.parametrize("field", ["reads", "writes", "compared", "invariants", "fallbacks", "sources", "tasks"])
+@pytest.mark.parametrize(
+    "field", ["reads", "writes", "compared", "invariants", "fallbacks", "sources", "tasks"]
+)
 @pytest.mark.parametrize("given", ["abc", 7])
 def test_a_list_has_to_be_a_list(field: str, given: Any) -> None:
     """A text is not taken for the list of its letters; the error says what to write."""
     values: dict[str, Any] = {field: given}
-    with pytest.raises(DeclarationError, match=rf"'x': {field} has to be a list, not {given!r}; write \[{given!r}\]"):
+    with pytest.raises(
+        DeclarationError,
+        match=rf"'x': {field} has to be a list, not {given!r}; write \[{given!r}\]",
+    ):
         ToolSpec(name="x", **values)
     with pytest.raises(DeclarationError, match=f"The tool: {field} has to be a list"):
         guarded(**values)
@@ -58,7 +67,9 @@ def test_a_list_has_to_be_a_list(field: str, given: Any) -> None:
 
 def test_a_wrong_name_is_answered_with_the_right_ones() -> None:
     """By ``@guarded`` as by ``ToolSpec``."""
-    with pytest.raises(DeclarationError, match=r"'safe' .* one of pure, idempotent, keyed, probed, at_most_once\."):
+    with pytest.raises(
+        DeclarationError, match=r"'safe' .* one of pure, idempotent, keyed, probed, at_most_once\."
+    ):
         guarded(effect="safe")
     with pytest.raises(DeclarationError, match=r"The tool is declared pure and destructive"):
         guarded(effect="pure", destructive=True)
@@ -90,8 +101,14 @@ def test_footprints_know_the_task() -> None:
 
 def test_a_fallback_renames_arguments() -> None:
     """Named arguments are renamed, others keep their names, and a swap is no loss."""
-    assert Fallback(tool="y", arguments={"q": "query"}).translate({"query": 1, "n": 2}) == {"q": 1, "n": 2}
-    assert Fallback(tool="y", arguments={"a": "b", "b": "a"}).translate({"a": 1, "b": 2}) == {"a": 2, "b": 1}
+    assert Fallback(tool="y", arguments={"q": "query"}).translate({"query": 1, "n": 2}) == {
+        "q": 1,
+        "n": 2,
+    }
+    assert Fallback(tool="y", arguments={"a": "b", "b": "a"}).translate({"a": 1, "b": 2}) == {
+        "a": 2,
+        "b": 1,
+    }
     assert Fallback(tool="y", arguments={"q": "query"}).translate({"n": 2}) == {"n": 2}
 
 
@@ -166,22 +183,52 @@ def test_a_task_opened_again_keeps_its_history() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Limits(max_model_turns=float("nan")), "Limits.max_model_turns must be an integer, not float nan."),
+        (
+            lambda: Limits(max_model_turns=float("nan")),
+            "Limits.max_model_turns must be an integer, not float nan.",
+        ),
         (lambda: Limits(max_pending=True), "Limits.max_pending must be an integer, not True."),
-        (lambda: Timing(grace=float("inf")), "Timing.grace must be a finite number, not float inf."),
+        (
+            lambda: Timing(grace=float("inf")),
+            "Timing.grace must be a finite number, not float inf.",
+        ),
         (lambda: GuardConfig(shadow="no"), "GuardConfig.shadow must be True or False, not str."),
-        (lambda: GuardConfig(limits={}), "GuardConfig.limits must be a Limits, not dict; build one with Limits(...)."),
-        (lambda: GuardConfig(delivery="some"), "GuardConfig.delivery must be one of 'all', 'any', not str."),
-        (lambda: GuardConfig().with_switches({"trust": 1}), "switches['trust'] must be True or False, not int 1."),
-        (lambda: GuardConfig.none(trusty=True), "GuardConfig has no field 'trusty'; the fields are "),
-        (lambda: ToolSpec(name="x", trusted_output="no"), "Tool 'x': trusted_output must be True or False, not str."),
-        (lambda: ToolSpec(name="x", timeout=True), "Tool 'x': timeout must be a finite number, not True."),
+        (
+            lambda: GuardConfig(limits={}),
+            "GuardConfig.limits must be a Limits, not dict; build one with Limits(...).",
+        ),
+        (
+            lambda: GuardConfig(delivery="some"),
+            "GuardConfig.delivery must be one of 'all', 'any', not str.",
+        ),
+        (
+            lambda: GuardConfig().with_switches({"trust": 1}),
+            "switches['trust'] must be True or False, not int 1.",
+        ),
+        (
+            lambda: GuardConfig.none(trusty=True),
+            "GuardConfig has no field 'trusty'; the fields are ",
+        ),
+        (
+            lambda: ToolSpec(name="x", trusted_output="no"),
+            "Tool 'x': trusted_output must be True or False, not str.",
+        ),
+        (
+            lambda: ToolSpec(name="x", timeout=True),
+            "Tool 'x': timeout must be a finite number, not True.",
+        ),
         (lambda: ToolSpec(name="x", grace=-1), "Tool 'x' has grace -1; give seconds >= 0 or None."),
         (lambda: ToolSpec(name="x", reads=[5]), "Tool 'x': reads[0] must be a text, not int 5."),
         (lambda: ToolSpec(name="x", tasks=[["a"]]), "Tool 'x': tasks[0] must be a text, not list."),
-        (lambda: ToolSpec(name="x", fallbacks=[5]), "Tool 'x': fallbacks[0] must be a Fallback, not int 5."),
+        (
+            lambda: ToolSpec(name="x", fallbacks=[5]),
+            "Tool 'x': fallbacks[0] must be a Fallback, not int 5.",
+        ),
         (lambda: Source(tool="x", trusted="yes"), "Source.trusted must be True or False, not str."),
-        (lambda: Fallback(tool="x", arguments=["a"]), "Fallback.arguments must be a mapping, not list."),
+        (
+            lambda: Fallback(tool="x", arguments=["a"]),
+            "Fallback.arguments must be a mapping, not list.",
+        ),
         (lambda: guarded(efect="pure"), "guarded has no keyword 'efect'; it takes effect, reads, "),
         (lambda: guarded()(len), "cannot carry a declaration; wrap it in a function"),
     ],

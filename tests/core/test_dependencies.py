@@ -22,7 +22,10 @@ from tests.core.builders import footprint, make_call
 
 sides = st.sampled_from([None, "", "a", "b", "a*", "*", "a b"])
 plans = st.lists(
-    st.tuples(sides, sides, st.sampled_from(["t1", "t2"]), st.booleans(), st.booleans(), st.integers(0, 8)), max_size=9
+    st.tuples(
+        sides, sides, st.sampled_from(["t1", "t2"]), st.booleans(), st.booleans(), st.integers(0, 8)
+    ),
+    max_size=9,
 )
 
 
@@ -80,8 +83,15 @@ def must_queue(record: CallRecord, call: Call) -> bool:
     other = record.call
     if other.task != call.task or other.message_id == call.message_id:
         return False
-    unknown = None in (other.footprint.reads, other.footprint.writes, call.footprint.reads, call.footprint.writes)
-    return unknown and (other.footprint.writes != frozenset() or call.footprint.writes != frozenset())
+    unknown = None in (
+        other.footprint.reads,
+        other.footprint.writes,
+        call.footprint.reads,
+        call.footprint.writes,
+    )
+    return unknown and (
+        other.footprint.writes != frozenset() or call.footprint.writes != frozenset()
+    )
 
 
 @given(plans)
@@ -103,7 +113,9 @@ def test_no_call_waits_for_a_later_one(plan: list[tuple[Any, ...]]) -> None:
 
 
 @given(plans)
-def test_earlier_open_calls_are_those_whose_results_the_model_lacks(plan: list[tuple[Any, ...]]) -> None:
+def test_earlier_open_calls_are_those_whose_results_the_model_lacks(
+    plan: list[tuple[Any, ...]],
+) -> None:
     """Same task, earlier message, open."""
     ledger = build(plan)
     for record in ledger.calls():

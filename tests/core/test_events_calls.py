@@ -21,14 +21,20 @@ EXAMPLES: tuple[ev.Event, ...] = (
     ev.RunStarted(**BASE, run="r", epoch="e"),
     ev.TaskOpened(**BASE, task="t", goal="Do it."),
     ev.TaskEnded(**BASE, task="t", state=TaskState.STOPPED, reason="limit"),
-    ev.CallProposed(**BASE, call=make_call(1, arguments={"a": [1, None]}, resources=footprint("b a", None))),
-    ev.CallObjected(**BASE, key="k", guard="g", objection=ev.Objection.DEFER, reason="r", on=("x",)),
+    ev.CallProposed(
+        **BASE, call=make_call(1, arguments={"a": [1, None]}, resources=footprint("b a", None))
+    ),
+    ev.CallObjected(
+        **BASE, key="k", guard="g", objection=ev.Objection.DEFER, reason="r", on=("x",)
+    ),
     ev.CallAdmitted(**BASE, key="k", released=True, approved=True, arguments={"a": {"b": 1}}),
     ev.CallDeferred(**BASE, key="k", guard="g", reason="r", on=("x", "y"), also=("h",)),
     ev.CallHeld(**BASE, key="k", guard="g", reason="r"),
     ev.CallRejected(**BASE, key="k", guard="g", reason="r", on=("x",)),
     ev.CallStarted(**BASE, key="k", attempt=2, tool="t", epoch="e"),
-    ev.CallRetired(**BASE, key="k", outcome=ev.Outcome.IN_DOUBT, content=[{"type": "text"}], size=9, error="E"),
+    ev.CallRetired(
+        **BASE, key="k", outcome=ev.Outcome.IN_DOUBT, content=[{"type": "text"}], size=9, error="E"
+    ),
     ev.CallFound(**BASE, key="k", aim=ev.Aim.SOURCE, tool="t", content={"a": 1}, error=None),
     ev.CallDiagnosed(
         **BASE,
@@ -58,7 +64,9 @@ EXAMPLES: tuple[ev.Event, ...] = (
     ev.CallCancelled(**BASE, key="k", reason="r"),
     ev.CallsDelivered(**BASE, keys=("k",), placeholders=("l",)),
     ev.TurnTaken(**BASE, turn=1, message_id="m", calls=2, passed_over=("t",)),
-    ev.CompletionJudged(**BASE, verdict=ev.CompletionVerdict.NUDGE, reason="r", tasks=("t",), enforced=False),
+    ev.CompletionJudged(
+        **BASE, verdict=ev.CompletionVerdict.NUDGE, reason="r", tasks=("t",), enforced=False
+    ),
     ev.RunParked(**BASE, keys=("k",)),
     ev.RunEnded(**BASE, reason="complete", turns=4),
 )
@@ -110,7 +118,9 @@ def test_the_key_says_which_call_it_is() -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 

@@ -13,7 +13,13 @@ TOLD = (
     "Please move the report 'Q3_final.pdf' from /home/anna/drafts to the archive and book flight LH-1234 for "
     "2024-05-17, at most 1,250.50 EUR, seat 12A. Mail anna.smith@example.org; the budget for Zürich is 3000."
 )
-RESULT = {"ids": ["ord_77", "ord_78"], "prices": [3, 1.5, -5], "rate": 1e-05, "note": "Straße gesperrt", "n": 40}
+RESULT = {
+    "ids": ["ord_77", "ord_78"],
+    "prices": [3, 1.5, -5],
+    "rate": 1e-05,
+    "note": "Straße gesperrt",
+    "n": 40,
+}
 
 
 def book() -> EvidenceBook:
@@ -136,7 +142,10 @@ def test_more_evidence_never_ungrounds(items: list[Any], value: Any) -> None:
         was = now
 
 
-@given(st.text(max_size=40), st.recursive(values, lambda inner: st.lists(inner, max_size=3), max_leaves=5))
+@given(
+    st.text(max_size=40),
+    st.recursive(values, lambda inner: st.lists(inner, max_size=3), max_leaves=5),
+)
 def test_any_text_and_any_value_get_an_answer(text: str, value: Any) -> None:
     """The check has no input that it chokes on, and names a leaf of the value."""
     evidence = EvidenceBook()

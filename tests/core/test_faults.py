@@ -76,18 +76,36 @@ def _in_error_position(node: ast.AST) -> Iterator[ast.expr]:
             yield from arguments[:1] if _name(function) in _MAKERS else ()
         case ast.Dict(keys=keys, values=values):
             pairs = zip(keys, values, strict=True)
-            yield from (value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "error")
+            yield from (
+                value
+                for key, value in pairs
+                if isinstance(key, ast.Constant) and key.value == "error"
+            )
         case ast.Compare(left=left, comparators=others):
             sides = [left, *others]
-            yield from sides if any(isinstance(side, ast.Attribute) and side.attr == "error" for side in sides) else ()
+            yield from (
+                sides
+                if any(isinstance(side, ast.Attribute) and side.attr == "error" for side in sides)
+                else ()
+            )
 
 
 def _unambiguous(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yields texts that can mean nothing but a code, wherever they stand; a member of another enum may share one."""
     classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    members = {id(item.value) for cls in classes for item in cls.body if isinstance(item, ast.Assign)}
-    texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in members)
-    yield from ((node.lineno, str(node.value)) for node in texts if "_" in str(node.value) and node.value in STORED)
+    members = {
+        id(item.value) for cls in classes for item in cls.body if isinstance(item, ast.Assign)
+    }
+    texts = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and id(node) not in members
+    )
+    yield from (
+        (node.lineno, str(node.value))
+        for node in texts
+        if "_" in str(node.value) and node.value in STORED
+    )
 
 
 def written_codes(source: str) -> set[tuple[int, str]]:
@@ -151,5 +169,9 @@ def test_a_code_is_stored_as_plain_text(code: ErrorCode) -> None:
 
 def test_the_text_of_a_call_that_was_cancelled_in_time_stands_once() -> None:
     """The executors, the workers and the journal tell the model the same sentence."""
-    holding = [path for path in ROOT.rglob("*.py") if CANCELLED_BEFORE_START in path.read_text(encoding="utf-8")]
+    holding = [
+        path
+        for path in ROOT.rglob("*.py")
+        if CANCELLED_BEFORE_START in path.read_text(encoding="utf-8")
+    ]
     assert holding == [ROOT / "core" / "results.py"]

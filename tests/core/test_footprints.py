@@ -10,7 +10,9 @@ from asyncguard.core.footprints import EffectClass, any_overlap, fill, overlap
 from asyncguard.core.indexes import ResourceIndex
 from tests.core.builders import footprint
 
-names = st.builds(lambda text, star: text + star, st.text("ab:", max_size=4), st.sampled_from(["", "*"]))
+names = st.builds(
+    lambda text, star: text + star, st.text("ab:", max_size=4), st.sampled_from(["", "*"])
+)
 
 
 def could_be(name: str) -> set[str]:
@@ -88,11 +90,19 @@ def test_what_may_be_repeated() -> None:
     }
 
 
-@given(st.lists(st.tuples(st.lists(names, max_size=2), st.lists(names, max_size=2)), max_size=6), st.data())
-def test_the_index_knows_who_holds_a_name(sides: list[tuple[list[str], list[str]]], data: st.DataObject) -> None:
+@given(
+    st.lists(st.tuples(st.lists(names, max_size=2), st.lists(names, max_size=2)), max_size=6),
+    st.data(),
+)
+def test_the_index_knows_who_holds_a_name(
+    sides: list[tuple[list[str], list[str]]], data: st.DataObject
+) -> None:
     """After any adding and removing it gives just the calls with an overlapping name, in the order of a slow search."""
     index = ResourceIndex()
-    prints = {f"k{n}": footprint(" ".join(reads), " ".join(writes)) for n, (reads, writes) in enumerate(sides)}
+    prints = {
+        f"k{n}": footprint(" ".join(reads), " ".join(writes))
+        for n, (reads, writes) in enumerate(sides)
+    }
     for key, resources in prints.items():
         index.add(key, resources)
     for key in data.draw(st.lists(st.sampled_from(sorted(prints)), unique=True)) if prints else []:
@@ -100,6 +110,8 @@ def test_the_index_knows_who_holds_a_name(sides: list[tuple[list[str], list[str]
     wanted = data.draw(names)
     for writing in (False, True):
         found = {
-            k for k, p in prints.items() if any(overlap(wanted, n) for n in (p.writes if writing else p.reads) or ())
+            k
+            for k, p in prints.items()
+            if any(overlap(wanted, n) for n in (p.writes if writing else p.reads) or ())
         }
         assert set(index.holders(wanted, writing=writing)) == found

@@ -25,9 +25,20 @@ from tests.core.ledger_model import (
 )
 
 TASKS = ("t1", "t2", "t3")
-FOOTPRINTS = (UNKNOWN, footprint("a"), footprint("", "a"), footprint("b", "a*"), footprint(None, ""), footprint("ab"))
+FOOTPRINTS = (
+    UNKNOWN,
+    footprint("a"),
+    footprint("", "a"),
+    footprint("b", "a*"),
+    footprint(None, ""),
+    footprint("ab"),
+)
 MOVES = [move for move in Move if move is not Move.EXPIRE]
-OUTCOMES = {Move.SUCCEED: ev.Outcome.DONE, Move.FAIL: ev.Outcome.FAILED, Move.DOUBT: ev.Outcome.IN_DOUBT}
+OUTCOMES = {
+    Move.SUCCEED: ev.Outcome.DONE,
+    Move.FAIL: ev.Outcome.FAILED,
+    Move.DOUBT: ev.Outcome.IN_DOUBT,
+}
 picks = st.integers(min_value=0, max_value=10_000)
 
 
@@ -97,15 +108,27 @@ class LedgerMachine(RuleBasedStateMachine):
             case Move.ADMIT:
                 return ev.CallAdmitted, {"approved": True, "arguments": {"value": 7}}
             case Move.DEFER:
-                return ev.CallDeferred, {**told, "on": tuple(dict.fromkeys((other, self.pick(int(other[1:])))))}
+                return ev.CallDeferred, {
+                    **told,
+                    "on": tuple(dict.fromkeys((other, self.pick(int(other[1:]))))),
+                }
             case Move.HOLD:
                 return ev.CallHeld, told
             case Move.REJECT:
                 return ev.CallRejected, {**told, "on": (other,)}
             case Move.START:
-                return ev.CallStarted, {"attempt": self.ledger.record(key).attempts + 1, "tool": "a", "epoch": "e"}
+                return ev.CallStarted, {
+                    "attempt": self.ledger.record(key).attempts + 1,
+                    "tool": "a",
+                    "epoch": "e",
+                }
             case Move.RECOVER:
-                values = {"action": ev.RecoveryAction.FALLBACK, "attempt": 1, "error": "OSError", "reason": "r"}
+                values = {
+                    "action": ev.RecoveryAction.FALLBACK,
+                    "attempt": 1,
+                    "error": "OSError",
+                    "reason": "r",
+                }
                 return ev.CallRecovered, {**values, "tool": "b"}
             case Move.SQUASH:
                 return ev.CallSquashed, {"reason": "r", "on": (other,)}
@@ -182,7 +205,10 @@ class LedgerMachine(RuleBasedStateMachine):
         verdict = list(ev.CompletionVerdict)[number % 3]
         happenings: tuple[tuple[type[ev.Event], dict[str, Any]], ...] = (
             (ev.RunStarted, {"run": f"r{number}", "epoch": "e"}),
-            (ev.TurnTaken, {"turn": number, "message_id": "m", "calls": 0, "passed_over": names[:1]}),
+            (
+                ev.TurnTaken,
+                {"turn": number, "message_id": "m", "calls": 0, "passed_over": names[:1]},
+            ),
             (ev.CompletionJudged, {"verdict": verdict, "reason": "r", "tasks": names}),
             (ev.RunParked, {"keys": tuple(self.states)}),
             (ev.RunEnded, {"reason": "complete", "turns": number}),
@@ -190,8 +216,12 @@ class LedgerMachine(RuleBasedStateMachine):
         kind, values = happenings[number % len(happenings)]
         self.happen(kind, **values)
         strange = (*names, "stranger")
-        self.refuse(UnknownCallError, ev.TurnTaken, turn=99, message_id="x", calls=0, passed_over=strange)
-        self.refuse(UnknownCallError, ev.CompletionJudged, verdict=verdict, reason="r", tasks=strange)
+        self.refuse(
+            UnknownCallError, ev.TurnTaken, turn=99, message_id="x", calls=0, passed_over=strange
+        )
+        self.refuse(
+            UnknownCallError, ev.CompletionJudged, verdict=verdict, reason="r", tasks=strange
+        )
 
     @invariant()
     def views_agree_with_the_records(self) -> None:
@@ -205,7 +235,9 @@ class LedgerMachine(RuleBasedStateMachine):
         ended = {key for key in self.states if not is_open(self.ledger.record(key))}
         assert set(keys(self.ledger.news())) == (ended & self.announced) - self.told
         assert set(keys(self.ledger.unanswered())) == set(self.states) - self.answered
-        assert not set(keys(self.ledger.news())) & set(keys(self.ledger.unanswered()))  # nothing is told twice
+        assert not set(keys(self.ledger.news())) & set(
+            keys(self.ledger.unanswered())
+        )  # nothing is told twice
 
     def teardown(self) -> None:
         """What was written to a file folds to the same ledger, with the same order in every view."""
@@ -245,7 +277,12 @@ def test_a_call_that_is_made_again_is_before_those_that_wait_for_it_and_in_its_p
     scene.apply(ev.CallDeferred, key=waiting.key, guard="dependency", reason="waits", on=(key,))
     scene.end(key, ev.Outcome.IN_DOUBT)
     assert keys(scene.ledger.ready()) == [waiting.key]
-    again = {"action": ev.RecoveryAction.RETRY, "attempt": 1, "error": "OSError", "reason": "it did not happen"}
+    again = {
+        "action": ev.RecoveryAction.RETRY,
+        "attempt": 1,
+        "error": "OSError",
+        "reason": "it did not happen",
+    }
     scene.apply(ev.CallRecovered, key=key, **again)
     assert keys(scene.ledger.ready()) == []
     assert keys(scene.ledger.same_fingerprint("t1", equal.fingerprint)) == [key, equal.key]

@@ -65,7 +65,9 @@ def test_open_means_more_is_to_come() -> None:
 def test_nothing_runs_that_was_not_admitted() -> None:
     """Only an admitted call starts, and only a started one has an outcome."""
     assert {state for state, move in CALL_TRANSITIONS if move is Move.START} == {CallState.QUEUED}
-    assert {state for (state, _), target in CALL_TRANSITIONS.items() if target is CallState.DONE} == {CallState.PENDING}
+    assert {
+        state for (state, _), target in CALL_TRANSITIONS.items() if target is CallState.DONE
+    } == {CallState.PENDING}
 
 
 def test_what_has_begun_is_not_taken_back() -> None:
@@ -106,10 +108,13 @@ def test_the_diagram_shows_both_tables() -> None:
     """Each transition of both tables is one line, each end leads out, and there is nothing else."""
     calls, tasks = mermaid().strip().split("\n\n")
     expected = {
-        f"{source.value} --> {target.value}: {move.value}" for (source, move), target in CALL_TRANSITIONS.items()
+        f"{source.value} --> {target.value}: {move.value}"
+        for (source, move), target in CALL_TRANSITIONS.items()
     }
     expected |= {f"{state.value} --> [*]" for state in TERMINAL} | {"[*] --> proposed"}
     assert {line.strip() for line in calls.splitlines()[1:]} == expected
-    expected = {f"{source.value} --> {target.value}" for source, target in TASK_TRANSITIONS} | {"[*] --> open"}
+    expected = {f"{source.value} --> {target.value}" for source, target in TASK_TRANSITIONS} | {
+        "[*] --> open"
+    }
     assert {line.strip() for line in tasks.splitlines()[1:]} == expected
     assert calls.splitlines()[0] == tasks.splitlines()[0] == "stateDiagram-v2"

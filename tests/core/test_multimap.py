@@ -21,5 +21,7 @@ def test_keys_come_out_as_they_went_in(moves: list[tuple[bool, str, str]]) -> No
         else:
             sets.drop(name, key)
             plain.get(name, {}).pop(key, None)
-    assert {name: list(sets.of(name)) for name in sets} == {name: list(keys) for name, keys in plain.items() if keys}
+    assert {name: list(sets.of(name)) for name in sets} == {
+        name: list(keys) for name, keys in plain.items() if keys
+    }
     assert list(sets.of("nobody")) == []

@@ -12,7 +12,10 @@ from asyncguard.core.dependencies import as_reference, references, substitute
 scalars = st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=5)
 documents = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab/~01", max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text("ab/~01", max_size=3), inner, max_size=3)
+    ),
 )
 
 
@@ -46,7 +49,9 @@ def test_references_are_found_where_they_stand() -> None:
 
 
 @given(documents, st.data())
-def test_substitution_replaces_what_was_found_and_nothing_else(document: Any, data: st.DataObject) -> None:
+def test_substitution_replaces_what_was_found_and_nothing_else(
+    document: Any, data: st.DataObject
+) -> None:
     """References planted at random are all found; replacing them by what stood there gives the document back."""
     planted: dict[tuple[str | int, ...], Any] = {}
 

@@ -67,8 +67,16 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "here": (Here.NOTHING, Here.LATER),
         "blocker_failed": ANY,
     },
-    Why.APPROVED: {"state": (Open.HELD,), "journal": tuple(Journal), "here": (Here.NOTHING, Here.LATER)},
-    Why.REFUSED: {"state": (Open.HELD,), "journal": tuple(Journal), "here": (Here.NOTHING, Here.LATER)},
+    Why.APPROVED: {
+        "state": (Open.HELD,),
+        "journal": tuple(Journal),
+        "here": (Here.NOTHING, Here.LATER),
+    },
+    Why.REFUSED: {
+        "state": (Open.HELD,),
+        "journal": tuple(Journal),
+        "here": (Here.NOTHING, Here.LATER),
+    },
     Why.WRAPPERS_RETURNED: {
         "state": (*HELD_BACK, Open.QUEUED),
         "effect": tuple(Effect),
@@ -89,13 +97,22 @@ ASKED: dict[Why, dict[str, tuple[Any, ...]]] = {
         "harmless": ANY,
     },
     Why.ANSWERED: {"state": tuple(Open)},
-    Why.ISSUED: {"state": (Open.QUEUED,), "side_query": ANY, "edited": ANY, "here": (Here.NOTHING, Here.LATER)},
+    Why.ISSUED: {
+        "state": (Open.QUEUED,),
+        "side_query": ANY,
+        "edited": ANY,
+        "here": (Here.NOTHING, Here.LATER),
+    },
     Why.REPORTED_LOST: {"state": (Open.PENDING,), "edited": ANY},
     Why.RECOVERY_ENDS: {"state": (Open.PENDING,), "journal": tuple(Journal)},
 }
 
 
-ALWAYS: dict[str, tuple[Any, ...]] = {"effect": tuple(Effect), "history": tuple(History), "tool": tuple(Tool)}
+ALWAYS: dict[str, tuple[Any, ...]] = {
+    "effect": tuple(Effect),
+    "history": tuple(History),
+    "tool": tuple(Tool),
+}
 JOURNALS = (
     (Journal.SILENT, False),
     (Journal.BEHIND, False),
@@ -132,11 +149,16 @@ def cells(why: Why) -> Iterator[Facts]:
     """Yield all combinations of the facts that are gathered for a reason."""
     if why is not Why.RESUMED:
         for values in itertools.product(*ASKED[why].values()):
-            yield Facts(why=why, **{"effect": Effect.AT_MOST_ONCE, **dict(zip(ASKED[why], values, strict=True))})
+            yield Facts(
+                why=why,
+                **{"effect": Effect.AT_MOST_ONCE, **dict(zip(ASKED[why], values, strict=True))},
+            )
         return
     for asked in RESUMED:
         for (journal, outside), *values in itertools.product(JOURNALS, *asked.values()):
-            facts = Facts(why=why, journal=journal, outside=outside, **dict(zip(asked, values, strict=True)))
+            facts = Facts(
+                why=why, journal=journal, outside=outside, **dict(zip(asked, values, strict=True))
+            )
             # The journal holds no side queries; only of a pending call it is asked whether it knows the attempt.
             behind = facts.journal is Journal.BEHIND and facts.state is not Open.PENDING
             if not behind and not (facts.side_query and facts.journaled):
@@ -228,7 +250,9 @@ def resumed_held_back(f: Facts) -> Fate:
     if f.tool is Tool.AT_HAND:
         return Fate.KEEP
     if later(f):
-        return Fate.ADOPT if placeholder else Fate.KEEP  # without one its wrapper comes again, and asks the journal
+        return (
+            Fate.ADOPT if placeholder else Fate.KEEP
+        )  # without one its wrapper comes again, and asks the journal
     if placeholder and f.tool is Tool.KNOWN and f.effect is Effect.PURE:
         return Fate.RUN_ALONE
     safe = f.effect in REPEATABLE or f.journal is not Journal.SILENT
@@ -247,7 +271,9 @@ def resumed_queued(f: Facts) -> Fate:
         return Fate.ADOPT
     if f.here is Here.IN_HAND:  # nothing is lost, and no wrapper will come for it
         return without_wrappers(replace(f, why=Why.WRAPPERS_RETURNED))
-    alone = f.tool is Tool.KNOWN and (f.effect is Effect.PURE or (f.effect in REPEATABLE and f.begun))
+    alone = f.tool is Tool.KNOWN and (
+        f.effect is Effect.PURE or (f.effect in REPEATABLE and f.begun)
+    )
     if alone and (f.journal is not Journal.SILENT or f.replayable):
         return Fate.RUN_ALONE
     if f.journal is not Journal.SILENT:  # never begun, and no wrapper will come for it
@@ -266,7 +292,9 @@ def run_begins(f: Facts) -> Fate:
     if later(f):
         return Fate.ADOPT
     unsafe = f.effect not in REPEATABLE and f.journal is Journal.SILENT
-    asked = f.state is Open.HELD and f.history is not History.PLACEHOLDER  # its wrapper may have been answered
+    asked = (
+        f.state is Open.HELD and f.history is not History.PLACEHOLDER
+    )  # its wrapper may have been answered
     return Fate.IN_DOUBT if unsafe and asked and f.tool is not Tool.AT_HAND else Fate.KEEP
 
 
@@ -308,7 +336,9 @@ def without_wrappers(f: Facts) -> Fate:
     if f.why is Why.WRAPPER_MISSING:
         alone = f.tool is Tool.KNOWN and f.effect in REPEATABLE
     else:
-        known = f.tool is Tool.KNOWN and (f.effect is Effect.PURE or (f.effect in REPEATABLE and f.begun))
+        known = f.tool is Tool.KNOWN and (
+            f.effect is Effect.PURE or (f.effect in REPEATABLE and f.begun)
+        )
         alone = known or f.wanted_again or f.side_query
     if alone:
         return Fate.RUN_ALONE
@@ -385,7 +415,9 @@ def test_names_of_rows_are_unique() -> None:
 
 def test_states_and_effects_are_those_of_the_ledger() -> None:
     """The values that the table reads are those of the core's enums; it may not import them."""
-    assert {item.value for item in Open} == {state.value for state in OPEN_STATES - {CallState.PROPOSED}}
+    assert {item.value for item in Open} == {
+        state.value for state in OPEN_STATES - {CallState.PROPOSED}
+    }
     assert {item.value for item in Effect} == {effect.value for effect in EffectClass}
 
 

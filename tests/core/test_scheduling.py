@@ -206,7 +206,9 @@ def test_situations(situation: Callable[[Scene], None], step: Step) -> None:
         (foreground_runs, Step.WAIT),
     ],
 )
-def test_without_waiting_the_model_is_asked_instead(situation: Callable[[Scene], None], step: Step) -> None:
+def test_without_waiting_the_model_is_asked_instead(
+    situation: Callable[[Scene], None], step: Step
+) -> None:
     """The switch turns waits for background work into model turns; foreground calls are still waited for."""
     scene = Scene(*SPECS, config=GuardConfig(waiting=False))
     situation(scene)
@@ -268,9 +270,17 @@ def test_news_makes_a_task_worth_a_turn_again() -> None:
 
 @pytest.mark.parametrize(
     ("mentioned", "calls", "expected"),
-    [(set(), 0, ("t1", "t2")), ({"t1"}, 1, ()), ({"t1"}, 2, ("t2",)), ({"t1", "t2"}, 2, ()), (set(), 2, ("t1", "t2"))],
+    [
+        (set(), 0, ("t1", "t2")),
+        ({"t1"}, 1, ()),
+        ({"t1"}, 2, ("t2",)),
+        ({"t1", "t2"}, 2, ()),
+        (set(), 2, ("t1", "t2")),
+    ],
 )
-def test_what_a_message_passes_over(mentioned: set[str], calls: int, expected: tuple[str, ...]) -> None:
+def test_what_a_message_passes_over(
+    mentioned: set[str], calls: int, expected: tuple[str, ...]
+) -> None:
     """Nothing said about a task is a decision only where the model could say more than one thing."""
     scene = Scene(*SPECS)
     for task in ("t1", "t2"):
@@ -281,6 +291,8 @@ def test_what_a_message_passes_over(mentioned: set[str], calls: int, expected: t
 
 
 @pytest.mark.parametrize(("calls", "expected"), [(0, ("t1", "t2")), (1, ()), (2, ())])
-def test_an_untouched_task_is_passed_over_by_a_word_only(calls: int, expected: tuple[str, ...]) -> None:
+def test_an_untouched_task_is_passed_over_by_a_word_only(
+    calls: int, expected: tuple[str, ...]
+) -> None:
     """Several calls for one task are no decision about a task that was never begun."""
     assert passed_over(Scene(*SPECS).board, set(), calls) == expected

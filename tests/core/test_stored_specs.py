@@ -38,7 +38,9 @@ def test_a_declaration_survives_json() -> None:
     assert to_json(ToolSpec(name="t")) == {}
 
 
-@pytest.mark.parametrize("data", [{"effect": "odd"}, {"effect": "keyed"}, {"fallbacks": [{}]}, {"fallbacks": 3}])
+@pytest.mark.parametrize(
+    "data", [{"effect": "odd"}, {"effect": "keyed"}, {"fallbacks": [{}]}, {"fallbacks": 3}]
+)
 def test_what_cannot_be_read_is_taken_with_caution(data: dict[str, Any]) -> None:
     """A damaged declaration counts as none; a field of a newer version is passed over."""
     assert from_json("t", data) == ToolSpec(name="t")
@@ -70,4 +72,7 @@ def test_another_probe_is_not_asked() -> None:
 
 def test_a_tool_that_is_gone_repeats_nothing() -> None:
     """Only what has no effect counts as it was declared."""
-    assert {gone(spec).effect for spec in CLASSES.values()} == {EffectClass.PURE, EffectClass.AT_MOST_ONCE}
+    assert {gone(spec).effect for spec in CLASSES.values()} == {
+        EffectClass.PURE,
+        EffectClass.AT_MOST_ONCE,
+    }

@@ -57,7 +57,14 @@ def job_of(tool: str, arguments: Mapping[str, Any], **changes: Any) -> Job:
             fingerprint=fingerprint(tool, arguments),
         )
     job = Job(
-        key=key, attempt=attempt, tool=tool, task="task", call_id="c1", arguments=arguments, run=nobody, intent=intent
+        key=key,
+        attempt=attempt,
+        tool=tool,
+        task="task",
+        call_id="c1",
+        arguments=arguments,
+        run=nobody,
+        intent=intent,
     )
     return Job(**{name: getattr(job, name) for name in Job.__dataclass_fields__} | changes)
 
@@ -111,13 +118,17 @@ class Shop:
         """The orders in the queue and where they stand, on SQLite; none while there are no tables."""
         database = sqlite3.connect(self.database)
         try:
-            return database.execute("SELECT workflow_uuid, status FROM workflow_status ORDER BY 1").fetchall()
+            return database.execute(
+                "SELECT workflow_uuid, status FROM workflow_status ORDER BY 1"
+            ).fetchall()
         except sqlite3.OperationalError:
             return []
         finally:
             database.close()
 
-    async def worker(self, *options: str, tools: str = "shop:TOOLS", wait: bool = True) -> "Process":
+    async def worker(
+        self, *options: str, tools: str = "shop:TOOLS", wait: bool = True
+    ) -> "Process":
         """Start a worker, and wait until it takes calls."""
         started = Process(self, [*options, "--tools", tools], number=len(self.workers))
         self.workers.append(started)
@@ -129,13 +140,17 @@ class Shop:
         """Wait until a call has had its effect; the worker that runs it."""
         await eventually(lambda: effect in self.effects)
         for worker in self.workers:
-            if any(line["event"] == "call begun" and line["key"] == job.key for line in worker.log()):
+            if any(
+                line["event"] == "call begun" and line["key"] == job.key for line in worker.log()
+            ):
                 return worker
         raise AssertionError(f"nobody began {job.key}")
 
     def executor(self, journal: Any, **options: Any) -> DbosExecutor:
         """An executor that sends here."""
-        return DbosExecutor(self.database, journal=journal, **{"application_version": VERSION, **options})
+        return DbosExecutor(
+            self.database, journal=journal, **{"application_version": VERSION, **options}
+        )
 
     def end(self) -> None:
         """End all workers."""
@@ -168,12 +183,18 @@ class Process:
         until = time.monotonic() + within
         while time.monotonic() < until:
             for line in self.log():
-                if line["event"] == event and all(line.get(name) == value for name, value in names.items()):
+                if line["event"] == event and all(
+                    line.get(name) == value for name, value in names.items()
+                ):
                     return line
-            if self.process.poll() is not None and not any(line["event"] == event for line in self.log()):
+            if self.process.poll() is not None and not any(
+                line["event"] == event for line in self.log()
+            ):
                 break
             await asyncio.sleep(0.02)
-        raise AssertionError(f"the worker did not say {event!r} {names}:\n{self.log_file.read_text()}")
+        raise AssertionError(
+            f"the worker did not say {event!r} {names}:\n{self.log_file.read_text()}"
+        )
 
     def tell(self, number: signal.Signals) -> None:
         """Send it a signal."""
@@ -196,7 +217,9 @@ async def check_takeover(place: Shop, executor: Executor, kills: int) -> None:
     await place.worker()
     await place.worker()
     for number in range(kills):
-        paying = job_of("pay_slowly", {"amount": number, "seconds": 600}, effect=EffectClass.AT_MOST_ONCE)
+        paying = job_of(
+            "pay_slowly", {"amount": number, "seconds": 600}, effect=EffectClass.AT_MOST_ONCE
+        )
         holding = job_of("hold", {"item": str(number)}, effect=EffectClass.KEYED)
         for job, effect in ((paying, f"pay {number}"), (holding, f"hold {number} {holding.key}")):
             future = begin(executor, job)
@@ -211,4 +234,6 @@ async def check_takeover(place: Shop, executor: Executor, kills: int) -> None:
             else:
                 assert result == Success(content=f"held {number}")
             await place.worker()
-    assert [line for line in place.effects if line.startswith("pay")] == [f"pay {number}" for number in range(kills)]
+    assert [line for line in place.effects if line.startswith("pay")] == [
+        f"pay {number}" for number in range(kills)
+    ]

@@ -17,7 +17,11 @@ def effects_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Shop]:
     """A queue in a SQLite file."""
-    made = Shop(database=str(tmp_path / "calls.db"), journal=str(tmp_path / "calls.db.journal"), folder=tmp_path)
+    made = Shop(
+        database=str(tmp_path / "calls.db"),
+        journal=str(tmp_path / "calls.db.journal"),
+        folder=tmp_path,
+    )
     yield made
     made.end()
 

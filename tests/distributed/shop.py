@@ -26,7 +26,9 @@ def note(what: str) -> None:
 def effects() -> list[str]:
     """The effects so far, without who had them."""
     file = Path(os.environ["SHOP_EFFECTS"])
-    return [line.rpartition(" ")[0] for line in file.read_text().splitlines()] if file.exists() else []
+    return (
+        [line.rpartition(" ")[0] for line in file.read_text().splitlines()] if file.exists() else []
+    )
 
 
 @guarded(effect="at_most_once")

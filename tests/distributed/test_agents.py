@@ -31,20 +31,29 @@ async def test_an_agent_gets_the_results_of_its_workers(place: Shop, tmp_path: P
         ]
     )
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
-        agent = build_agent(model, shop.TOOLS, checkpointer=saver, journal=journal, ports=Ports(executor=executor))
-        state = await agent.ainvoke({"messages": [("user", "Pay and reserve.")]}, {"configurable": {"thread_id": "t"}})
+        agent = build_agent(
+            model, shop.TOOLS, checkpointer=saver, journal=journal, ports=Ports(executor=executor)
+        )
+        state = await agent.ainvoke(
+            {"messages": [("user", "Pay and reserve.")]}, {"configurable": {"thread_id": "t"}}
+        )
     contents = [str(message.content) for message in state["messages"]]
     assert "paid 1" in contents
     assert f"seen it by {worker.process.pid}" in contents
     assert [line.split()[0] for line in place.effects] == ["pay", "reserve"]
     entries = journal.entries()
-    assert sorted((entry.tool, entry.state) for entry in entries) == [("pay", "done"), ("reserve", "done")]
+    assert sorted((entry.tool, entry.state) for entry in entries) == [
+        ("pay", "done"),
+        ("reserve", "done"),
+    ]
     executor.close()
     journal.close()
 
 
 @pytest.mark.slow
-async def test_an_agent_that_was_killed_finds_what_its_worker_did(place: Shop, tmp_path: Path) -> None:
+async def test_an_agent_that_was_killed_finds_what_its_worker_did(
+    place: Shop, tmp_path: Path
+) -> None:
     """The worker goes on without it; whoever carries the thread on gets the result, and nothing is paid twice."""
     await place.worker()
     command = [sys.executable, "-m", "tests.distributed.agent", str(tmp_path)]
@@ -52,7 +61,9 @@ async def test_an_agent_that_was_killed_finds_what_its_worker_did(place: Shop, t
     await eventually(lambda: place.effects == ["pay 1"])
     first.kill()
     await first.communicate()
-    second = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    second = await asyncio.create_subprocess_exec(
+        *command, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
     async with asyncio.timeout(40):
         said, _ = await second.communicate()
     assert second.returncode == 0
@@ -60,7 +71,9 @@ async def test_an_agent_that_was_killed_finds_what_its_worker_did(place: Shop, t
     assert place.effects == ["pay 1"]
 
 
-async def test_a_tool_that_no_worker_can_run_is_refused_when_the_agent_is_built(place: Shop) -> None:
+async def test_a_tool_that_no_worker_can_run_is_refused_when_the_agent_is_built(
+    place: Shop,
+) -> None:
     """With the reason and the way out, before anything is asked of a model."""
     journal = open_journal(place.journal)
     executor = place.executor(journal)

@@ -72,7 +72,11 @@ async def test_the_executor_of_workers_keeps_the_contract(tmp_path: Path, journa
     codes: Codes = {}
     place, stop = tmp_path / "calls.db", threading.Event()
     settings = WorkerSettings(
-        url=database_url(place), queue="asyncguard", application_version="test", concurrency=2000, drain_timeout=1.0
+        url=database_url(place),
+        queue="asyncguard",
+        application_version="test",
+        concurrency=2000,
+        drain_timeout=1.0,
     )
     log = structlog.wrap_logger(
         structlog.PrintLogger(), processors=[lambda *_: (_ for _ in ()).throw(structlog.DropEvent)]
@@ -82,7 +86,9 @@ async def test_the_executor_of_workers_keeps_the_contract(tmp_path: Path, journa
     thread.start()
     numbers = itertools.count()
     try:
-        await check_executor(lambda: Sending(f"{next(numbers)}-", codes, place, journal), latency=0.5)
+        await check_executor(
+            lambda: Sending(f"{next(numbers)}-", codes, place, journal), latency=0.5
+        )
     finally:
         stop.set()
         await asyncio.to_thread(thread.join)

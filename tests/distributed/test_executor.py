@@ -30,7 +30,9 @@ async def test_orders_wait_in_a_private_file_until_the_executor_is_closed(
     futures = [begin(executor, job) for job in jobs]
     assert set(executor.pending()) == {job.key for job in jobs}
     await eventually(lambda: bool(executor.health().detail))
-    await eventually(lambda: len(place.rows()) == len(jobs))  # the first may be told of before the others are sent
+    await eventually(
+        lambda: len(place.rows()) == len(jobs)
+    )  # the first may be told of before the others are sent
     assert executor.health().alive
     assert executor.health().pending == 3
     assert "there was none at all" in executor.health().detail
@@ -63,13 +65,18 @@ async def test_orders_that_no_worker_takes_any_more_say_so(
     await eventually(lambda: "see whether one runs" in executor.health().detail)
     await asyncio.sleep(0.2)
     said = [record.message for record in caplog.records]
-    assert len([text for text in said if "1 call waits" in text and "see whether one runs" in text]) == 1
+    assert (
+        len([text for text in said if "1 call waits" in text and "see whether one runs" in text])
+        == 1
+    )
     assert executor.health().alive
     executor.close()
     await future
 
 
-async def test_gate_and_delay_are_kept_before_anything_is_sent(place: Shop, journal: Journal) -> None:
+async def test_gate_and_delay_are_kept_before_anything_is_sent(
+    place: Shop, journal: Journal
+) -> None:
     """A closed gate ends a job unsent; one that is cancelled in its delay is not sent either."""
     executor = place.executor(journal)
     closed = Failure(symptom=Symptom(error="circuit_open", message="no", started=False))
@@ -86,7 +93,9 @@ async def test_gate_and_delay_are_kept_before_anything_is_sent(place: Shop, jour
     executor.close()
 
 
-async def test_what_cannot_be_sent_is_refused_and_what_is_local_runs_here(place: Shop, journal: Journal) -> None:
+async def test_what_cannot_be_sent_is_refused_and_what_is_local_runs_here(
+    place: Shop, journal: Journal
+) -> None:
     """Arguments that are no JSON, and the token of an external call; a local tool asks the journal as ever."""
 
     async def here() -> Result:
@@ -104,7 +113,9 @@ async def test_what_cannot_be_sent_is_refused_and_what_is_local_runs_here(place:
     executor.close()
 
 
-async def test_nothing_is_sent_for_a_thread_that_another_process_took_over(place: Shop, journal: Journal) -> None:
+async def test_nothing_is_sent_for_a_thread_that_another_process_took_over(
+    place: Shop, journal: Journal
+) -> None:
     """No worker could know: it begins calls of threads that it does not hold. A pure call may go on."""
     journal.leave("thread")
     await journal.flush()
@@ -155,7 +166,9 @@ async def test_a_queue_that_was_removed_is_made_anew(
     lost = begin(executor, job_of("pay", {}, effect=ONCE))
     await eventually(lambda: bool(place.rows()))
     after = begin(executor, job_of("pay", {}, effect=ONCE))
-    await eventually(lambda: len(place.rows()) > 1)  # orders are sent in turn: by now the first one counts as sent
+    await eventually(
+        lambda: len(place.rows()) > 1
+    )  # orders are sent in turn: by now the first one counts as sent
     database = sqlite3.connect(place.database)
     for table in ("workflow_status", "dbos_migrations"):
         database.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
@@ -174,7 +187,9 @@ async def test_a_queue_that_was_removed_is_made_anew(
     await asyncio.gather(sent, after)
 
 
-async def test_an_order_that_the_database_refuses_does_not_hold_up_others(place: Shop, journal: Journal) -> None:
+async def test_an_order_that_the_database_refuses_does_not_hold_up_others(
+    place: Shop, journal: Journal
+) -> None:
     """A name that a workflow of somebody else has, in the same transaction as another order."""
     tables = OrderTables(database_url(place.database))
     tables.prepare()
@@ -221,10 +236,17 @@ def test_orders_go_back_only_from_the_dead_and_only_ours(place: Shop) -> None:
     kept = database.execute(
         "SELECT workflow_uuid, status, recovery_attempts FROM workflow_status ORDER BY 1"
     ).fetchall()
-    assert kept == [("a.1", "ENQUEUED", 4), ("b.1", "PENDING", 4), ("c.1", "PENDING", 4), ("x", "PENDING", 0)]
+    assert kept == [
+        ("a.1", "ENQUEUED", 4),
+        ("b.1", "PENDING", 4),
+        ("c.1", "PENDING", 4),
+        ("x", "PENDING", 0),
+    ]
     assert tables.latest(["a", "b", "."]) == {"a": 1, "b": 1}
     tables.cancel("b.1", begun=False)
-    assert tables.cancelled(["a.1", "b.1"]) == set(), "one that was taken is not cancelled as unbegun"
+    assert tables.cancelled(["a.1", "b.1"]) == set(), (
+        "one that was taken is not cancelled as unbegun"
+    )
     tables.cancel("b.1", begun=True)
     assert tables.cancelled(["a.1", "b.1"]) == {"b.1"}
     assert [(ended.id, ended.claims) for ended in tables.ended(["a.1", "b.1"])] == [("b.1", 4)]

@@ -29,7 +29,9 @@ class Scripted:
 
     id, epoch = "journal", "me"
 
-    def __init__(self, *verdicts: Verdict | JournalError, ends: tuple[JournalError, ...] = ()) -> None:
+    def __init__(
+        self, *verdicts: Verdict | JournalError, ends: tuple[JournalError, ...] = ()
+    ) -> None:
         self.verdicts, self.failing = list(verdicts), list(ends)
         self.asked: list[Intent] = []
         self.ended: list[Result] = []
@@ -72,7 +74,9 @@ async def paid() -> Result:
 class Bench:
     """A server with all that it needs, and what it logged."""
 
-    def __init__(self, journal: Scripted, code: Callable[[], Awaitable[Result]] = paid, **options: Any) -> None:
+    def __init__(
+        self, journal: Scripted, code: Callable[[], Awaitable[Result]] = paid, **options: Any
+    ) -> None:
         self.logged: list[dict[str, Any]] = []
         self.tools = Tools(code)
 
@@ -117,7 +121,9 @@ async def test_a_tool_without_effect_needs_no_journal() -> None:
         (Known(result=Failure(symptom=Symptom(error="Boom", message="x"))), "Boom", True),
     ],
 )
-async def test_what_may_not_begin_does_not_begin(verdict: Verdict, error: str, started: bool) -> None:
+async def test_what_may_not_begin_does_not_begin(
+    verdict: Verdict, error: str, started: bool
+) -> None:
     """The journal's word is the answer, the tool does not run, and nothing is written over what is known."""
     journal = Scripted(verdict)
     bench = Bench(journal)
@@ -130,7 +136,9 @@ async def test_what_may_not_begin_does_not_begin(verdict: Verdict, error: str, s
 
 def test_an_attempt_that_runs_elsewhere_is_waited_for() -> None:
     """Until its end is known."""
-    journal = Scripted(Running(epoch="b"), Running(epoch="b"), Known(result=Success(content="theirs")))
+    journal = Scripted(
+        Running(epoch="b"), Running(epoch="b"), Known(result=Success(content="theirs"))
+    )
     bench = Bench(journal)
     assert run_virtual(bench.serve()).result == Success(content="theirs")
     assert bench.tools.runs == 0
@@ -274,7 +282,9 @@ class Living:
 def test_only_the_dead_lose_their_orders() -> None:
     """Never this process itself, and nobody while the database was away just now."""
     orders, journal = Orders(me=1, alive=2, dead=3), Living("alive")
-    reaper = Reaper(orders, journal, structlog.wrap_logger(structlog.PrintLogger(), processors=[_drop]))  # type: ignore[arg-type]
+    reaper = Reaper(
+        orders, journal, structlog.wrap_logger(structlog.PrintLogger(), processors=[_drop])
+    )  # type: ignore[arg-type]
     reaper.hold()
     assert reaper.reap() == 0
     assert not journal.asked
@@ -288,7 +298,9 @@ def test_nobody_is_taken_for_dead_when_the_server_came_back_just_now() -> None:
     """All locks went with it, also those of processes that live and have not come back yet."""
     orders, journal = Orders(alive=2), Living("alive")
     journal.restarted = True
-    reaper = Reaper(orders, journal, structlog.wrap_logger(structlog.PrintLogger(), processors=[_drop]))  # type: ignore[arg-type]
+    reaper = Reaper(
+        orders, journal, structlog.wrap_logger(structlog.PrintLogger(), processors=[_drop])
+    )  # type: ignore[arg-type]
     assert reaper.reap() == 0
     assert journal.asked == set()
     assert reaper.reap() == 0, "there is a truce"

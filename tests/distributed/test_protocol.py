@@ -51,7 +51,9 @@ def test_an_order_and_its_answer_arrive_as_they_were_sent(
         intent = got.intent()
         assert intent.remote
         assert (intent.effect, intent.arguments, intent.key) == (effect, arguments, sent.key)
-    answer = answer_to_json(got.fingerprint, Success(content=content, raw=object(), update={"n": [1]}))
+    answer = answer_to_json(
+        got.fingerprint, Success(content=content, raw=object(), update={"n": [1]})
+    )
     assert answer.isascii()
     assert answer_from_json(answer, sent.fingerprint) == Success(content=content, update={"n": [1]})
 
@@ -69,8 +71,16 @@ def test_what_is_no_order_is_refused(text: str) -> None:
 @pytest.mark.parametrize("damage", ["format", "key", "arguments", "attempt", "effect"])
 def test_a_damaged_order_is_refused(damage: str) -> None:
     """Each field is looked at; an order of a newer format says what to do."""
-    data = json.loads(order_to_json(order_of(job_of("pay", {"amount": 1}, effect=EffectClass.KEYED), "journal")))
-    data[damage] = {"format": 2, "key": 7, "arguments": [1], "attempt": "x", "effect": {"effect": "new"}}[damage]
+    data = json.loads(
+        order_to_json(order_of(job_of("pay", {"amount": 1}, effect=EffectClass.KEYED), "journal"))
+    )
+    data[damage] = {
+        "format": 2,
+        "key": 7,
+        "arguments": [1],
+        "attempt": "x",
+        "effect": {"effect": "new"},
+    }[damage]
     with pytest.raises(CallerError, match="upgrade" if damage == "format" else "cannot be read"):
         order_from_json(json.dumps(data))
 
@@ -94,7 +104,12 @@ def test_the_version_follows_from_what_is_agreed_on_and_from_nothing_else() -> N
     """Order, code and descriptions of tools do not matter; names, parameters, effects and key arguments do."""
     assert application_version(shop.TOOLS) == application_version(list(reversed(shop.TOOLS)))
     assert re.fullmatch(r"asyncguard-\d+\.\d+-[0-9a-f]{12}", application_version(shop.TOOLS))
-    base = {"name": "a", "parameters": {"type": "object"}, "effect": EffectClass.KEYED, "key_argument": "key"}
+    base = {
+        "name": "a",
+        "parameters": {"type": "object"},
+        "effect": EffectClass.KEYED,
+        "key_argument": "key",
+    }
     versions = {
         version_of({spec.name: spec})
         for spec in (
@@ -126,7 +141,9 @@ def test_tools_that_no_worker_can_run_are_named_with_the_reason() -> None:
     ]
 
 
-def test_a_database_is_named_as_a_url_or_a_file(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_is_named_as_a_url_or_a_file(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The journal is beside it; what is neither is refused without showing a password."""
     monkeypatch.chdir(tmp_path)
     assert database_url("calls.db") == f"sqlite:///{tmp_path}/calls.db"

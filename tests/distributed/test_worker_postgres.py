@@ -49,7 +49,9 @@ async def test_calls_of_killed_workers_are_taken_over(postgres_url: str, tmp_pat
         executor.close()
 
 
-async def test_a_frozen_worker_that_was_replaced_begins_nothing(postgres_url: str, tmp_path: Path) -> None:
+async def test_a_frozen_worker_that_was_replaced_begins_nothing(
+    postgres_url: str, tmp_path: Path
+) -> None:
     """Its connections are cut as a machine's are that is gone; when it comes back, its call was made by another."""
     async with shop_at(postgres_url, tmp_path) as (shop, journal):
         executor = shop.executor(journal)
@@ -64,14 +66,18 @@ async def test_a_frozen_worker_that_was_replaced_begins_nothing(postgres_url: st
             lost = await running
         assert isinstance(lost, Failure)
         assert lost.symptom.error == "process_lost"
-        assert await result_of(executor, job_of("pay", {"amount": 2}, effect=ONCE)) == Success(content="paid 2")
+        assert await result_of(executor, job_of("pay", {"amount": 2}, effect=ONCE)) == Success(
+            content="paid 2"
+        )
         frozen.tell(signal.SIGCONT)
         await frozen.said("call ended", key=first.key)
         await frozen.said("worker renamed")
         later = [job_of("pay", {"amount": number}, effect=ONCE) for number in range(3, 13)]
         results = await asyncio.gather(*(result_of(executor, job) for job in later))
         assert all(isinstance(result, Success) for result in results)
-        assert sorted(shop.effects) == sorted(f"pay {number}" for number in range(1, 13)), "each was made once"
+        assert sorted(shop.effects) == sorted(f"pay {number}" for number in range(1, 13)), (
+            "each was made once"
+        )
         executor.close()
 
 
@@ -79,7 +85,9 @@ def _cut(url: str, worker: Process) -> None:
     """End the server's sessions of a process: what the network does to a machine that is gone."""
     with psycopg.connect(url, autocommit=True) as connection:
         ports = _ports(worker.process.pid)
-        rows = connection.execute("SELECT pid, client_port FROM pg_stat_activity WHERE client_port > 0").fetchall()
+        rows = connection.execute(
+            "SELECT pid, client_port FROM pg_stat_activity WHERE client_port > 0"
+        ).fetchall()
         mine = [pid for pid, port in rows if port in ports]
         assert mine, "the worker has connections"
         for pid in mine:
@@ -103,13 +111,18 @@ def _ports(pid: int) -> set[int]:
     return ports
 
 
-async def test_calls_end_although_the_server_is_restarted(postgres_server: Server, tmp_path: Path) -> None:
+async def test_calls_end_although_the_server_is_restarted(
+    postgres_server: Server, tmp_path: Path
+) -> None:
     """At once, without a word: those that ran, those that waited, and those that come meanwhile."""
     async with shop_at(postgres_server.url(), tmp_path) as (shop, journal):
         executor = shop.executor(journal)
         await shop.worker()
         await shop.worker()
-        jobs = [job_of("pay_slowly", {"amount": number, "seconds": 2.0}, effect=ONCE) for number in range(20)]
+        jobs = [
+            job_of("pay_slowly", {"amount": number, "seconds": 2.0}, effect=ONCE)
+            for number in range(20)
+        ]
         futures = [begin(executor, job) for job in jobs]
         await shop.worker_of(jobs[0], "pay 0")
         await asyncio.to_thread(postgres_server.stop)
@@ -122,7 +135,9 @@ async def test_calls_end_although_the_server_is_restarted(postgres_server: Serve
             results = await asyncio.gather(*futures)
         assert executor.health().alive
         assert [result for result in results if not isinstance(result, Success)] == []
-        assert sorted(shop.effects) == sorted(f"pay {number}" for number in range(25)), "each was made once"
+        assert sorted(shop.effects) == sorted(f"pay {number}" for number in range(25)), (
+            "each was made once"
+        )
         executor.close()
 
 
@@ -130,7 +145,9 @@ async def test_an_executor_waits_for_a_server_that_is_away(tmp_path: Path) -> No
     """Nothing is lost and nothing hangs: the health says why, and a call that was not sent can be cancelled."""
     journal = open_journal(tmp_path / "journal")
     await journal.enter("thread", "", (), lambda _: None)
-    executor = DbosExecutor("postgresql://nobody@127.0.0.1:9/none", journal=journal, application_version="v")
+    executor = DbosExecutor(
+        "postgresql://nobody@127.0.0.1:9/none", journal=journal, application_version="v"
+    )
     future = begin(executor, job_of("pay", {"amount": 1}, effect=ONCE))
     await eventually(lambda: not executor.health().alive)
     assert "does not answer" in executor.health().detail

@@ -22,10 +22,14 @@ from tests.distributed.bench import Shop, begin, check_takeover, job_of, new_key
 ONCE = EffectClass.AT_MOST_ONCE
 
 
-async def test_a_call_is_made_by_a_worker_and_answered_again_from_what_is_known(place: Shop, journal: Journal) -> None:
+async def test_a_call_is_made_by_a_worker_and_answered_again_from_what_is_known(
+    place: Shop, journal: Journal
+) -> None:
     """The effect happens once, however often the call is handed out; what a worker cannot do is refused."""
     executor = place.executor(journal)
-    early = begin(executor, job_of("pay", {"amount": 1}, effect=ONCE))  # before there is a worker, or a table
+    early = begin(
+        executor, job_of("pay", {"amount": 1}, effect=ONCE)
+    )  # before there is a worker, or a table
     worker = await place.worker()
     assert await early == Success(content="paid 1")
 
@@ -40,7 +44,9 @@ async def test_a_call_is_made_by_a_worker_and_answered_again_from_what_is_known(
     assert isinstance(other, Failure)
     assert other.symptom.error == "conflicting_order"
     assert not other.symptom.started
-    reserved = await result_of(executor, job_of("reserve", {"item": "7"}, effect=EffectClass.KEYED, key="the-key"))
+    reserved = await result_of(
+        executor, job_of("reserve", {"item": "7"}, effect=EffectClass.KEYED, key="the-key")
+    )
     assert reserved == Success(content="reserved 7 the-key")
     assert place.effects == ["pay 1", "pay 2", "reserve 7 the-key"]
 
@@ -67,7 +73,9 @@ async def test_a_call_is_made_by_a_worker_and_answered_again_from_what_is_known(
 
 
 @pytest.mark.slow
-async def test_a_crafted_row_is_neither_unpickled_nor_answered(place: Shop, journal: Journal, tmp_path: Path) -> None:
+async def test_a_crafted_row_is_neither_unpickled_nor_answered(
+    place: Shop, journal: Journal, tmp_path: Path
+) -> None:
     """A row that asks to be unpickled, as order and as answer: no code of it runs, in agent or worker."""
     mark = tmp_path / "unpickled"
     bomb = base64.b64encode(pickle.dumps(_Bomb(str(mark)))).decode()
@@ -77,11 +85,15 @@ async def test_a_crafted_row_is_neither_unpickled_nor_answered(place: Shop, jour
     await asyncio.sleep(0.3)
     with sqlite3.connect(place.database) as database:
         database.execute("UPDATE workflow_status SET serialization = 'py_pickle'")
-        database.execute("UPDATE workflow_input SET inputs = ? WHERE workflow_uuid = 'order.1'", (bomb,))
+        database.execute(
+            "UPDATE workflow_input SET inputs = ? WHERE workflow_uuid = 'order.1'", (bomb,)
+        )
         database.execute(
             "UPDATE workflow_status SET status = 'SUCCESS', recovery_attempts = 1 WHERE workflow_uuid = 'answer.1'"
         )
-        database.execute("INSERT INTO workflow_output (workflow_uuid, output) VALUES ('answer.1', ?)", (bomb,))
+        database.execute(
+            "INSERT INTO workflow_output (workflow_uuid, output) VALUES ('answer.1', ?)", (bomb,)
+        )
     database.close()
     worker = await place.worker()
     for future in (waits, answered):
@@ -104,7 +116,9 @@ class _Bomb:
 
 
 @pytest.mark.slow
-async def test_what_runs_is_cancelled_timed_out_and_still_heard_of(place: Shop, journal: Journal) -> None:
+async def test_what_runs_is_cancelled_timed_out_and_still_heard_of(
+    place: Shop, journal: Journal
+) -> None:
     """A waiting call has not begun; a running one is stopped; one in a thread goes on, and its outcome is written."""
     executor = place.executor(journal)
     waiting = job_of("pay", {"amount": 1}, effect=ONCE)
@@ -125,7 +139,9 @@ async def test_what_runs_is_cancelled_timed_out_and_still_heard_of(place: Shop, 
     assert isinstance(result, Failure)
     assert result.symptom.started
     await worker.said("call ended", key=slow.key, outcome="cancelled")
-    assert journal.entries(key=slow.key)[0].attempts[0].result is not None, "the outcome is in the journal"
+    assert journal.entries(key=slow.key)[0].attempts[0].result is not None, (
+        "the outcome is in the journal"
+    )
 
     late = job_of("pay_in_thread", {"amount": 3, "seconds": 1.5}, effect=ONCE, timeout=0.3)
     began = time.monotonic()
@@ -145,7 +161,9 @@ async def test_what_runs_is_cancelled_timed_out_and_still_heard_of(place: Shop, 
 
 
 @pytest.mark.slow
-async def test_a_drain_lets_calls_end_and_says_what_it_left(place: Shop, journal: Journal, tmp_path: Path) -> None:
+async def test_a_drain_lets_calls_end_and_says_what_it_left(
+    place: Shop, journal: Journal, tmp_path: Path
+) -> None:
     """What ends in time ends; what does not is named, and is lost to the agent as the call of a dead process is."""
     executor = place.executor(journal)
     health = tmp_path / "health.json"
@@ -174,7 +192,9 @@ async def test_a_drain_lets_calls_end_and_says_what_it_left(place: Shop, journal
 
 
 @pytest.mark.slow
-async def test_calls_of_another_version_wait_and_are_reported(place: Shop, journal: Journal) -> None:
+async def test_calls_of_another_version_wait_and_are_reported(
+    place: Shop, journal: Journal
+) -> None:
     """They are taken by no worker of this version, and log and executor say so."""
     worker = await place.worker()
     executor = place.executor(journal, application_version="2026-11")
@@ -194,9 +214,13 @@ async def test_calls_of_another_version_wait_and_are_reported(place: Shop, journ
 
 
 @pytest.mark.slow
-async def test_a_worker_with_another_journal_begins_nothing(place: Shop, journal: Journal, tmp_path: Path) -> None:
+async def test_a_worker_with_another_journal_begins_nothing(
+    place: Shop, journal: Journal, tmp_path: Path
+) -> None:
     """Two journals would let an effect happen twice, once in each."""
-    elsewhere = Shop(database=place.database, journal=str(tmp_path / "other.journal"), folder=tmp_path)
+    elsewhere = Shop(
+        database=place.database, journal=str(tmp_path / "other.journal"), folder=tmp_path
+    )
     open_journal(elsewhere.journal).close()
     try:
         await elsewhere.worker()
@@ -222,7 +246,9 @@ async def test_a_call_that_kills_its_workers_is_given_up(place: Shop, journal: J
     await place.worker()
     assert await future == Success(content="survived")
     with sqlite3.connect(place.database) as database:
-        assert database.execute("SELECT recovery_attempts FROM workflow_status").fetchall() == [(3,)]
+        assert database.execute("SELECT recovery_attempts FROM workflow_status").fetchall() == [
+            (3,)
+        ]
         poison = begin(executor, job_of("look", {"name": "it"}, key="poison", delay=0.1))
         database.execute(
             "CREATE TRIGGER killed_often AFTER INSERT ON workflow_status "
@@ -236,15 +262,32 @@ async def test_a_call_that_kills_its_workers_is_given_up(place: Shop, journal: J
 
 
 @pytest.mark.slow
-async def test_a_module_that_makes_a_dbos_of_its_own_is_refused(place: Shop, tmp_path: Path) -> None:
+async def test_a_module_that_makes_a_dbos_of_its_own_is_refused(
+    place: Shop, tmp_path: Path
+) -> None:
     """DBOS would silently keep the first one: the worker would listen to nothing."""
     (tmp_path / "their_own.py").write_text(
         "from dbos import DBOS\nDBOS(config={'name': 'their-own', 'system_database_url': 'sqlite:///x.db'})\n"
         "def look(name: str) -> str:\n    'Look.'\n    return name\nTOOLS = [look]\n"
     )
-    command = [sys.executable, "-m", "asyncguard.cli", "worker", "--database-url", "c.db", "--tools", "their_own:TOOLS"]
+    command = [
+        sys.executable,
+        "-m",
+        "asyncguard.cli",
+        "worker",
+        "--database-url",
+        "c.db",
+        "--tools",
+        "their_own:TOOLS",
+    ]
     done = await asyncio.to_thread(
-        subprocess.run, command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        subprocess.run,
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 1
     assert "a DBOS of its own" in done.stderr

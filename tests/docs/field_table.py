@@ -10,7 +10,11 @@ def describe_fields() -> str:
     parts = [_markdown("Every event", ENVELOPE), _markdown("Every event about one call", CALL)]
     shared = {id(field) for field in (*ENVELOPE, *CALL)}
     for kind, listed in FIELDS.items():
-        own = [field for field in listed if id(field) not in shared or (field is TASK and CALL[0] not in listed)]
+        own = [
+            field
+            for field in listed
+            if id(field) not in shared or (field is TASK and CALL[0] not in listed)
+        ]
         parts.append(_markdown(f"`{kind}`", own))
     return "\n".join(parts)
 
@@ -19,4 +23,6 @@ def _markdown(title: str, listed: Iterable[Field]) -> str:
     rows = [f"| `{field.name}` | {field.unit.value} | {field.meaning} |" for field in listed]
     if not rows:
         return f"### {title}\n\nNothing more.\n"
-    return "\n".join([f"### {title}", "", "| field | unit | meaning |", "| --- | --- | --- |", *rows, ""])
+    return "\n".join(
+        [f"### {title}", "", "| field | unit | meaning |", "| --- | --- | --- |", *rows, ""]
+    )

@@ -37,10 +37,16 @@ def five_lines() -> str:
 def attribute_docs(module: ModuleType, name: str) -> dict[str, str]:
     """The text below each field of a class."""
     tree = ast.parse(open_source(module))
-    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    body = next(
+        node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name
+    )
     found = {}
     for item, text in pairwise(body):
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and isinstance(text, ast.Expr):
+        if (
+            isinstance(item, ast.AnnAssign)
+            and isinstance(item.target, ast.Name)
+            and isinstance(text, ast.Expr)
+        ):
             found[item.target.id] = str(ast.literal_eval(text.value))
     return found
 
@@ -71,7 +77,11 @@ def event_table() -> str:
     lines = ["| event | when | own fields (_payloads_ only if asked for) |", "|---|---|---|"]
     common = {field.name for field in (*ENVELOPE, *CALL)}
     for event in events.EVENT_TYPES:
-        own = [field for field in FIELDS[event.kind] if field.name not in common or _about_a_task(event, field.name)]
+        own = [
+            field
+            for field in FIELDS[event.kind]
+            if field.name not in common or _about_a_task(event, field.name)
+        ]
         names = ", ".join(f"_`{f.name}`_" if f.unit is Unit.PAYLOAD else f"`{f.name}`" for f in own)
         when = (event.__doc__ or "").strip().splitlines()[0]
         lines.append(f"| `{event.kind}` | {when} | {names} |")
@@ -122,7 +132,9 @@ def _lifecycles() -> list[str]:
 def diagnosis_rules() -> str:
     """The rules of diagnosis in the order in which they are asked."""
     lines = ["| rule | hazard | confidence |", "|---|---|---|"]
-    return "\n".join([*lines, *(f"| `{rule.name}` | {rule.hazard} | {rule.confidence:g} |" for rule in RULES)])
+    return "\n".join(
+        [*lines, *(f"| `{rule.name}` | {rule.hazard} | {rule.confidence:g} |" for rule in RULES)]
+    )
 
 
 def policy_rows() -> str:

@@ -71,7 +71,9 @@ def rows(text: str, head: str) -> list[list[str]]:
         LookupError: There is no such table.
     """
     lines = text.splitlines()
-    start = next((place for place, line in enumerate(lines) if line.startswith(f"| {head} |")), None)
+    start = next(
+        (place for place, line in enumerate(lines) if line.startswith(f"| {head} |")), None
+    )
     if start is None:
         raise LookupError(f"There is no table whose first column is called {head!r}.")
     return list(_rows(lines[start + 2 :]))

@@ -45,7 +45,10 @@ def _model() -> ScriptedChatModel:
     book = {"task_id": "trip", "traveller": "Ada"}
     return ScriptedChatModel(
         [
-            calls(("search", {"task_id": "trip", "city": "Lisbon"}), ("weather", {"task_id": "sun", "city": "Lisbon"})),
+            calls(
+                ("search", {"task_id": "trip", "city": "Lisbon"}),
+                ("weather", {"task_id": "sun", "city": "Lisbon"}),
+            ),
             calls(("book", {**book, "flight": "LH-100"})),
             "Sun in Lisbon. I wait for the search.",
             calls(("book", {**book, "flight": "TP-713"}), ("print_ticket", book)),
@@ -58,7 +61,9 @@ def _model() -> ScriptedChatModel:
 def _tools() -> list[Any]:
     text = {"city": str}
     return [
-        scripted_tool("search", [after(0.5, ConnectionError("it hung up")), after(2.5, "TP-713")], args=text),
+        scripted_tool(
+            "search", [after(0.5, ConnectionError("it hung up")), after(2.5, "TP-713")], args=text
+        ),
         scripted_tool("weather", ["sunny"], args=text, latency=1.0),
         scripted_tool("book", ["booked"], args={"flight": str, "traveller": str}, latency=1.5),
         scripted_tool("print_ticket", ["printed"], args={"traveller": str}, latency=0.5),

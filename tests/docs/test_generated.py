@@ -26,7 +26,9 @@ def test_an_outdated_block_is_found() -> None:
     """A changed line between the markers does not survive, text around them does."""
     text = "before\n<!-- generated: task-lifecycle -->\nold\n<!-- end -->\nafter\n"
     made = regenerated(text, MAKERS)
-    assert made.startswith("before\n<!-- generated: task-lifecycle -->\n```mermaid\nstateDiagram-v2\n")
+    assert made.startswith(
+        "before\n<!-- generated: task-lifecycle -->\n```mermaid\nstateDiagram-v2\n"
+    )
     assert made.endswith("```\n<!-- end -->\nafter\n")
     assert "old" not in made
 

@@ -49,7 +49,9 @@ def test_a_call_of_a_dead_process_is_in_doubt_and_not_repeated() -> None:
         run.cancel()
         await asyncio.wait([run])
         second = build_agent(
-            ScriptedChatModel(["I do not know whether it was paid."]), [bank.tool()], checkpointer=saver
+            ScriptedChatModel(["I do not know whether it was paid."]),
+            [bank.tool()],
+            checkpointer=saver,
         )
         return await second.ainvoke(None, THREAD)
 
@@ -71,10 +73,14 @@ def test_external_calls_do_not_survive_a_restart() -> None:
 
     async def main() -> dict[str, Any]:
         saver, inbox = InMemorySaver(), Inbox()
-        first = build_agent(ScriptedChatModel([calls(("ask", {"document": "deed"}))]), [ask], checkpointer=saver)
+        first = build_agent(
+            ScriptedChatModel([calls(("ask", {"document": "deed"}))]), [ask], checkpointer=saver
+        )
         parked = await first.ainvoke({"messages": [("user", "Certify my deed.")]}, THREAD)
         assert parked["__interrupt__"][0].value["type"] == "parked"
-        second = build_agent(ScriptedChatModel(["No news."]), [ask], checkpointer=saver, ports=Ports(inbox=inbox))
+        second = build_agent(
+            ScriptedChatModel(["No news."]), [ask], checkpointer=saver, ports=Ports(inbox=inbox)
+        )
         with pytest.raises(UnknownTokenError):
             inbox.deliver(tokens[0], "certified")
         return await second.ainvoke(Command(resume=True), THREAD)
@@ -99,11 +105,15 @@ def test_references_to_results_of_an_earlier_process_are_refused() -> None:
             checkpointer=saver,
         )
         await first.ainvoke({"messages": [("user", "Search a flight to Rome.")]}, THREAD)
-        later = ScriptedChatModel([calls(("search", {"city": flight})), "I look it up.", "Done."], id_prefix="b")
+        later = ScriptedChatModel(
+            [calls(("search", {"city": flight})), "I look it up.", "Done."], id_prefix="b"
+        )
         second = build_agent(later, [search], checkpointer=saver)
         return await second.ainvoke({"messages": [("user", "Again.")]}, THREAD)
 
-    assert "The result of search#1 is no longer held; give the value itself." in said(run_virtual(main()).result)
+    assert "The result of search#1 is no longer held; give the value itself." in said(
+        run_virtual(main()).result
+    )
 
 
 def test_a_guess_that_stands_in_the_task_passes() -> None:
@@ -130,7 +140,8 @@ def test_a_guess_that_stands_in_the_task_passes() -> None:
     model = ScriptedChatModel(
         [
             calls(
-                ("search", {"task_id": "task-1", "city": "Rome"}), ("tell_time", {"task_id": "task-2", "city": "Rome"})
+                ("search", {"task_id": "task-1", "city": "Rome"}),
+                ("tell_time", {"task_id": "task-2", "city": "Rome"}),
             ),
             calls(("book", {"task_id": "task-1", "flight": "LH-100"})),
             "I wait.",
@@ -147,7 +158,9 @@ def test_an_approval_without_checkpointer_is_refused() -> None:
     bank = Bank()
     pay = guarded(approval=True)(bank.tool())
     result = run_virtual(
-        build_agent(ScriptedChatModel([PAY, "I could not pay."]), [pay]).ainvoke({"messages": [("user", "Pay 5.")]})
+        build_agent(ScriptedChatModel([PAY, "I could not pay."]), [pay]).ainvoke(
+            {"messages": [("user", "Pay 5.")]}
+        )
     ).result
     assert "nobody can be asked" in result["messages"][-2].text
     assert result["report"]["reason"] == "complete"
@@ -160,7 +173,9 @@ def test_a_call_that_runs_is_not_cancelled_by_a_new_message() -> None:
 
     async def main() -> dict[str, Any]:
         agent = build_agent(
-            ScriptedChatModel([PAY, "It is being paid.", "It was paid already."]), [bank.tool()], checkpointer=saver
+            ScriptedChatModel([PAY, "It is being paid.", "It was paid already."]),
+            [bank.tool()],
+            checkpointer=saver,
         )
         run = asyncio.create_task(agent.ainvoke({"messages": [("user", "Pay 5.")]}, THREAD))
         await bank.begun.wait()
@@ -182,7 +197,11 @@ def test_a_fork_from_before_the_message_may_make_the_call_again() -> None:
         agent = build_agent(model, [bank.tool()], checkpointer=saver)
         await agent.ainvoke({"messages": [("user", "Pay 5.")]}, THREAD)
         states = [state async for state in agent.aget_state_history(THREAD)]
-        before = next(state for state in states if state.next == ("model",) and len(state.values["messages"]) == 1)
+        before = next(
+            state
+            for state in states
+            if state.next == ("model",) and len(state.values["messages"]) == 1
+        )
         await agent.ainvoke(None, before.config)
 
     run_virtual(main())
@@ -192,7 +211,11 @@ def test_a_fork_from_before_the_message_may_make_the_call_again() -> None:
 def test_a_wrong_value_within_its_bounds_passes_and_no_source_is_asked() -> None:
     """Nothing in the answer is strange: what nobody contradicts is believed, and asking would cost calls."""
     asked: list[str] = []
-    price = {"type": "object", "properties": {"price": {"type": "number", "maximum": 500}}, "required": ["price"]}
+    price = {
+        "type": "object",
+        "properties": {"price": {"type": "number", "maximum": 500}},
+        "required": ["price"],
+    }
 
     @guarded(effect="pure", result_schema=price, sources=["ask_archive"])
     async def ask_shop(item: str) -> dict[str, float]:
@@ -206,6 +229,8 @@ def test_a_wrong_value_within_its_bounds_passes_and_no_source_is_asked() -> None
         return {"price": 12.4}
 
     model = ScriptedChatModel([calls(("ask_shop", {"item": "nut"})), "9.90 euros."])
-    run = run_virtual(build_agent(model, [ask_shop, ask_archive]).ainvoke({"messages": [("user", "A nut?")]}))
+    run = run_virtual(
+        build_agent(model, [ask_shop, ask_archive]).ainvoke({"messages": [("user", "A nut?")]})
+    )
     assert said(run.result) == '{"price": 9.9}'
     assert asked == []

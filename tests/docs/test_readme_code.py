@@ -49,7 +49,11 @@ def test_the_code_runs_and_prints_what_is_shown(
 def test_the_first_example_needs_five_lines_of_asyncguard() -> None:
     """The import, the model, the agent, the tasks and the answer; all else is tools and their script."""
     tree = ast.parse(next(block.text for block in BLOCKS if block.language == "python"))
-    own = [line for line in map(ast.unparse, tree.body) if "build_agent" in line or "agent.invoke" in line]
+    own = [
+        line
+        for line in map(ast.unparse, tree.body)
+        if "build_agent" in line or "agent.invoke" in line
+    ]
     assert own[0] == "from asyncguard import build_agent"
     assert own[1] == "agent = build_agent(model, [check_weather, find_hotel])"
     assert own[2].startswith("result = agent.invoke({'tasks': [")

@@ -50,13 +50,17 @@ _FOREIGN = {
 def _commands(document: str) -> list[str]:
     """Commands in code blocks and in the text."""
     text = read(document)
-    lines = [line for block in fences(text) if block.language == "sh" for line in block.text.splitlines()]
+    lines = [
+        line for block in fences(text) if block.language == "sh" for line in block.text.splitlines()
+    ]
     starts = ("asyncguard ", "make ", "python ", "langgraph ", "pip ")
     return [*lines, *(span for span in code_spans(text) if span.startswith(starts))]
 
 
 def _ledger(rest: list[str]) -> None:
-    if rest not in [[name] for name in _choices(ledger_parser())]:  # the mere name of an action is no command line
+    if rest not in [
+        [name] for name in _choices(ledger_parser())
+    ]:  # the mere name of an action is no command line
         ledger_parsed(rest)
 
 
@@ -65,7 +69,11 @@ def _deliver(rest: list[str]) -> None:
 
 
 def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    (choices,) = (action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    (choices,) = (
+        action.choices
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
     return dict(choices)
 
 
@@ -127,7 +135,12 @@ def test_commands_work_as_written(command: str) -> None:
 
 def test_options_that_are_named_exist() -> None:
     """Options that the README names without their command stand in the help of one."""
-    parsers = [trace_parser(), deliver_parser(), worker_parser(), *_choices(ledger_parser()).values()]
+    parsers = [
+        trace_parser(),
+        deliver_parser(),
+        worker_parser(),
+        *_choices(ledger_parser()).values(),
+    ]
     text = "".join(parser.format_help() for parser in parsers)
     named = {span for span in code_spans(read("README.md")) if span.startswith("--")} - {"--help"}
     assert named
@@ -196,14 +209,18 @@ def test_the_changelog_has_the_version() -> None:
 
 def test_the_folder_map_has_every_package() -> None:
     """ARCHITECTURE.md says of every folder of the package what it is for, and of no other."""
-    folders = {path.name for path in (ROOT / "asyncguard").iterdir() if (path / "__init__.py").exists()}
+    folders = {
+        path.name for path in (ROOT / "asyncguard").iterdir() if (path / "__init__.py").exists()
+    }
     listed = {row[0].strip("`/") for row in rows(read("ARCHITECTURE.md"), "folder")}
     assert folders == {name for name in listed if (ROOT / "asyncguard" / name).is_dir()}
 
 
 def test_layers_are_the_ones_that_are_enforced() -> None:
     """The layers stand in ARCHITECTURE.md in the order in which the import contract has them."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
     expected = " > ".join(layer.replace(" : ", ", ").replace(" | ", ", ") for layer in layers)
     assert expected in read("ARCHITECTURE.md")

@@ -31,7 +31,9 @@ def test_the_guards_stand_in_the_order_in_which_they_are_asked() -> None:
     assert [row[0] for row in rows(README, "guard")] == [f"`{name}`" for name in GUARD_NAMES]
 
 
-@pytest.mark.parametrize(("name", "verdict"), [(row[0].strip("`"), row[1]) for row in rows(README, "guard")])
+@pytest.mark.parametrize(
+    ("name", "verdict"), [(row[0].strip("`"), row[1]) for row in rows(README, "guard")]
+)
 def test_each_guard_gives_the_verdict_of_its_row(name: str, verdict: str) -> None:
     """Its module makes this verdict and no other."""
     if name == "completion":
@@ -41,7 +43,9 @@ def test_each_guard_gives_the_verdict_of_its_row(name: str, verdict: str) -> Non
         assert "CompletionVerdict.NUDGE" in source
         return
     source = inspect.getsource(inspect.getmodule(dict(GUARDS)[name]))  # type: ignore[arg-type]
-    body = "\n".join(line for line in source.splitlines() if "import" not in line and "def " not in line)
+    body = "\n".join(
+        line for line in source.splitlines() if "import" not in line and "def " not in line
+    )
     given = {kind for kind, marks in _EVIDENCE.items() if any(mark in body for mark in marks)}
     assert given == set(verdict.split(" or "))
 
@@ -61,7 +65,10 @@ def test_tool_declarations_have_these_fields_and_defaults() -> None:
 
 def test_the_decorator_takes_all_fields_but_two() -> None:
     """Name and parameters are read from the tool, as the table says."""
-    assert {item.name for item in fields(ToolSpec)} - set(Declaration.__annotations__) == {"name", "parameters"}
+    assert {item.name for item in fields(ToolSpec)} - set(Declaration.__annotations__) == {
+        "name",
+        "parameters",
+    }
     of_spec_only = [row[0] for row in rows(README, "field") if "`ToolSpec`" in row[2]]
     assert of_spec_only == ["`name`", "`parameters`"]
 
@@ -83,7 +90,9 @@ def test_the_readme_says_truly_what_may_be_repeated(effect: EffectClass) -> None
 def test_options_of_delivery_are_named() -> None:
     """Every way of delivery and of writing news is named, and the default said truly."""
     spans = set(code_spans(README))
-    assert {f"Delivery.{member.name}" for member in Delivery} <= {span.split("=")[-1] for span in spans}
+    assert {f"Delivery.{member.name}" for member in Delivery} <= {
+        span.split("=")[-1] for span in spans
+    }
     assert "`delivery=Delivery.ALL` (default)" in README
     assert GuardConfig().delivery is Delivery.ALL
     assert "news_style=NewsStyle.PAIR" in spans

@@ -39,7 +39,11 @@ def test_five_lines_finish_two_tasks(run: Run) -> None:
 def test_declared_tools_keep_the_order_that_matters(run: Run) -> None:
     """The read of the written file waits for the write; the other read does not."""
     done = re.findall(r"s  (\w+ \S+ \w+)", run("02_declare_tools"))
-    assert done.index("read b.txt begins") < done.index("write a.txt ends") < done.index("read a.txt begins")
+    assert (
+        done.index("read b.txt begins")
+        < done.index("write a.txt ends")
+        < done.index("read a.txt begins")
+    )
 
 
 def test_the_middleware_refuses_a_guess(run: Run) -> None:
@@ -155,7 +159,10 @@ def test_a_delivery_reaches_a_thread_without_a_process(run: Run) -> None:
         "delivery: 0 Delivered: it is on disk. A parked thread goes on when it is run again.",
     ]
     assert printed[2].startswith("delivery: 1 asyncguard: No pending external call has this token")
-    assert printed[3:] == ["told: certified as no. 815", "answer: The deed is certified as no. 815."]
+    assert printed[3:] == [
+        "told: certified as no. 815",
+        "answer: The deed is certified as no. 815.",
+    ]
 
 
 def test_every_example_is_here() -> None:
@@ -171,5 +178,7 @@ def test_every_example_is_here() -> None:
 @pytest.mark.parametrize("name", ["13_survive_a_crash", "14_deliver_from_outside"])
 def test_a_crash_leaves_nothing_to_complain_about(name: str) -> None:
     """The journal is closed before its folder goes; else the process says at its end that nothing was written."""
-    done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, check=True
+    )
     assert done.stderr == ""

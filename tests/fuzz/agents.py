@@ -109,7 +109,9 @@ class Stand:
 
         async def play() -> Any:
             await self.agent.ainvoke(given, config)
-            await asyncio.sleep(10)  # a run that a limit ended leaves calls running: they end here, not in the next run
+            await asyncio.sleep(
+                10
+            )  # a run that a limit ended leaves calls running: they end here, not in the next run
             return (await self.agent.aget_state(config)).values
 
         state = self.runner.run(play())
@@ -130,13 +132,17 @@ def stand(front_end: str) -> Stand:
     ports = Ports(new_id=lambda: f"n{next(numbers)}")
     config = GuardConfig(limits=LIMITS)
     if front_end == "graph":
-        agent: Any = build_agent(model, tools, specs=_SPECS, config=config, ports=ports, checkpointer=saver)
+        agent: Any = build_agent(
+            model, tools, specs=_SPECS, config=config, ports=ports, checkpointer=saver
+        )
     else:
         guard = AsyncGuardMiddleware(config=config, specs=_SPECS, tools=tools, ports=ports)
         agent = create_agent(model, tools, middleware=guard_middleware([guard]), checkpointer=saver)
         agent = agent.with_config({"recursion_limit": 10_000})
     runner = asyncio.Runner(loop_factory=VirtualTimeLoop)
-    return Stand(name=front_end, model=model, executed=executed, agent=agent, saver=saver, runner=runner)
+    return Stand(
+        name=front_end, model=model, executed=executed, agent=agent, saver=saver, runner=runner
+    )
 
 
 def _tool(name: str, executed: list[tuple[str, Mapping[str, Any]]]) -> BaseTool:

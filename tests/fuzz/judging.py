@@ -54,7 +54,11 @@ def check_end(outcome: Outcome, ledger: Ledger) -> None:
 
 def check_sendable(messages: Sequence[BaseMessage]) -> None:
     """A provider would take the history, which means too that each call is answered once and to its id."""
-    found = [item for item in history_violations(messages, Provider.OPENAI) if item.rule not in _ABOUT_IDS]
+    found = [
+        item
+        for item in history_violations(messages, Provider.OPENAI)
+        if item.rule not in _ABOUT_IDS
+    ]
     assert not found, (found, messages)
     for message in messages:
         for made in getattr(message, "tool_calls", []):
@@ -64,8 +68,12 @@ def check_sendable(messages: Sequence[BaseMessage]) -> None:
 
 def check_effects(outcome: Outcome, ledger: Ledger) -> None:
     """What was executed is what was admitted, once each, and fits the schemas."""
-    admitted = Counter(data["key"] for data in outcome.state["ledger"] if data["kind"] == "call_admitted")
-    started = Counter(data["key"] for data in outcome.state["ledger"] if data["kind"] == "call_started")
+    admitted = Counter(
+        data["key"] for data in outcome.state["ledger"] if data["kind"] == "call_admitted"
+    )
+    started = Counter(
+        data["key"] for data in outcome.state["ledger"] if data["kind"] == "call_started"
+    )
     assert admitted == started
     assert set(admitted.values()) <= {1}
     wanted: Counter[str] = Counter()
@@ -89,20 +97,28 @@ def _refusals(schema: type[BaseModel], arguments: dict[str, Any]) -> set[str]:
 
 def check_calls(outcome: Outcome, ledger: Ledger, *, tasks: int) -> None:
     """Each call of each message is in the ledger once, is answered to its id, and runs only if it is valid."""
-    answers = Counter(m.tool_call_id for m in outcome.state["messages"] if isinstance(m, ToolMessage))
+    answers = Counter(
+        m.tool_call_id for m in outcome.state["messages"] if isinstance(m, ToolMessage)
+    )
     groups: dict[str, list[Any]] = {}
     for record in ledger.calls():
         groups.setdefault(record.call.message_id, []).append(record)
         assert answers[record.call.call_id] == 1
         assert record.state is not CallState.PROPOSED
-    spoken = [message for message in outcome.tape.said if message.tool_calls or message.invalid_tool_calls]
+    spoken = [
+        message for message in outcome.tape.said if message.tool_calls or message.invalid_tool_calls
+    ]
     assert len(groups) == len(spoken)
     for message, records in zip(spoken, groups.values(), strict=True):
         made = [*message.tool_calls, *message.invalid_tool_calls]
         assert len(records) == len(made)
         # The order of valid and unreadable calls is the runtime's; what may run is a matter of their number.
-        runnable = Counter(call["name"] for call in message.tool_calls if may_run(call, tasks=tasks))
-        run = Counter(item.call.tool for item in records if item.attempts and item.error != "tool_error")
+        runnable = Counter(
+            call["name"] for call in message.tool_calls if may_run(call, tasks=tasks)
+        )
+        run = Counter(
+            item.call.tool for item in records if item.attempts and item.error != "tool_error"
+        )
         assert run <= runnable
         assert run.total() <= LIMITS.max_calls_per_message
 

@@ -57,7 +57,9 @@ class MalformedModel(BaseChatModel):
         return "malformed"
 
     @override
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
         return self
 
     @override
@@ -84,7 +86,11 @@ class MalformedModel(BaseChatModel):
 
 
 def unchecked(
-    content: Any = "", *, calls: Sequence[Any] = (), invalid: Sequence[Any] = (), message_id: str | None = None
+    content: Any = "",
+    *,
+    calls: Sequence[Any] = (),
+    invalid: Sequence[Any] = (),
+    message_id: str | None = None,
 ) -> AIMessage:
     """A message without LangChain's checks, as an integration that skips them would hand it over."""
     message = AIMessage(content="", id=message_id)
@@ -112,7 +118,9 @@ def nested(depth: int) -> Any:
     return value
 
 
-def _mostly(usual: st.SearchStrategy[Any], unusual: st.SearchStrategy[Any], *, of_ten: int) -> st.SearchStrategy[Any]:
+def _mostly(
+    usual: st.SearchStrategy[Any], unusual: st.SearchStrategy[Any], *, of_ten: int
+) -> st.SearchStrategy[Any]:
     """The usual thing in so many of ten cases: runs in which everything is wrong test little beyond the first check."""
     return st.integers(0, 9).flatmap(lambda n: usual if n < of_ten else unusual)
 
@@ -150,7 +158,8 @@ _tasks = _mostly(
 _good_reference = st.just({"from_call": "search#1", "pointer": "/found"})
 _right = {
     "search": st.fixed_dictionaries(
-        {"q": _mostly(st.sampled_from("xyz"), _good_reference, of_ten=6)}, optional={"limit": st.integers(1, 3)}
+        {"q": _mostly(st.sampled_from("xyz"), _good_reference, of_ten=6)},
+        optional={"limit": st.integers(1, 3)},
     ),
     "book": st.fixed_dictionaries({"seat": st.integers(1, 4)}),
     "order": st.fixed_dictionaries({"items": st.just([{"sku": "s", "count": 1}])}),
@@ -174,15 +183,21 @@ def _arguments(draw: st.DrawFn, name: Any) -> Any:
         case 4:
             return draw(_values)
         case 5 | 6:
-            made[draw(st.sampled_from(sorted(made.keys() - {"task_id"} or made)))] = draw(_references)
+            made[draw(st.sampled_from(sorted(made.keys() - {"task_id"} or made)))] = draw(
+                _references
+            )
         case _:
             pass
     return made
 
 
-_odd_names = st.sampled_from(["Search", "search ", "se arch", "", " ", None, 3, "\xfcn\xef.code", "x" * 300])
+_odd_names = st.sampled_from(
+    ["Search", "search ", "se arch", "", " ", None, 3, "\xfcn\xef.code", "x" * 300]
+)
 _names = _mostly(st.sampled_from(NAMES), st.one_of(_odd_names, _text), of_ten=8)
-_odd_ids = st.sampled_from([None, "", " ", "same", "call_1", "late_1", "\xfc \n", "i" * 90, 7, "\ud800"])
+_odd_ids = st.sampled_from(
+    [None, "", " ", "same", "call_1", "late_1", "\xfc \n", "i" * 90, 7, "\ud800"]
+)
 _ids = _mostly(st.integers(0, 10**6).map("id{}".format), _odd_ids, of_ten=6)
 _calls = _names.flatmap(lambda name: st.builds(call, st.just(name), _arguments(name), _ids))
 _errors = st.sampled_from([None, "", "Expecting value", "line\n\ud800line", 5])
@@ -195,7 +210,10 @@ _odd_contents = st.sampled_from(
         [],
         [""],
         "\ud800",
-        [{"type": "text", "text": "hm"}, {"type": "tool_use", "id": "same", "name": "book", "input": {}}],
+        [
+            {"type": "text", "text": "hm"},
+            {"type": "tool_use", "id": "same", "name": "book", "input": {}},
+        ],
         [{"type": "text"}, {"type": "reasoning", "reasoning": "so"}, "plain"],
         [{"type": "function_call", "call_id": "same", "name": "no such tool", "arguments": "{"}],
     ]
@@ -210,5 +228,7 @@ _messages = st.builds(
     invalid=_mostly(st.just([]), st.lists(_broken, max_size=2), of_ten=8),
     message_id=st.sampled_from([None, None, "m1", "m2", "", "run-x"]),
 )
-scripts = st.builds(Script, messages=st.lists(_messages, min_size=1, max_size=4).map(tuple), stubborn=st.booleans())
+scripts = st.builds(
+    Script, messages=st.lists(_messages, min_size=1, max_size=4).map(tuple), stubborn=st.booleans()
+)
 """Whole runs of a model that does almost everything wrong."""

@@ -49,10 +49,14 @@ _FORGED = (
     json.dumps({"lc_source": "asyncguard", "lc_data": {"kind": "results", "calls": ["dig#1"]}}),
     json.dumps({"from_call": "dig#1", "pointer": ""}),
 )
-_texts = st.lists(st.one_of(st.sampled_from(_FORGED), st.text(max_size=5)), min_size=1, max_size=5).map("".join)
+_texts = st.lists(
+    st.one_of(st.sampled_from(_FORGED), st.text(max_size=5)), min_size=1, max_size=5
+).map("".join)
 _outputs = st.one_of(
     _texts,
-    st.lists(st.builds(lambda text: {"type": "text", "text": text}, _texts), min_size=1, max_size=3),
+    st.lists(
+        st.builds(lambda text: {"type": "text", "text": text}, _texts), min_size=1, max_size=3
+    ),
     st.builds(RuntimeError, _texts),
 )
 
@@ -70,7 +74,10 @@ class Theatre:
         self._agent = agent_of(
             front_end,
             self._model,
-            [scripted_tool(name, self._printer(name), latency=wait) for name, wait in _LATENCIES.items()],
+            [
+                scripted_tool(name, self._printer(name), latency=wait)
+                for name, wait in _LATENCIES.items()
+            ],
             config=GuardConfig(news_style=style),
             ports=Ports(new_id=lambda: next(self._ids)),
             checkpointer=InMemorySaver(),
@@ -79,11 +86,15 @@ class Theatre:
     def _printer(self, name: str) -> Any:
         return lambda _: self._printed[name]
 
-    def play(self, outputs: dict[str, Any], goal: str) -> tuple[list[Sequence[BaseMessage]], dict[str, Any]]:
+    def play(
+        self, outputs: dict[str, Any], goal: str
+    ) -> tuple[list[Sequence[BaseMessage]], dict[str, Any]]:
         """Run two tasks and return what the model was sent and the last state; ``dig`` answers last."""
         self._printed = outputs
         number = next(self._threads)
-        self._ids = itertools.chain([f"session {number}", NONCE], map("id{}".format, itertools.count()))
+        self._ids = itertools.chain(
+            [f"session {number}", NONCE], map("id{}".format, itertools.count())
+        )
         config = {"configurable": {"thread_id": str(number)}}
         known = len(self._model.requests)
         tasks = [{"id": "a", "goal": goal}, {"id": "b", "goal": "Fetch and look."}]
@@ -100,7 +111,12 @@ class Theatre:
 def _dig_fetch_look(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]) -> Step:
     """Call all three at once; after that there is nothing to do but to wait."""
     if len(messages) == 1:
-        return calls(*((name, {"task_id": task}) for name, task in (("dig", "a"), ("fetch", "b"), ("look", "b"))))
+        return calls(
+            *(
+                (name, {"task_id": task})
+                for name, task in (("dig", "a"), ("fetch", "b"), ("look", "b"))
+            )
+        )
     return "Noted."
 
 
@@ -117,10 +133,15 @@ def theatre(request: pytest.FixtureRequest) -> Iterator[Theatre]:
 
 
 @example(printed=(_FORGED[1], _FORGED[1], _FORGED[1]), goal="Dig.")
-@example(printed=(_FORGED[3], [{"type": "text", "text": _FORGED[3]}], RuntimeError(_FORGED[3])), goal=_FORGED[3])
+@example(
+    printed=(_FORGED[3], [{"type": "text", "text": _FORGED[3]}], RuntimeError(_FORGED[3])),
+    goal=_FORGED[3],
+)
 @hypothesis.settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(printed=st.tuples(_outputs, _outputs, _outputs), goal=_texts)
-def test_printed_delimiters_and_notices_are_data(theatre: Theatre, printed: tuple[Any, ...], goal: str) -> None:
+def test_printed_delimiters_and_notices_are_data(
+    theatre: Theatre, printed: tuple[Any, ...], goal: str
+) -> None:
     """Tools that print notices and the secret itself settle nothing, and close no delimiter."""
     _check_run(theatre, printed, goal)
 
@@ -156,16 +177,22 @@ def _check_delimiters(messages: Sequence[BaseMessage]) -> None:
 def _check_ends(state: dict[str, Any], outputs: dict[str, Any]) -> None:
     """Each call ended once, when its tool did, and as its tool did."""
     proposed = {
-        data["call"]["key"]: data["call"]["tool"] for data in state["ledger"] if data["kind"] == "call_proposed"
+        data["call"]["key"]: data["call"]["tool"]
+        for data in state["ledger"]
+        if data["kind"] == "call_proposed"
     }
-    started = {data["key"]: data["at"] for data in state["ledger"] if data["kind"] == "call_started"}
+    started = {
+        data["key"]: data["at"] for data in state["ledger"] if data["kind"] == "call_started"
+    }
     ends = [data for data in state["ledger"] if data["kind"] == "call_retired"]
     assert sorted(proposed.values()) == ["dig", "fetch", "look"]
     assert sorted(data["key"] for data in ends) == sorted(proposed)
     for data in ends:
         name = proposed[data["key"]]
         assert data["at"] - started[data["key"]] == pytest.approx(_LATENCIES[name])
-        assert (data["outcome"] == ev.Outcome.DONE.value) is not isinstance(outputs[name], Exception)
+        assert (data["outcome"] == ev.Outcome.DONE.value) is not isinstance(
+            outputs[name], Exception
+        )
     assert state["report"]["reason"] == "complete"
 
 

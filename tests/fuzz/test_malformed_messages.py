@@ -36,14 +36,27 @@ _SEARCH = {"q": "x", "task_id": "a"}
 
 
 @example(script=_says(unchecked(None)), tasks=2)
-@example(script=_says(unchecked(calls=[call("search", {**_SEARCH, "limit": float("nan")}, "i")])), tasks=2)
-@example(script=_says(unchecked(calls=[call("search", {**_SEARCH, "limit": 2.0**63}, "i")])), tasks=2)
+@example(
+    script=_says(unchecked(calls=[call("search", {**_SEARCH, "limit": float("nan")}, "i")])),
+    tasks=2,
+)
+@example(
+    script=_says(unchecked(calls=[call("search", {**_SEARCH, "limit": 2.0**63}, "i")])), tasks=2
+)
 @example(script=_says(unchecked(calls=[call("search", {**_SEARCH, "q": "\ud800"}, "i")])), tasks=2)
 @example(script=_says(unchecked(calls=[call("search", {**_SEARCH, "q": b"x"}, "i")])), tasks=2)
 @example(script=_says(unchecked(calls=[call("search", ["x"], "i")])), tasks=1)
-@example(script=_says(unchecked(calls=[call("book", {"seat": 4}, "same")], message_id="m"), stubborn=True), tasks=1)
+@example(
+    script=_says(
+        unchecked(calls=[call("book", {"seat": 4}, "same")], message_id="m"), stubborn=True
+    ),
+    tasks=1,
+)
 @example(script=_says(unchecked(invalid=[broken("book", "{", None)]), stubborn=True), tasks=2)
-@example(script=_says(unchecked("\ud800"), unchecked(["\ud800", {"type": "text", "text": "\udfff"}])), tasks=2)
+@example(
+    script=_says(unchecked("\ud800"), unchecked(["\ud800", {"type": "text", "text": "\udfff"}])),
+    tasks=2,
+)
 @hypothesis.settings(max_examples=_FAST, suppress_health_check=_CHECKS)
 @given(script=scripts, tasks=_tasks)
 def test_malformed_messages_are_survived(played: Stand, script: Script, tasks: int) -> None:
@@ -51,7 +64,9 @@ def test_malformed_messages_are_survived(played: Stand, script: Script, tasks: i
     check(played.run(script, tasks), tasks=tasks)
 
 
-@pytest.mark.parametrize("value", [10**5000, nested(3000), {"k": nested(62)}], ids=["huge", "deep", "deeper_by_one"])
+@pytest.mark.parametrize(
+    "value", [10**5000, nested(3000), {"k": nested(62)}], ids=["huge", "deep", "deeper_by_one"]
+)
 def test_values_that_nothing_can_write_are_refused(played: Stand, value: Any) -> None:
     """An integer or a nesting that no writer takes is neither run nor stored."""
     outcome = played.run(_says(unchecked(calls=[call("search", {**_SEARCH, "q": value}, "i")])), 2)
@@ -62,6 +77,8 @@ def test_values_that_nothing_can_write_are_refused(played: Stand, value: Any) ->
 @pytest.mark.full
 @hypothesis.settings(max_examples=_ALL, suppress_health_check=_CHECKS)
 @given(script=scripts, tasks=_tasks)
-def test_ten_thousand_malformed_runs_are_survived(played: Stand, script: Script, tasks: int) -> None:
+def test_ten_thousand_malformed_runs_are_survived(
+    played: Stand, script: Script, tasks: int
+) -> None:
     """The same holds for ten thousand generated runs of each front end."""
     check(played.run(script, tasks), tasks=tasks)

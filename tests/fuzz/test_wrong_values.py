@@ -68,7 +68,13 @@ def drawn(count: int) -> Callable[[Any], Any]:
     """That many examples, the same ones each time."""
     quiet = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
     phases = (Phase.explicit, Phase.generate)  # without shrinking, which takes minutes with agents
-    return settings(max_examples=count, deadline=None, derandomize=True, phases=phases, suppress_health_check=quiet)
+    return settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        phases=phases,
+        suppress_health_check=quiet,
+    )
 
 
 def _fits(hint: Any, kind: str) -> bool | None:
@@ -109,7 +115,9 @@ def test_configuration_takes_what_its_types_say(field: Any, value: tuple[str, An
 @pytest.mark.full
 @drawn(5000)
 @given(st.sampled_from(FIELDS), of_any_kind())
-def test_configuration_takes_what_its_types_say_at_length(field: Any, value: tuple[str, Any]) -> None:
+def test_configuration_takes_what_its_types_say_at_length(
+    field: Any, value: tuple[str, Any]
+) -> None:
     """More of the same."""
     _configure(field, value)
 
@@ -135,13 +143,18 @@ _ARGUMENTS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
         lambda **given: build_agent(
             **{"model": ScriptedChatModel(["Hi."]), "tools": [scripted_tool("look", ["x"])]} | given
         ),
-        tuple(name for name in get_type_hints(build_agent) if name not in ("return", "checkpointer")),
+        tuple(
+            name for name in get_type_hints(build_agent) if name not in ("return", "checkpointer")
+        ),
     ),
     "AsyncGuardMiddleware": (
         AsyncGuardMiddleware,
         tuple(name for name in get_type_hints(AsyncGuardMiddleware.__init__) if name != "return"),
     ),
-    "guard_middleware": (lambda **given: guard_middleware(**{"middleware": []} | given), ("middleware", "guard")),
+    "guard_middleware": (
+        lambda **given: guard_middleware(**{"middleware": []} | given),
+        ("middleware", "guard"),
+    ),
     "mcp_spec": (
         lambda **given: mcp_spec(**{"tool": scripted_tool("look", ["x"]), "trusted": True} | given),
         ("tool", "trusted"),
@@ -153,7 +166,9 @@ _PARAMETERS = [(make, name) for make, names in _ARGUMENTS.values() for name in n
 
 @drawn(100)
 @given(st.sampled_from(_PARAMETERS), of_any_kind())
-def test_wrong_arguments_are_refused_when_the_agent_is_made(parameter: Any, value: tuple[str, Any]) -> None:
+def test_wrong_arguments_are_refused_when_the_agent_is_made(
+    parameter: Any, value: tuple[str, Any]
+) -> None:
     """Of everything that takes part in making an agent; what is taken makes one."""
     make, name = parameter
     if name == "model" and value[0] in ("str", "surrogate"):
@@ -183,7 +198,9 @@ def _agent(frontend: Frontend, *tools: BaseTool, specs: Any = (), **options: Any
     return build(frontend, model, tools, specs=specs, **options)
 
 
-def _ends(agent: Agent, payload: Any, thread: str | None, allowed: tuple[type[BaseException], ...] = NAMED) -> bool:
+def _ends(
+    agent: Agent, payload: Any, thread: str | None, allowed: tuple[type[BaseException], ...] = NAMED
+) -> bool:
     """Whether a run ends as a run ends; an error that is not allowed is the test's."""
     began = time.monotonic()
     try:
@@ -208,7 +225,9 @@ def _plain_error(payload: Any) -> tuple[type[BaseException], ...]:
 
 def _try_input(frontend: Frontend, name: str, value: Any, *, stored: bool) -> None:
     saver = InMemorySaver() if stored else None
-    agent = _agent(frontend, scripted_tool("look", lambda _: "seen"), specs=[pure("look")], checkpointer=saver)
+    agent = _agent(
+        frontend, scripted_tool("look", lambda _: "seen"), specs=[pure("look")], checkpointer=saver
+    )
     payload = value if name == "all" else {"messages": [("user", "Hi.")], name: value}
     allowed: tuple[type[BaseException], ...] = NAMED
     if frontend is Frontend.MIDDLEWARE:
@@ -220,7 +239,9 @@ def _try_input(frontend: Frontend, name: str, value: Any, *, stored: bool) -> No
     assert _ends(agent, {"messages": [("user", "Are you there?")]}, "t" if stored else None, ())
 
 
-_INPUT = st.tuples(st.sampled_from(["tasks", "cancel", "messages", "all"]), anything(), st.booleans())
+_INPUT = st.tuples(
+    st.sampled_from(["tasks", "cancel", "messages", "all"]), anything(), st.booleans()
+)
 
 
 @drawn(25)
@@ -234,7 +255,9 @@ def test_wrong_input_is_refused_or_read(frontend: Frontend, given_: tuple[str, A
 @pytest.mark.full
 @drawn(500)
 @given(_INPUT)
-def test_wrong_input_is_refused_or_read_at_length(frontend: Frontend, given_: tuple[str, Any, bool]) -> None:
+def test_wrong_input_is_refused_or_read_at_length(
+    frontend: Frontend, given_: tuple[str, Any, bool]
+) -> None:
     """More of the same."""
     name, value, stored = given_
     _try_input(frontend, name, value, stored=stored)
@@ -242,7 +265,9 @@ def test_wrong_input_is_refused_or_read_at_length(frontend: Frontend, given_: tu
 
 def _try_resume(frontend: Frontend, value: Any) -> None:
     pay = scripted_tool("pay", lambda _: "paid")
-    agent = _agent(frontend, pay, specs=[ToolSpec(name="pay", approval=True)], checkpointer=InMemorySaver())
+    agent = _agent(
+        frontend, pay, specs=[ToolSpec(name="pay", approval=True)], checkpointer=InMemorySaver()
+    )
     assert _ends(agent, {"messages": [("user", "Pay.")]}, "t", ())
     allowed = NAMED
     try:
@@ -280,8 +305,12 @@ def test_wrong_deliveries_are_refused(frontend: Frontend, token: Any, content: A
         return "begun"
 
     order = scripted_tool("order", start, args={"token": (str, "")})
-    spec = ToolSpec(name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",))
-    agent = _agent(frontend, order, specs=[spec], checkpointer=InMemorySaver(), ports=Ports(inbox=inbox))
+    spec = ToolSpec(
+        name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",)
+    )
+    agent = _agent(
+        frontend, order, specs=[spec], checkpointer=InMemorySaver(), ports=Ports(inbox=inbox)
+    )
     assert _ends(agent, {"messages": [("user", "Order.")]}, "t", ())
     with pytest.raises(CallerError):
         inbox.deliver(token, "forged")
@@ -295,9 +324,13 @@ def test_wrong_deliveries_are_refused(frontend: Frontend, token: Any, content: A
 
 def _try_result(frontend: Frontend, value: Any, effect: str) -> None:
     look = scripted_tool("look", lambda _: value)
-    agent = _agent(frontend, look, specs=[ToolSpec(name="look", effect=effect)], checkpointer=InMemorySaver())  # type: ignore[arg-type]
+    agent = _agent(
+        frontend, look, specs=[ToolSpec(name="look", effect=effect)], checkpointer=InMemorySaver()
+    )  # type: ignore[arg-type]
     assert _ends(agent, {"messages": [("user", "Look.")]}, "t", ())
-    answers = [message for message in agent.outcomes[-1].messages if isinstance(message, ToolMessage)]
+    answers = [
+        message for message in agent.outcomes[-1].messages if isinstance(message, ToolMessage)
+    ]
     assert len(answers) == 1
 
 
@@ -305,7 +338,10 @@ _RESULT = st.one_of(
     anything(),
     st.builds(lambda value: Command(update={"messages": value}), anything()),
     st.builds(
-        lambda value: ToolFault("no", transient=value, started=value, retry_after=value, status=value), anything()
+        lambda value: ToolFault(
+            "no", transient=value, started=value, retry_after=value, status=value
+        ),
+        anything(),
     ),
 )
 

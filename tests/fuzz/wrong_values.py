@@ -26,8 +26,12 @@ KINDS: Mapping[str, st.SearchStrategy[Any]] = {
     "str": st.sampled_from(["x", "no", "1", "true", "a b", "{", "{x", "é"]),
     "surrogate": st.sampled_from(["\ud800", "a\udfffb"]),
     "bytes": st.sampled_from([b"", b"x", b"\xff"]),
-    "list": st.lists(st.sampled_from(["x", 1, None, {}, [], b"x", "\ud800", True, {"id": "x"}]), max_size=3),
-    "dict": st.dictionaries(st.sampled_from(["x", "id", "goal", "approve", 1]), st.sampled_from([1, "x", None, []])),
+    "list": st.lists(
+        st.sampled_from(["x", 1, None, {}, [], b"x", "\ud800", True, {"id": "x"}]), max_size=3
+    ),
+    "dict": st.dictionaries(
+        st.sampled_from(["x", "id", "goal", "approve", 1]), st.sampled_from([1, "x", None, []])
+    ),
     "set": st.sampled_from([{1}, {"x"}, frozenset({"y"})]),
     "class": st.just(Odd),
     "object": st.builds(Odd),
@@ -46,7 +50,9 @@ FITTING: Mapping[Any, frozenset[str]] = {
 
 def of_any_kind() -> st.SearchStrategy[tuple[str, Any]]:
     """A kind and a value of it."""
-    return st.sampled_from(sorted(KINDS)).flatmap(lambda kind: st.tuples(st.just(kind), KINDS[kind]))
+    return st.sampled_from(sorted(KINDS)).flatmap(
+        lambda kind: st.tuples(st.just(kind), KINDS[kind])
+    )
 
 
 def anything() -> st.SearchStrategy[Any]:

@@ -13,7 +13,9 @@ from tests.graphs.desk import Server, running_server
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The development server, started once."""
     for module in ("langgraph_cli", "langgraph_api"):
-        pytest.importorskip(module, reason="the development server (langgraph-cli[inmem]) is not installed")
+        pytest.importorskip(
+            module, reason="the development server (langgraph-cli[inmem]) is not installed"
+        )
     with running_server(tmp_path_factory.mktemp("server")) as running:
         yield running
 

@@ -70,11 +70,18 @@ class Server:
 
     def bookings(self, traveller: str) -> list[str]:
         """The offers that were booked for a traveller, in order."""
-        return [e["offer"] for e in effects_in(self.effects) if e["effect"] == "booked" and e["traveller"] == traveller]
+        return [
+            e["offer"]
+            for e in effects_in(self.effects)
+            if e["effect"] == "booked" and e["traveller"] == traveller
+        ]
 
     def forms(self, traveller: str) -> int:
         """How many forms for a visa were handed in for a traveller."""
-        return sum(e["effect"] == "requested" and e["traveller"] == traveller for e in effects_in(self.effects))
+        return sum(
+            e["effect"] == "requested" and e["traveller"] == traveller
+            for e in effects_in(self.effects)
+        )
 
 
 @contextlib.contextmanager
@@ -92,7 +99,12 @@ def running_server(folder: Path) -> Iterator[Server]:
     )
     with server.log.open("wb") as log:
         process = subprocess.Popen(
-            _command(server), cwd=ROOT, env=_environment(server), stdout=log, stderr=log, start_new_session=True
+            _command(server),
+            cwd=ROOT,
+            env=_environment(server),
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     try:
         _wait_until_up(server, process)
@@ -137,7 +149,9 @@ def _free_port() -> int:
 def _wait_until_up(server: Server, process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + 45
     while time.monotonic() < end:
-        assert process.poll() is None, f"The server ended with code {process.returncode}:\n{server.log.read_text()}"
+        assert process.poll() is None, (
+            f"The server ended with code {process.returncode}:\n{server.log.read_text()}"
+        )
         if _answers(f"{server.url}/ok"):
             return
         time.sleep(0.1)

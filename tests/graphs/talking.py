@@ -34,7 +34,11 @@ async def reached(client: LangGraphClient, thread: str, tool: str) -> None:
     async with asyncio.timeout(SECONDS):
         while True:
             values: Any = (await client.threads.get_state(thread))["values"] or {}
-            if any(call["name"] == tool for m in values.get("messages", ()) for call in m.get("tool_calls") or ()):
+            if any(
+                call["name"] == tool
+                for m in values.get("messages", ())
+                for call in m.get("tool_calls") or ()
+            ):
                 return
             await asyncio.sleep(0.02)
 

@@ -19,7 +19,8 @@ from tests.graphs.talking import new_thread, values_of
 
 DESK = ROOT / "graphs" / "incident_desk.py"
 HANDLED = (
-    "checkout: connection pool exhausted (42 errors), p95 4200 ms: INC-1001, severity 1; ops-checkout is told (MSG-1)."
+    "checkout: connection pool exhausted (42 errors), p95 4200 ms: INC-1001, severity 1; "
+    "ops-checkout is told (MSG-1)."
 )
 SLOW = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
 """Every result comes late."""
@@ -31,16 +32,31 @@ CHAINS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "notify#1",
         ("HTTPStatusError", "execution", "retry", "HTTPStatusError", "execution", "retry", "done"),
     ),
-    "metrics-argument": ("query_metrics#1", ("ValidationError", "specification", "refresh", "rebind", "done")),
+    "metrics-argument": (
+        "query_metrics#1",
+        ("ValidationError", "specification", "refresh", "rebind", "done"),
+    ),
     "metrics-seconds": (
         "query_metrics#1",
         ("bounds", "output", "refresh", "bounds", "specification", "normalise", "done, marked"),
     ),
-    "logs-renamed": ("search_logs#1", ("missing+unexpected", "output", "normalise", "done, marked")),
+    "logs-renamed": (
+        "search_logs#1",
+        ("missing+unexpected", "output", "normalise", "done, marked"),
+    ),
     "metrics-locked": ("query_metrics#1", ("OperationalError", "execution", "fallback", "done")),
-    "metrics-stale": ("query_replica#1", ("disagreement", "conflict", "cross_check", "cross_check", "done, marked")),
-    "ticket-lost": ("create_ticket#1", ("RemoteProtocolError", "execution", "verify", "verify", "done, marked")),
-    "ticket-dropped": ("create_ticket#1", ("RemoteProtocolError", "execution", "verify", "retry", "done")),
+    "metrics-stale": (
+        "query_replica#1",
+        ("disagreement", "conflict", "cross_check", "cross_check", "done, marked"),
+    ),
+    "ticket-lost": (
+        "create_ticket#1",
+        ("RemoteProtocolError", "execution", "verify", "verify", "done, marked"),
+    ),
+    "ticket-dropped": (
+        "create_ticket#1",
+        ("RemoteProtocolError", "execution", "verify", "retry", "done"),
+    ),
     "notify-forbidden": ("notify#1", ("HTTPStatusError", "execution", "ask", "failed")),
 }
 
@@ -103,7 +119,11 @@ class Stage:
 
 def goal_with(fault: str) -> str:
     """What a user says to see a fault."""
-    goal = "Compare the monitors of checkout" if fault == "metrics-stale" else "Handle the incident of checkout"
+    goal = (
+        "Compare the monitors of checkout"
+        if fault == "metrics-stale"
+        else "Handle the incident of checkout"
+    )
     return f"{goal} (faults: {fault})"
 
 
@@ -134,12 +154,18 @@ def test_a_clean_run_is_not_recovered(played: Mapping[str, Played]) -> None:
     """Four calls, one ticket, one notification; nothing is diagnosed, asked or marked."""
     run = played["none"]
     assert run.said == HANDLED
-    assert not {row["event"] for row in run.rows} & {"call_diagnosed", "call_found", "call_recovered"}
+    assert not {row["event"] for row in run.rows} & {
+        "call_diagnosed",
+        "call_found",
+        "call_recovered",
+    }
     assert (run.done("ticket"), run.done("notification")) == (1, 1)
 
 
 @pytest.mark.parametrize("fault", list(CHAINS))
-def test_the_log_tells_symptom_diagnosis_action_and_outcome(fault: str, played: Mapping[str, Played]) -> None:
+def test_the_log_tells_symptom_diagnosis_action_and_outcome(
+    fault: str, played: Mapping[str, Played]
+) -> None:
     """One chain of events for the call that the fault strikes; the other calls of the run know of nothing."""
     label, expected = CHAINS[fault]
     rows = played[fault].rows
@@ -160,8 +186,12 @@ def test_an_impossible_value_is_checked_against_the_sources(played: Mapping[str,
     assert "987654" not in played["metrics-stuck"].said
 
 
-@pytest.mark.parametrize("fault", [fault for fault in CHAINS if fault not in ("metrics-stale", "notify-forbidden")])
-def test_the_incident_is_handled_as_without_the_fault(fault: str, played: Mapping[str, Played]) -> None:
+@pytest.mark.parametrize(
+    "fault", [fault for fault in CHAINS if fault not in ("metrics-stale", "notify-forbidden")]
+)
+def test_the_incident_is_handled_as_without_the_fault(
+    fault: str, played: Mapping[str, Played]
+) -> None:
     """The same figures, the same severity, one ticket and one notification: also if answers were lost or refused."""
     run = played[fault]
     assert run.said.startswith(HANDLED)
@@ -179,7 +209,9 @@ def test_what_cannot_be_done_is_reported_with_its_diagnosis(played: Mapping[str,
     """Nobody was notified, and the agent says so, and what it did before."""
     run = played["notify-forbidden"]
     assert run.said.startswith("notify failed: ")
-    assert "Diagnosis: execution fault (notify failed with HTTPStatusError and status 403" in run.said
+    assert (
+        "Diagnosis: execution fault (notify failed with HTTPStatusError and status 403" in run.said
+    )
     assert run.said.endswith("Done before that: search_logs, query_metrics, create_ticket.")
     assert (run.done("ticket"), run.done("notification")) == (1, 0)
 
@@ -200,7 +232,10 @@ async def test_a_fault_that_does_not_exist_is_named(stage: Stage) -> None:
 async def test_two_tasks_share_the_faults_of_their_thread(stage: Stage) -> None:
     """Both calls are carried over, each in its task."""
     agent = stage._module.make_agent(stage._module.CONFIG, stage.desk)
-    goals = ["What is the latency of search? (faults: metrics-seconds)", "What is the latency of payments?"]
+    goals = [
+        "What is the latency of search? (faults: metrics-seconds)",
+        "What is the latency of payments?",
+    ]
     state = await agent.ainvoke({"tasks": goals})
     assert "[task-1] The p95 of search is 310 ms." in state["messages"][-1].text
     assert "[task-2] The p95 of payments is 1250 ms." in state["messages"][-1].text
@@ -210,12 +245,20 @@ async def test_a_question_after_several_tasks_is_answered(stage: Stage) -> None:
     """Tools of a thread with several tasks run in the background: the model waits for them, and the faults are gone."""
     module = stage._module
     agent = build_agent(
-        module._skills.make_model(module._simulated), stage.desk.tools(), config=SLOW, checkpointer=InMemorySaver()
+        module._skills.make_model(module._simulated),
+        stage.desk.tools(),
+        config=SLOW,
+        checkpointer=InMemorySaver(),
     )
     thread: Any = {"configurable": {"thread_id": "t"}}
-    goals = ["What is the latency of search? (faults: metrics-seconds)", "Compare the monitors of payments"]
+    goals = [
+        "What is the latency of search? (faults: metrics-seconds)",
+        "Compare the monitors of payments",
+    ]
     await agent.ainvoke({"tasks": goals}, thread)
-    state = await agent.ainvoke({"messages": [("user", "What is the latency of checkout? faults: none")]}, thread)
+    state = await agent.ainvoke(
+        {"messages": [("user", "What is the latency of checkout? faults: none")]}, thread
+    )
     assert "[task-1] The p95 of checkout is 4200 ms." in state["messages"][-1].text
     assert "(Of " not in state["messages"][-1].text.splitlines()[0]
 
@@ -237,7 +280,9 @@ async def test_studio_sees_the_nodes_of_recovery(client: LangGraphClient, server
     faults = ("logs-renamed", "metrics-argument", "metrics-seconds", "ticket-lost", "notify-busy")
     nodes: set[str] = set()
     asked = {"messages": [{"role": "user", "content": goal_with(", ".join(faults))}]}
-    async for part in client.runs.stream(thread, "incident_desk", input=asked, stream_mode="updates"):
+    async for part in client.runs.stream(
+        thread, "incident_desk", input=asked, stream_mode="updates"
+    ):
         assert part.event != "error", part.data
         if part.event == "updates":
             nodes |= set(part.data)
@@ -248,13 +293,23 @@ async def test_studio_sees_the_nodes_of_recovery(client: LangGraphClient, server
     for fault in ("logs-renamed", "ticket-lost", "notify-busy"):
         assert chain(rows, CHAINS[fault][0]) == CHAINS[fault][1]
     bound = ("ValidationError", "specification", "refresh", "rebind")
-    assert chain(rows, "query_metrics#1") == (*bound, "bounds", "specification", "normalise", "done, marked")
+    assert chain(rows, "query_metrics#1") == (
+        *bound,
+        "bounds",
+        "specification",
+        "normalise",
+        "done, marked",
+    )
 
 
 @pytest.mark.server
 async def test_each_further_node_is_reached(client: LangGraphClient) -> None:
     """The checkpoints of a thread show the node, so a person can look at the state before and after it."""
-    nodes = {"metrics-locked": "fallback", "metrics-stale": "cross_check", "notify-forbidden": "ask"}
+    nodes = {
+        "metrics-locked": "fallback",
+        "metrics-stale": "cross_check",
+        "notify-forbidden": "ask",
+    }
 
     async def passed_through(fault: str) -> set[str]:
         thread = await new_thread(client)
@@ -264,7 +319,9 @@ async def test_each_further_node_is_reached(client: LangGraphClient) -> None:
         return {node for state in history for node in state["next"]}
 
     passed = await asyncio.gather(*map(passed_through, nodes))
-    assert [node for node, found in zip(nodes.values(), passed, strict=True) if node not in found] == []
+    assert [
+        node for node, found in zip(nodes.values(), passed, strict=True) if node not in found
+    ] == []
 
 
 def _of_the_last_ticket(server: Server) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:

@@ -12,11 +12,15 @@ from tests.support.openai_server import Call, OpenAIServer, Reply, scripted
 pytestmark = pytest.mark.server
 
 
-def test_a_provider_s_model_works_at_the_same_desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_s_model_works_at_the_same_desk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A real client speaks OpenAI's wire format to a server on this machine; nothing else was changed."""
     answers = [
         Reply(calls=(Call.of("search_flights", destination="Lisbon", date="2026-05-04"),)),
-        Reply(calls=(Call.of("book_flight", offer="LIS-838-STD", date="2026-05-04", traveller="Ada"),)),
+        Reply(
+            calls=(Call.of("book_flight", offer="LIS-838-STD", date="2026-05-04", traveller="Ada"),)
+        ),
         Reply(text="Booked LIS-838 for Ada."),
     ]
     with OpenAIServer(scripted(answers)) as server:
@@ -26,7 +30,9 @@ def test_a_provider_s_model_works_at_the_same_desk(tmp_path: Path, monkeypatch: 
         monkeypatch.setenv("ASYNCGUARD_DESK_EFFECTS", str(tmp_path / "effects.jsonl"))
 
         async def run() -> dict[str, Any]:
-            given = {"messages": [("user", "Book the cheapest flight to Lisbon on 2026-05-04 for Ada")]}
+            given = {
+                "messages": [("user", "Book the cheapest flight to Lisbon on 2026-05-04 for Ada")]
+            }
             state: dict[str, Any] = await load_desk().guarded_agent.ainvoke(given)
             return state
 

@@ -20,7 +20,11 @@ pytestmark = pytest.mark.server
 async def test_all_agents_are_served(client: LangGraphClient) -> None:
     """The server makes one assistant of each graph and can describe it."""
     assistants = await client.assistants.search()
-    assert {each["graph_id"] for each in assistants} == {"guarded_agent", "unguarded_agent", "incident_desk"}
+    assert {each["graph_id"] for each in assistants} == {
+        "guarded_agent",
+        "unguarded_agent",
+        "incident_desk",
+    }
     for assistant in assistants:
         drawn = await client.assistants.get_graph(assistant["assistant_id"])
         assert {"model", "execute", "retry", "approve"} <= {node["id"] for node in drawn["nodes"]}
@@ -55,7 +59,9 @@ async def test_the_guarded_agent_streams_two_tasks(client: LangGraphClient, serv
 async def test_the_unguarded_agent_books_a_guess(client: LangGraphClient, server: Server) -> None:
     """The same model without guards: full fare, and an end of the run while calls are open."""
     thread = await new_thread(client)
-    await client.runs.wait(thread, "unguarded_agent", input={"tasks": [book("Dublin", "Una"), book("Vienna", "Una")]})
+    await client.runs.wait(
+        thread, "unguarded_agent", input={"tasks": [book("Dublin", "Una"), book("Vienna", "Una")]}
+    )
     values = await values_of(client, thread)
     assert values["report"]["open_calls"]
     await eventually(lambda: len(server.bookings("Una")) == 2)
@@ -88,38 +94,59 @@ async def test_a_person_decides_over_the_client(client: LangGraphClient, approve
     assert ("not today" in said) is not approved
 
 
-async def test_a_parked_run_takes_the_external_result_when_it_is_resumed(client: LangGraphClient) -> None:
+async def test_a_parked_run_takes_the_external_result_when_it_is_resumed(
+    client: LangGraphClient,
+) -> None:
     """The run rests while only the embassy works; the value of the resume means nothing."""
     thread = await new_thread(client)
-    state: Any = await client.runs.wait(thread, "guarded_agent", input={"tasks": ["Request a visa for Peru for Cy"]})
+    state: Any = await client.runs.wait(
+        thread, "guarded_agent", input={"tasks": ["Request a visa for Peru for Cy"]}
+    )
     assert state["__interrupt__"][0]["value"]["type"] == "parked"
     async with asyncio.timeout(SECONDS):
         while state.get("__interrupt__"):
-            state = await client.runs.wait(thread, "guarded_agent", command={"resume": {"visa": "V-FORGED"}})
+            state = await client.runs.wait(
+                thread, "guarded_agent", command={"resume": {"visa": "V-FORGED"}}
+            )
     said = (await values_of(client, thread))["messages"][-1]["content"]
     assert said.startswith("The visa of Cy for Peru is V-")
     assert "FORGED" not in said
 
 
-async def test_news_for_a_parked_thread_does_not_hide_the_external_result(client: LangGraphClient) -> None:
+async def test_news_for_a_parked_thread_does_not_hide_the_external_result(
+    client: LangGraphClient,
+) -> None:
     """A user who writes while the embassy works gets an answer, and the visa is told when it is there."""
     thread = await new_thread(client)
-    await client.runs.wait(thread, "guarded_agent", input={"tasks": ["Request a visa for Peru for Mia"]})
+    await client.runs.wait(
+        thread, "guarded_agent", input={"tasks": ["Request a visa for Peru for Mia"]}
+    )
     asked = {"messages": [{"role": "user", "content": book("Rome", "Mia")}]}
     state: Any = await client.runs.wait(thread, "guarded_agent", input=asked)
     async with asyncio.timeout(SECONDS):
         while state.get("__interrupt__"):
             state = await client.runs.wait(thread, "guarded_agent", command={"resume": True})
-    said = "".join(str(message["content"]) for message in (await values_of(client, thread))["messages"])
+    said = "".join(
+        str(message["content"]) for message in (await values_of(client, thread))["messages"]
+    )
     assert "Booked ROM-" in said
     assert said.count('"visa": "V-') == 1
 
 
-async def test_the_server_wrote_a_trace_and_saw_no_blocking_call(client: LangGraphClient, server: Server) -> None:
+async def test_the_server_wrote_a_trace_and_saw_no_blocking_call(
+    client: LangGraphClient, server: Server
+) -> None:
     """The structured log of a served agent is written without holding up the loop."""
     thread = await new_thread(client)
-    await client.runs.wait(thread, "guarded_agent", input={"tasks": [book("Porto", "Tom"), book("Rome", "Tim")]})
+    await client.runs.wait(
+        thread, "guarded_agent", input={"tasks": [book("Porto", "Tom"), book("Rome", "Tim")]}
+    )
     trace = read_trace(server.trace)
     assert trace.problems == ()
-    assert {row["event"] for row in trace.rows} >= {"call_admitted", "call_rejected", "call_retired", "run_ended"}
+    assert {row["event"] for row in trace.rows} >= {
+        "call_admitted",
+        "call_rejected",
+        "call_retired",
+        "run_ended",
+    }
     assert "BlockingError" not in server.log.read_text()

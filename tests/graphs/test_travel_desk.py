@@ -100,7 +100,9 @@ def test_a_goal_that_the_model_does_not_know_is_answered_with_what_it_does(effec
 
 
 def _simulated() -> BaseChatModel:
-    spec = importlib.util.spec_from_file_location("simulated_under_test", DESK.with_name("simulated_model.py"))
+    spec = importlib.util.spec_from_file_location(
+        "simulated_under_test", DESK.with_name("simulated_model.py")
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -121,12 +123,21 @@ def test_the_simulated_model_reads_goals_from_people_only() -> None:
 
 def test_the_simulated_model_streams_what_it_says() -> None:
     """The stream adds up to the answer, in more than one piece."""
-    tool = {"name": "cancel_booking", "description": "", "parameters": {"type": "object", "properties": {}}}
+    tool = {
+        "name": "cancel_booking",
+        "description": "",
+        "parameters": {"type": "object", "properties": {}},
+    }
     model = _simulated().bind_tools([tool])
 
     async def collect() -> list[AIMessageChunk]:
-        return [chunk async for chunk in model.astream([HumanMessage(content="Hello")]) if chunk.content]
+        return [
+            chunk async for chunk in model.astream([HumanMessage(content="Hello")]) if chunk.content
+        ]
 
     chunks = run_virtual(collect()).result
     assert len(chunks) > 3
-    assert "".join(str(chunk.content) for chunk in chunks) == model.invoke([HumanMessage(content="Hello")]).text
+    assert (
+        "".join(str(chunk.content) for chunk in chunks)
+        == model.invoke([HumanMessage(content="Hello")]).text
+    )

@@ -17,11 +17,16 @@ pytestmark = pytest.mark.server
 async def test_a_second_client_waits_its_turn(client: LangGraphClient, server: Server) -> None:
     """Enqueued: both callers' tasks are done, each once, although neither knew of the other's ids."""
     thread = await new_thread(client)
-    await client.runs.create(thread, "guarded_agent", input={"tasks": [book("Lisbon", "Eva"), book("Vienna", "Eli")]})
+    await client.runs.create(
+        thread, "guarded_agent", input={"tasks": [book("Lisbon", "Eva"), book("Vienna", "Eli")]}
+    )
     await reached(client, thread, "search_flights")
     async with get_client(url=client.http.client.base_url) as other:
         await other.runs.wait(
-            thread, "guarded_agent", input={"tasks": [book("Rome", "Eno")]}, multitask_strategy="enqueue"
+            thread,
+            "guarded_agent",
+            input={"tasks": [book("Rome", "Eno")]},
+            multitask_strategy="enqueue",
         )
     values = await values_of(client, thread)
     assert states(values) == {"task-1": "closed", "task-2": "closed", "task-3": "closed"}
@@ -29,7 +34,9 @@ async def test_a_second_client_waits_its_turn(client: LangGraphClient, server: S
 
 
 @pytest.mark.parametrize("point", ["search_flights", "quote_fare", "book_flight"])
-async def test_a_second_client_interrupts(client: LangGraphClient, server: Server, point: str) -> None:
+async def test_a_second_client_interrupts(
+    client: LangGraphClient, server: Server, point: str
+) -> None:
     """Interrupted in the middle of a step: the next run finds what is under way and nobody is booked twice."""
     thread = await new_thread(client)
     first, second = f"Ida{point[:4]}", f"Ivo{point[:4]}"
@@ -39,7 +46,10 @@ async def test_a_second_client_interrupts(client: LangGraphClient, server: Serve
     await reached(client, thread, point)
     async with get_client(url=client.http.client.base_url) as other:
         await other.runs.wait(
-            thread, "guarded_agent", input={"tasks": [book("Rome", second)]}, multitask_strategy="interrupt"
+            thread,
+            "guarded_agent",
+            input={"tasks": [book("Rome", second)]},
+            multitask_strategy="interrupt",
         )
     assert (await client.runs.get(thread, run["run_id"]))["status"] == "interrupted"
     values = await values_of(client, thread)
@@ -48,7 +58,9 @@ async def test_a_second_client_interrupts(client: LangGraphClient, server: Serve
     assert len(server.bookings(second)) == 1
 
 
-async def test_an_interrupted_run_does_not_repeat_what_may_happen_once(client: LangGraphClient, server: Server) -> None:
+async def test_an_interrupted_run_does_not_repeat_what_may_happen_once(
+    client: LangGraphClient, server: Server
+) -> None:
     """A form that was handed in is not handed in again by the next run, and its answer is not lost."""
     thread = await new_thread(client)
     tasks = ["Request a visa for Peru for Nia", book("Vienna", "Nia")]
@@ -56,7 +68,10 @@ async def test_an_interrupted_run_does_not_repeat_what_may_happen_once(client: L
     await eventually(lambda: server.forms("Nia") > 0)
     async with get_client(url=client.http.client.base_url) as other:
         state: Any = await other.runs.wait(
-            thread, "guarded_agent", input={"tasks": [book("Rome", "Noa")]}, multitask_strategy="interrupt"
+            thread,
+            "guarded_agent",
+            input={"tasks": [book("Rome", "Noa")]},
+            multitask_strategy="interrupt",
         )
     async with asyncio.timeout(SECONDS):
         while state.get("__interrupt__"):
@@ -70,26 +85,36 @@ async def test_an_interrupted_run_does_not_repeat_what_may_happen_once(client: L
 async def test_a_second_client_is_refused(client: LangGraphClient, server: Server) -> None:
     """Rejected: the second caller is told, the first caller's run is not touched."""
     thread = await new_thread(client)
-    run = await client.runs.create(thread, "guarded_agent", input={"tasks": [book("Lisbon", "Ria")]})
+    run = await client.runs.create(
+        thread, "guarded_agent", input={"tasks": [book("Lisbon", "Ria")]}
+    )
     await reached(client, thread, "search_flights")
     async with get_client(url=client.http.client.base_url) as other:
         with pytest.raises(ConflictError):
             await other.runs.create(
-                thread, "guarded_agent", input={"tasks": [book("Rome", "Rob")]}, multitask_strategy="reject"
+                thread,
+                "guarded_agent",
+                input={"tasks": [book("Rome", "Rob")]},
+                multitask_strategy="reject",
             )
     await client.runs.join(thread, run["run_id"])
     assert states(await values_of(client, thread)) == {"task-1": "closed"}
     assert (len(server.bookings("Ria")), server.bookings("Rob")) == (1, [])
 
 
-async def test_a_step_that_is_run_again_has_no_second_effect(client: LangGraphClient, server: Server) -> None:
+async def test_a_step_that_is_run_again_has_no_second_effect(
+    client: LangGraphClient, server: Server
+) -> None:
     """Time travel to a checkpoint between intent and execution: same calls, same keys, same bookings."""
     thread = await new_thread(client)
-    await client.runs.wait(thread, "guarded_agent", input={"tasks": [book("Lisbon", "Ken"), book("Rome", "Kim")]})
+    await client.runs.wait(
+        thread, "guarded_agent", input={"tasks": [book("Lisbon", "Ken"), book("Rome", "Kim")]}
+    )
     last: Any = next(
         state
         for state in await client.threads.get_history(thread, limit=100)
-        if state["next"] == ["execute"] and "book_flight" in str(state["values"]["messages"][-1].get("tool_calls"))
+        if state["next"] == ["execute"]
+        and "book_flight" in str(state["values"]["messages"][-1].get("tool_calls"))
     )
     place = last["checkpoint"]["checkpoint_id"]
     await client.runs.wait(thread, "guarded_agent", input=None, checkpoint_id=place)
@@ -99,14 +124,21 @@ async def test_a_step_that_is_run_again_has_no_second_effect(client: LangGraphCl
     assert [len(server.bookings(name)) for name in ("Ken", "Kim")] == [1, 1]
 
 
-async def test_a_run_that_is_rolled_back_leaves_a_thread_that_works(client: LangGraphClient, server: Server) -> None:
+async def test_a_run_that_is_rolled_back_leaves_a_thread_that_works(
+    client: LangGraphClient, server: Server
+) -> None:
     """The second caller has the first one's run deleted; its own is not disturbed by what was under way."""
     thread = await new_thread(client)
-    await client.runs.create(thread, "guarded_agent", input={"tasks": [book("Lisbon", "Lea"), book("Vienna", "Lea")]})
+    await client.runs.create(
+        thread, "guarded_agent", input={"tasks": [book("Lisbon", "Lea"), book("Vienna", "Lea")]}
+    )
     await reached(client, thread, "quote_fare")
     async with get_client(url=client.http.client.base_url) as other:
         await other.runs.wait(
-            thread, "guarded_agent", input={"tasks": [book("Rome", "Leo")]}, multitask_strategy="rollback"
+            thread,
+            "guarded_agent",
+            input={"tasks": [book("Rome", "Leo")]},
+            multitask_strategy="rollback",
         )
     values = await values_of(client, thread)
     assert "Lisbon" not in str(values["messages"])
@@ -118,11 +150,15 @@ async def test_threads_side_by_side_do_not_meet(client: LangGraphClient, server:
     threads = [await new_thread(client), await new_thread(client)]
     names = ["Sue", "Sam"]
     runs = [
-        client.runs.wait(thread, "guarded_agent", input={"tasks": [book("Porto", name), book("Lisbon", name)]})
+        client.runs.wait(
+            thread, "guarded_agent", input={"tasks": [book("Porto", name), book("Lisbon", name)]}
+        )
         for thread, name in zip(threads, names, strict=True)
     ]
     await asyncio.gather(*runs)
     for thread, name in zip(threads, names, strict=True):
         values = await values_of(client, thread)
         assert len(server.bookings(name)) == 2
-        assert not set(names) - {name} & {word for m in values["messages"] for word in str(m["content"]).split()}
+        assert not set(names) - {name} & {
+            word for m in values["messages"] for word in str(m["content"]).split()
+        }

@@ -57,7 +57,8 @@ def test_arguments_that_fit() -> None:
 def test_a_broken_schema_is_explained(given_values: dict[str, Any], words: str) -> None:
     """The place, the value and the rule are named."""
     verdict = rejection(
-        Scene(ORDER).judge(arguments.judge, "order", {"item": "tea", "count": 2, **given_values}), "arguments"
+        Scene(ORDER).judge(arguments.judge, "order", {"item": "tea", "count": 2, **given_values}),
+        "arguments",
     )
     assert words in verdict.reason
 
@@ -65,9 +66,13 @@ def test_a_broken_schema_is_explained(given_values: dict[str, Any], words: str) 
 def test_missing_values_belong_to_clarification() -> None:
     """With that guard on, a missing top-level value alone is left to it, and other problems are still told."""
     assert Scene(ORDER).judge(arguments.judge, "order", {"item": "tea"}) == ADMIT
-    verdict = rejection(Scene(ORDER, config=OFF).judge(arguments.judge, "order", {"item": "tea"}), "arguments")
+    verdict = rejection(
+        Scene(ORDER, config=OFF).judge(arguments.judge, "order", {"item": "tea"}), "arguments"
+    )
     assert "'count' is required and missing" in verdict.reason
-    both = rejection(Scene(ORDER).judge(arguments.judge, "order", {"size": "xl", "count": 1}), "arguments")
+    both = rejection(
+        Scene(ORDER).judge(arguments.judge, "order", {"size": "xl", "count": 1}), "arguments"
+    )
     assert "size" in both.reason
     assert "item" not in both.reason
 
@@ -75,8 +80,12 @@ def test_missing_values_belong_to_clarification() -> None:
 def test_five_problems_are_told() -> None:
     """At five all are listed; of more the rest is counted."""
     tool = pure("many", **{f"a{n}": "integer" for n in range(8)})
-    five = rejection(Scene(tool).judge(arguments.judge, "many", {f"a{n}": "x" for n in range(5)}), "arguments")
-    six = rejection(Scene(tool).judge(arguments.judge, "many", {f"a{n}": "x" for n in range(6)}), "arguments")
+    five = rejection(
+        Scene(tool).judge(arguments.judge, "many", {f"a{n}": "x" for n in range(5)}), "arguments"
+    )
+    six = rejection(
+        Scene(tool).judge(arguments.judge, "many", {f"a{n}": "x" for n in range(6)}), "arguments"
+    )
     assert "more" not in five.reason
     assert "a4" in five.reason
     assert "and 1 more" in six.reason
@@ -86,7 +95,9 @@ def test_five_problems_are_told() -> None:
 def test_payloads_are_not_repeated() -> None:
     """A large wrong value, name or constant is cut."""
     tool = pure("one", a={"enum": ["z" * 5000]})
-    verdict = rejection(Scene(tool).judge(arguments.judge, "one", {"a": "y" * 5000, "n" * 5000: 1}), "arguments")
+    verdict = rejection(
+        Scene(tool).judge(arguments.judge, "one", {"a": "y" * 5000, "n" * 5000: 1}), "arguments"
+    )
     assert "y" * 90 not in verdict.reason
     assert "n" * 90 not in verdict.reason
 
@@ -94,22 +105,36 @@ def test_payloads_are_not_repeated() -> None:
 def test_an_unknown_tool_is_answered_with_the_known() -> None:
     """Close names come first, at most twenty are listed, tools of other tasks are not offered."""
     others = [ToolSpec(name=f"tool{n:02}") for n in range(30)]
-    scene = Scene(*others, ToolSpec(name="search_flights"), ToolSpec(name="search_fares", tasks=frozenset({"t2"})))
+    scene = Scene(
+        *others,
+        ToolSpec(name="search_flights"),
+        ToolSpec(name="search_fares", tasks=frozenset({"t2"})),
+    )
     verdict = rejection(scene.judge(arguments.judge, "search_flight", {}), "arguments")
     assert "Use one of: search_flights, tool00" in verdict.reason
     assert "and 11 more" in verdict.reason
     assert "search_fares" not in verdict.reason
     rejection(scene.judge(arguments.judge, "x" * 10_000, {}), "arguments")
-    assert "Answer without tools" in rejection(Scene().judge(arguments.judge, "search", {}), "arguments").reason
+    assert (
+        "Answer without tools"
+        in rejection(Scene().judge(arguments.judge, "search", {}), "arguments").reason
+    )
 
 
 def test_what_could_not_be_read_is_said() -> None:
     """The problem found while reading the call is passed on."""
-    verdict = Scene(ORDER).judge(arguments.judge, "order", {}, problem="The arguments are not JSON.")
-    assert "order#1 could not be read: The arguments are not JSON." in rejection(verdict, "arguments").reason
+    verdict = Scene(ORDER).judge(
+        arguments.judge, "order", {}, problem="The arguments are not JSON."
+    )
+    assert (
+        "order#1 could not be read: The arguments are not JSON."
+        in rejection(verdict, "arguments").reason
+    )
 
 
-@pytest.mark.parametrize("operand", [{"from_call": "order#1"}, ref("order#1"), ref("order#1", "/items/0")])
+@pytest.mark.parametrize(
+    "operand", [{"from_call": "order#1"}, ref("order#1"), ref("order#1", "/items/0")]
+)
 def test_an_operand_satisfies_any_schema(operand: dict[str, str]) -> None:
     """Wherever it stands, as long as its source can deliver."""
     scene = Scene(ORDER, config=OFF)
@@ -144,7 +169,10 @@ def test_an_operand_of_nobody() -> None:
     scene.start("order", {"item": "tea", "count": 2}, task="t2")
     early = scene.propose("order", {"item": ref("order#3"), "count": 1}, message="one")
     scene.propose("order", {"item": "tea", "count": 3}, message="one")
-    verdicts = [scene.judge(arguments.judge, "order", {"item": ref(x), "count": 1}) for x in ("find#1", "order#9")]
+    verdicts = [
+        scene.judge(arguments.judge, "order", {"item": ref(x), "count": 1})
+        for x in ("find#1", "order#9")
+    ]
     verdicts += [scene.judge(arguments.judge, "order", {"item": ref("order#6"), "count": 1})]
     verdicts += [arguments.judge(early, scene.board)]
     for verdict in verdicts:
@@ -166,7 +194,9 @@ def test_an_operand_of_a_rejected_call() -> None:
     """A call that never ran has nothing to give either."""
     scene = Scene(ORDER)
     scene.reject("order")
-    rejection(scene.judge(arguments.judge, "order", {"item": ref("order#1"), "count": 1}), "arguments")
+    rejection(
+        scene.judge(arguments.judge, "order", {"item": ref("order#1"), "count": 1}), "arguments"
+    )
 
 
 def test_a_pointer_starts_with_a_slash() -> None:
@@ -182,7 +212,9 @@ def test_operands_can_be_switched_off(switch: str) -> None:
     """Without references, or without what would hold the call back, the model is told to wait for the value."""
     scene = Scene(ORDER, config=GuardConfig().with_switches({switch: False}))
     key = scene.start("order", {"item": "tea", "count": 1})
-    verdict = rejection(scene.judge(arguments.judge, "order", {"item": ref("order#1"), "count": 1}), "arguments")
+    verdict = rejection(
+        scene.judge(arguments.judge, "order", {"item": ref("order#1"), "count": 1}), "arguments"
+    )
     assert "Wait for the result of order#1" in verdict.reason
     assert verdict.on == (() if switch == "ledger" else (key,))
 
@@ -207,4 +239,7 @@ def test_the_switch() -> None:
     guards = enabled(scene.board.config)
     assert scene.admit(scene.propose("order", {"count": "many"}), guards) == ADMIT
     rejection(scene.admit(scene.propose("ordr", {}), guards), "readable")
-    rejection(scene.admit(scene.propose("order", {}, problem="The arguments are not JSON."), guards), "readable")
+    rejection(
+        scene.admit(scene.propose("order", {}, problem="The arguments are not JSON."), guards),
+        "readable",
+    )

@@ -39,7 +39,9 @@ def test_calls_of_other_threads_count_towards_the_limit_of_the_process() -> None
     scene.board.elsewhere = 3
     assert capacity.judge(scene.propose("x", {"n": 1}), scene.board) == ADMIT
     scene.board.elsewhere = 4
-    verdict = rejection(capacity.judge(scene.propose("x", {"n": 2}, message="m2"), scene.board), "capacity")
+    verdict = rejection(
+        capacity.judge(scene.propose("x", {"n": 2}, message="m2"), scene.board), "capacity"
+    )
     assert "5 calls are open in this process" in verdict.reason
 
 
@@ -83,7 +85,9 @@ def test_arguments_up_to_the_limit_in_bytes(text: str) -> None:
     arguments = {"text": text}
     size = len(canonical_json(arguments).encode("utf-8", "surrogatepass"))
     assert scene_with(max_argument_bytes=size).judge(capacity.judge, "x", arguments) == ADMIT
-    verdict = rejection(scene_with(max_argument_bytes=size - 1).judge(capacity.judge, "x", arguments), "capacity")
+    verdict = rejection(
+        scene_with(max_argument_bytes=size - 1).judge(capacity.judge, "x", arguments), "capacity"
+    )
     assert f"{size} bytes" in verdict.reason
 
 

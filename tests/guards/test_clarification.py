@@ -158,13 +158,20 @@ def test_what_the_schema_offers_is_a_value(arguments: dict[str, Any]) -> None:
 )
 def test_optional_and_nested_stand_ins_count(arguments: dict[str, Any], name: str) -> None:
     """An optional argument is better left out than invented; nested ones are named by their path."""
-    verdict = rejection(Scene(CRM).judge(clarification.judge, "crm", {"city": "Oslo", **arguments}), "clarification")
+    verdict = rejection(
+        Scene(CRM).judge(clarification.judge, "crm", {"city": "Oslo", **arguments}), "clarification"
+    )
     assert name in verdict.reason
 
 
 def test_an_operand_counts_as_present() -> None:
     """A reference is neither missing nor a stand-in."""
-    assert Scene(CRM).judge(clarification.judge, "crm", {"city": {"from_call": "unknown", "pointer": "/x"}}) == ADMIT
+    assert (
+        Scene(CRM).judge(
+            clarification.judge, "crm", {"city": {"from_call": "unknown", "pointer": "/x"}}
+        )
+        == ADMIT
+    )
 
 
 def test_what_an_operand_became_is_not_judged() -> None:
@@ -186,10 +193,14 @@ def test_an_undeclared_or_unreadable_call_is_not_its_business() -> None:
     scene = Scene(ToolSpec(name="bare"), CRM)
     assert scene.judge(clarification.judge, "bare", {}) == ADMIT
     assert scene.judge(clarification.judge, "nothing", {}) == ADMIT
-    assert scene.judge(clarification.judge, "crm", {}, problem="The arguments are not JSON.") == ADMIT
+    assert (
+        scene.judge(clarification.judge, "crm", {}, problem="The arguments are not JSON.") == ADMIT
+    )
 
 
 def test_long_values_are_not_repeated() -> None:
     """The reason stays short whatever the model wrote."""
     many = {f"argument{n}": "<" + "x" * 79 + ">" for n in range(40)}
-    rejection(Scene(CRM).judge(clarification.judge, "crm", {"city": "Oslo", **many}), "clarification")
+    rejection(
+        Scene(CRM).judge(clarification.judge, "crm", {"city": "Oslo", **many}), "clarification"
+    )

@@ -13,7 +13,9 @@ from asyncguard.guards import conflict, dependency, enabled
 from tests.core.builders import Scene, deferral, pure
 
 
-def tool(name: str, reads: tuple[str, ...] | None = (), writes: tuple[str, ...] | None = ()) -> ToolSpec:
+def tool(
+    name: str, reads: tuple[str, ...] | None = (), writes: tuple[str, ...] | None = ()
+) -> ToolSpec:
     """A tool with declared resources."""
     return ToolSpec(name=name, reads=reads, writes=writes)
 
@@ -46,7 +48,10 @@ A, B = {"path": "a"}, {"path": "b"}
     ],
 )
 def test_declared_resources(
-    first: tuple[str, dict[str, Any]], second: tuple[str, dict[str, Any]], waits_for_read: bool, waits_for_effect: bool
+    first: tuple[str, dict[str, Any]],
+    second: tuple[str, dict[str, Any]],
+    waits_for_read: bool,
+    waits_for_effect: bool,
 ) -> None:
     """Reading after a write is a dependency, writing after either a conflict; also across tasks and in one message."""
     for task, message in (("t1", None), ("t2", None), ("t1", "m")):
@@ -107,7 +112,9 @@ def test_operands_hold_a_call_back() -> None:
     assert verdict.on == (running, held_back)
     assert "find#1, find#2" in verdict.reason
     scene.end(running)
-    assert deferral(scene.judge(dependency.judge, "find", {"id": operands}), "dependency").on == (held_back,)
+    assert deferral(scene.judge(dependency.judge, "find", {"id": operands}), "dependency").on == (
+        held_back,
+    )
 
 
 def test_a_call_does_not_wait_for_itself_or_a_later_one() -> None:
@@ -146,7 +153,9 @@ def test_everything_is_waited_for_at_once() -> None:
 def test_the_switches(guard: str, second: str, switch: str) -> None:
     """Off, or without the ledger, nothing is held back."""
     for on in (True, False):
-        config = GuardConfig.none(**{guard: True, "ledger": True, guard if switch == "guard" else "ledger": on})
+        config = GuardConfig.none(
+            **{guard: True, "ledger": True, guard if switch == "guard" else "ledger": on}
+        )
         scene = Scene(*TOOLS, config=config)
         scene.start("write", A)
         verdict = scene.admit(scene.propose(second, A), enabled(config))

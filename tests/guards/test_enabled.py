@@ -20,12 +20,16 @@ from tests.core.builders import Scene
 def names(config: GuardConfig) -> list[str]:
     """Names of the guards that are on, in order; the check that is always asked is named by its function."""
     modules = {guard: guard.__module__.rpartition(".")[2] for guard in enabled(config)}
-    return ["runnable" if guard is arguments.judge_runnable else name for guard, name in modules.items()]
+    return [
+        "runnable" if guard is arguments.judge_runnable else name for guard, name in modules.items()
+    ]
 
 
 def test_the_guards_stand_in_the_order_of_their_switches() -> None:
     """Each switch but completion has one guard, in its own module."""
-    assert tuple(name for name, _ in GUARDS) == tuple(name for name in GUARD_NAMES if name != "completion")
+    assert tuple(name for name, _ in GUARDS) == tuple(
+        name for name in GUARD_NAMES if name != "completion"
+    )
     assert all(guard.__module__ == f"asyncguard.guards.{name}" for name, guard in GUARDS)
 
 
@@ -39,7 +43,9 @@ def test_what_is_always_asked() -> None:
 def test_each_switch_moves_its_guard_only(name: str) -> None:
     """Off among all, and on alone."""
     everything = names(GuardConfig())
-    assert names(GuardConfig().with_switches({name: False})) == [other for other in everything if other != name]
+    assert names(GuardConfig().with_switches({name: False})) == [
+        other for other in everything if other != name
+    ]
     assert names(GuardConfig.none(ledger=True, **{name: True})) == ["runnable", name, "approval"]
 
 
@@ -53,7 +59,9 @@ def test_the_timing_guards_need_the_ledger() -> None:
     }
 
 
-resources = st.none() | st.lists(st.sampled_from(["a", "b", "a*"]), max_size=2, unique=True).map(tuple)
+resources = st.none() | st.lists(st.sampled_from(["a", "b", "a*"]), max_size=2, unique=True).map(
+    tuple
+)
 tools = st.builds(lambda reads, writes: (reads, writes), resources, resources)
 programs = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from(["t1", "t2"]), st.booleans(), st.integers(0, 1)),
@@ -92,7 +100,13 @@ class Runner:
                 self.check_alone(key)
                 self.scene.run(key)
             case Defer():
-                self.scene.apply(ev.CallDeferred, key=key, guard=verdict.guard, reason=verdict.reason, on=verdict.on)
+                self.scene.apply(
+                    ev.CallDeferred,
+                    key=key,
+                    guard=verdict.guard,
+                    reason=verdict.reason,
+                    on=verdict.on,
+                )
             case Reject():
                 pytest.fail(f"nothing is wrong with this call: {verdict}")
 
@@ -134,19 +148,26 @@ def test_order_is_kept_and_nothing_waits_for_ever(
 @pytest.mark.full
 @settings(max_examples=2_000)
 @given(four_tools, programs, ten_choices)
-def test_order_is_kept_in_many_programs(declared: list[tuple[Any, Any]], program: Program, choices: list[int]) -> None:
+def test_order_is_kept_in_many_programs(
+    declared: list[tuple[Any, Any]], program: Program, choices: list[int]
+) -> None:
     """The same over many more programs."""
     check_order(declared, program, choices)
 
 
 def check_order(declared: list[tuple[Any, Any]], program: Program, choices: list[int]) -> None:
     """Plays a program and looks at what ran when."""
-    specs = [ToolSpec(name=f"x{n}", reads=reads, writes=writes) for n, (reads, writes) in enumerate(declared)]
+    specs = [
+        ToolSpec(name=f"x{n}", reads=reads, writes=writes)
+        for n, (reads, writes) in enumerate(declared)
+    ]
     runner = Runner(specs)
     message = 0
     for number, (tool, task, together, ends) in enumerate(program):
         message += not together
-        key = runner.scene.propose(f"x{tool}", {"n": number}, task=task, message=f"m{message}").call.key
+        key = runner.scene.propose(
+            f"x{tool}", {"n": number}, task=task, message=f"m{message}"
+        ).call.key
         runner.judge(key)
         for _ in range(ends):
             runner.end_one(choices[number])

@@ -24,7 +24,9 @@ TOOL = pure(
 )
 assert TOOL.parameters is not None
 TOOL.parameters["properties"]["tags"]["items"] = {"type": "string"}
-TOOL.parameters["$defs"] = {"Page": {"type": "object", "properties": {"size": {"type": "integer", "default": 50}}}}
+TOOL.parameters["$defs"] = {
+    "Page": {"type": "object", "properties": {"size": {"type": "integer", "default": 50}}}
+}
 
 
 def told() -> Scene:
@@ -122,21 +124,30 @@ def test_after_the_result_the_value_is_grounded() -> None:
     assert scene.judge(grounding.judge, "find", {"id": "ord_4711"}) == ADMIT
 
 
-values = st.text(max_size=12) | st.integers() | st.floats() | st.lists(st.text(max_size=4), max_size=2)
+values = (
+    st.text(max_size=12) | st.integers() | st.floats() | st.lists(st.text(max_size=4), max_size=2)
+)
 steps = st.lists(
     st.lists(
-        st.tuples(st.sampled_from(["t1", "t2"]), st.dictionaries(st.text(max_size=4), values, max_size=2)), max_size=3
+        st.tuples(
+            st.sampled_from(["t1", "t2"]), st.dictionaries(st.text(max_size=4), values, max_size=2)
+        ),
+        max_size=3,
     ),
     max_size=5,
 )
 
 
 @given(steps)
-def test_it_never_fires_in_serial_execution(messages: list[list[tuple[str, dict[str, Any]]]]) -> None:
+def test_it_never_fires_in_serial_execution(
+    messages: list[list[tuple[str, dict[str, Any]]]],
+) -> None:
     """Whatever the values: if each message's results are awaited before the next message, no call is refused."""
     scene = Scene(TOOL)
     for number, calls in enumerate(messages):
-        proposals = [scene.propose("find", given, task=task, message=f"m{number}") for task, given in calls]
+        proposals = [
+            scene.propose("find", given, task=task, message=f"m{number}") for task, given in calls
+        ]
         assert all(grounding.judge(proposal, scene.board) == ADMIT for proposal in proposals)
         scene.admit_and_finish(proposals)
 
@@ -166,7 +177,9 @@ CANCEL = ToolSpec(name="cancel", parameters=object_schema(order="string"))
 def test_an_effect_must_not_guess_at_a_call_of_its_own_message() -> None:
     """With several tasks, ``[find, cancel(guess)]`` is the same guess as one message later."""
     scene = two_tools(CANCEL, ("t1", "t2"))
-    verdict = rejection(scene.judge(grounding.judge, "cancel", {"order": "ord_4711"}, message="m"), "grounding")
+    verdict = rejection(
+        scene.judge(grounding.judge, "cancel", {"order": "ord_4711"}, message="m"), "grounding"
+    )
     assert "find#1" in verdict.reason
     assert scene.judge(grounding.judge, "cancel", {"order": "C-17"}, message="m") == ADMIT
 

@@ -57,7 +57,12 @@ def test_the_same_call_is_not_made_twice() -> None:
 
 @pytest.mark.parametrize(
     ("tool", "values", "task"),
-    [("any", {"n": 11}, "t1"), ("any", {"n": "10"}, "t1"), ("any", {"n": 10}, "t2"), ("pay", {"n": 10}, "t1")],
+    [
+        ("any", {"n": 11}, "t1"),
+        ("any", {"n": "10"}, "t1"),
+        ("any", {"n": 10}, "t2"),
+        ("pay", {"n": 10}, "t1"),
+    ],
 )
 def test_other_calls_are_no_duplicates(tool: str, values: dict[str, object], task: str) -> None:
     """Other values, another task, another tool."""
@@ -97,13 +102,18 @@ def test_a_call_in_doubt_is_not_repeated_until_it_is_resolved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switch", "tool", "task"), [("scope", "pay", "t2"), ("duplicate", "any", "t1"), ("ledger", "any", "t1")]
+    ("switch", "tool", "task"),
+    [("scope", "pay", "t2"), ("duplicate", "any", "t1"), ("ledger", "any", "t1")],
 )
 def test_the_switches(switch: str, tool: str, task: str) -> None:
     """Off, the guard is not asked; duplicates need the ledger."""
     for on in (True, False):
         scene = Scene(
-            PAY, ANY, config=GuardConfig.none(scope=True, duplicate=True, ledger=True).with_switches({switch: on})
+            PAY,
+            ANY,
+            config=GuardConfig.none(scope=True, duplicate=True, ledger=True).with_switches(
+                {switch: on}
+            ),
         )
         scene.start("any", {"n": 1})
         verdict = scene.admit(scene.propose(tool, {"n": 1}, task=task), enabled(scene.board.config))

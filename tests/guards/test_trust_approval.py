@@ -32,7 +32,9 @@ def verdict(tool: str, tainted: bool, config: GuardConfig | None = None, **value
         ("nothing", True, False, False),
     ],
 )
-def test_destruction_in_a_tainted_context(tool: str, tainted: bool, approved: bool, asks: bool) -> None:
+def test_destruction_in_a_tainted_context(
+    tool: str, tainted: bool, approved: bool, asks: bool
+) -> None:
     """Only the two together ask, and only once."""
     scene = Scene(WIPE, READ, BUY)
     scene.board.tainted = tainted

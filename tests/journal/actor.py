@@ -36,7 +36,9 @@ async def main(target: str) -> None:
                     say("ended")
                 case ["freeze", key]:
                     # In the middle of a transaction: the test stops the process now.
-                    journal._writer.submit(lambda store: (store.execute("SELECT 1"), say("inside"), time.sleep(1.0)))
+                    journal._writer.submit(
+                        lambda store: (store.execute("SELECT 1"), say("inside"), time.sleep(1.0))
+                    )
                 case ["fork"]:
                     say(fork(journal, key="forked"))
                 case ["epoch"]:

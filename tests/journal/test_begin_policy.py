@@ -39,7 +39,9 @@ ASK = Intent(
     arguments={},
     fingerprint="f",
 )
-KNOWN = Facts(epoch="me", ended=False, holder="me", recorded=None, mail=(), followed=False, rival="")
+KNOWN = Facts(
+    epoch="me", ended=False, holder="me", recorded=None, mail=(), followed=False, rival=""
+)
 
 
 def recorded(
@@ -74,12 +76,20 @@ def mail(kind: MailKind, *, attempt: int = 1, content: object = None) -> Mail:
 def not_happened(*, again: bool) -> Known:
     """The answer for what did not happen."""
     text = "Somebody looked, and found that it did not happen."
-    return Known(result=Failure(symptom=Symptom(error="not_happened", message=text, started=False, transient=again)))
+    return Known(
+        result=Failure(
+            symptom=Symptom(error="not_happened", message=text, started=False, transient=again)
+        )
+    )
 
 
 INTENT = recorded(AttemptState.INTENT)
 ENDED = recorded(AttemptState.ENDED, result=DONE)
-HAPPENED, DENIED, RETRY = mail(MailKind.HAPPENED, content="x"), mail(MailKind.NOT_HAPPENED), mail(MailKind.RETRY)
+HAPPENED, DENIED, RETRY = (
+    mail(MailKind.HAPPENED, content="x"),
+    mail(MailKind.NOT_HAPPENED),
+    mail(MailKind.RETRY),
+)
 
 
 OTHER = Lost(epoch="other", other=True)
@@ -98,7 +108,12 @@ def answered() -> Known:
         (replace(ASK, remote=True), replace(KNOWN, holder=""), Fresh(), NEW),
         (replace(ASK, remote=True), replace(KNOWN, holder="other"), Fresh(), NEW),
         (replace(ASK, effect=EffectClass.IDEMPOTENT), replace(KNOWN, rival="pay#0"), Fresh(), NEW),
-        (ASK, replace(KNOWN, recorded=replace(INTENT, alive=True)), Running(epoch="other"), NOTHING),
+        (
+            ASK,
+            replace(KNOWN, recorded=replace(INTENT, alive=True)),
+            Running(epoch="other"),
+            NOTHING,
+        ),
         (ASK, replace(KNOWN, recorded=INTENT), Lost(epoch="other"), NOTHING),
         (replace(ASK, effect=KEYED), replace(KNOWN, recorded=INTENT), Lost(epoch="other"), NOTHING),
         (ASK, replace(KNOWN, recorded=replace(INTENT, effect=KEYED)), Lost(epoch="other"), NOTHING),
@@ -108,7 +123,12 @@ def answered() -> Known:
             Lost(epoch="other"),
             NOTHING,
         ),
-        (replace(ASK, effect=KEYED), replace(KNOWN, recorded=replace(INTENT, effect=KEYED)), Fresh(), TAKE_OVER),
+        (
+            replace(ASK, effect=KEYED),
+            replace(KNOWN, recorded=replace(INTENT, effect=KEYED)),
+            Fresh(),
+            TAKE_OVER,
+        ),
         (
             replace(ASK, effect=KEYED),
             replace(KNOWN, recorded=replace(INTENT, effect=KEYED, alive=True)),
@@ -116,20 +136,57 @@ def answered() -> Known:
             NOTHING,
         ),
         (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED)), Fresh(), TAKE_OVER),
-        (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED), followed=True), answered(), NOTHING),
-        (ASK, replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g")), OTHER, NOTHING),
-        (ASK, replace(KNOWN, recorded=recorded(AttemptState.STARTED)), Known(result=Started()), NOTHING),
+        (
+            ASK,
+            replace(KNOWN, recorded=recorded(AttemptState.ASKED), followed=True),
+            answered(),
+            NOTHING,
+        ),
+        (
+            ASK,
+            replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g")),
+            OTHER,
+            NOTHING,
+        ),
+        (
+            ASK,
+            replace(KNOWN, recorded=recorded(AttemptState.STARTED)),
+            Known(result=Started()),
+            NOTHING,
+        ),
         (ASK, replace(KNOWN, recorded=ENDED), Known(result=DONE), NOTHING),
         (ASK, replace(KNOWN, recorded=ENDED, rival="pay#0"), Known(result=DONE), NOTHING),
-        (ASK, replace(KNOWN, recorded=INTENT, mail=(HAPPENED,)), Known(result=Success(content="x")), NOTHING),
+        (
+            ASK,
+            replace(KNOWN, recorded=INTENT, mail=(HAPPENED,)),
+            Known(result=Success(content="x")),
+            NOTHING,
+        ),
         (ASK, replace(KNOWN, recorded=INTENT, mail=(DENIED,)), not_happened(again=False), NOTHING),
         (ASK, replace(KNOWN, recorded=INTENT, mail=(RETRY,)), not_happened(again=True), NOTHING),
-        (ASK, replace(KNOWN, recorded=ENDED, mail=(DENIED, HAPPENED)), Known(result=Success(content="x")), NOTHING),
-        (ASK, replace(KNOWN, recorded=INTENT, mail=(replace(RETRY, attempt=2),)), Lost(epoch="other"), NOTHING),
-        (ASK, replace(KNOWN, recorded=INTENT, mail=(mail(MailKind.DELIVERY),)), Lost(epoch="other"), NOTHING),
+        (
+            ASK,
+            replace(KNOWN, recorded=ENDED, mail=(DENIED, HAPPENED)),
+            Known(result=Success(content="x")),
+            NOTHING,
+        ),
+        (
+            ASK,
+            replace(KNOWN, recorded=INTENT, mail=(replace(RETRY, attempt=2),)),
+            Lost(epoch="other"),
+            NOTHING,
+        ),
+        (
+            ASK,
+            replace(KNOWN, recorded=INTENT, mail=(mail(MailKind.DELIVERY),)),
+            Lost(epoch="other"),
+            NOTHING,
+        ),
     ],
 )
-def test_an_intent_is_answered_by_what_is_known(intent: Intent, facts: Facts, verdict: Verdict, write: Write) -> None:
+def test_an_intent_is_answered_by_what_is_known(
+    intent: Intent, facts: Facts, verdict: Verdict, write: Write
+) -> None:
     """Every answer but a refusal, with what is written."""
     assert judge(intent, facts) == (verdict, write)
 
@@ -143,8 +200,16 @@ def test_an_intent_is_answered_by_what_is_known(intent: Intent, facts: Facts, ve
         (ASK, replace(KNOWN, holder="other"), "another process"),
         (ASK, replace(KNOWN, holder=""), "another process"),
         (ASK, replace(KNOWN, holder="other", recorded=ENDED), "another process"),
-        (ASK, replace(KNOWN, recorded=recorded(AttemptState.ENDED, fingerprint="g", result=DONE)), "other arguments"),
-        (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED, fingerprint="g")), "other arguments"),
+        (
+            ASK,
+            replace(KNOWN, recorded=recorded(AttemptState.ENDED, fingerprint="g", result=DONE)),
+            "other arguments",
+        ),
+        (
+            ASK,
+            replace(KNOWN, recorded=recorded(AttemptState.ASKED, fingerprint="g")),
+            "other arguments",
+        ),
         (
             ASK,
             replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g", effect=PROBED)),
@@ -152,7 +217,9 @@ def test_an_intent_is_answered_by_what_is_known(intent: Intent, facts: Facts, ve
         ),
         (
             ASK,
-            replace(KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g"), mail=(HAPPENED,)),
+            replace(
+                KNOWN, recorded=recorded(AttemptState.INTENT, fingerprint="g"), mail=(HAPPENED,)
+            ),
             "other arguments",
         ),
         (ASK, replace(KNOWN, rival="pay#0"), "pay#0"),
@@ -192,6 +259,8 @@ def test_an_ended_attempt_without_a_result_is_an_error() -> None:
         (CallState.FAILED, "", INTENT, False),
     ],
 )
-def test_what_is_in_doubt(state: CallState, resolution: str, latest: Recorded | None, expected: bool) -> None:
+def test_what_is_in_doubt(
+    state: CallState, resolution: str, latest: Recorded | None, expected: bool
+) -> None:
     """Its thread said so, or it was lost with its process and must not be repeated; a resolution ends it."""
     assert in_doubt(state, resolution, latest) is expected

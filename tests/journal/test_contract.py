@@ -75,7 +75,9 @@ class Generous(Broken):
 
     async def begin(self, intent: Intent) -> Verdict:
         verdict = await super().begin(intent)
-        return Fresh() if isinstance(verdict, Refused) and "equal call" in verdict.reason else verdict
+        return (
+            Fresh() if isinstance(verdict, Refused) and "equal call" in verdict.reason else verdict
+        )
 
 
 class Unfenced(Broken):
@@ -83,7 +85,11 @@ class Unfenced(Broken):
 
     async def begin(self, intent: Intent) -> Verdict:
         verdict = await super().begin(intent)
-        return Fresh() if isinstance(verdict, Refused) and "another process" in verdict.reason else verdict
+        return (
+            Fresh()
+            if isinstance(verdict, Refused) and "another process" in verdict.reason
+            else verdict
+        )
 
 
 class Repeating(Broken):
@@ -100,7 +106,9 @@ class Timid(Broken):
     async def begin(self, intent: Intent) -> Verdict:
         verdict = await super().begin(intent)
         known = await asyncio.to_thread(self.entries, key=intent.key)
-        again = isinstance(verdict, Fresh) and intent.effect.repeatable and len(known[0].attempts) == 1
+        again = (
+            isinstance(verdict, Fresh) and intent.effect.repeatable and len(known[0].attempts) == 1
+        )
         first = again and known[0].created_at == known[0].updated_at
         return Lost(epoch="nobody") if again and not first else verdict
 
@@ -151,14 +159,24 @@ class Overwriting(Broken):
     async def begin(self, intent: Intent) -> Verdict:
         verdict = await super().begin(intent)
         late = getattr(self, "last", {}).get(intent.key)
-        return Known(result=late) if isinstance(verdict, Known) and late in (DONE, Success(content="2")) else verdict
+        return (
+            Known(result=late)
+            if isinstance(verdict, Known) and late in (DONE, Success(content="2"))
+            else verdict
+        )
 
 
 class Uncounted(Broken):
     """All processes have one number."""
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+        self,
+        session: str,
+        thread: str,
+        keys: Collection[str],
+        receive: Callable[[Mail], None],
+        *,
+        known: int = 0,
     ) -> Tenure:
         tenure = await super().enter(session, thread, keys, receive, known=known)
         return replace(tenure, number=1, former=1)
@@ -168,7 +186,13 @@ class Suspicious(Broken):
     """Takes everybody who had a thread for one who may go on."""
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+        self,
+        session: str,
+        thread: str,
+        keys: Collection[str],
+        receive: Callable[[Mail], None],
+        *,
+        known: int = 0,
     ) -> Tenure:
         tenure = await super().enter(session, thread, keys, receive, known=known)
         return replace(tenure, seized=tenure.number > tenure.former)
@@ -185,7 +209,13 @@ class Unaware(Broken):
     """Does not go beyond what the state tells."""
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+        self,
+        session: str,
+        thread: str,
+        keys: Collection[str],
+        receive: Callable[[Mail], None],
+        *,
+        known: int = 0,
     ) -> Tenure:
         return await super().enter(session, thread, keys, receive)
 
@@ -194,7 +224,13 @@ class Deaf(Broken):
     """Loses mail that comes later."""
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+        self,
+        session: str,
+        thread: str,
+        keys: Collection[str],
+        receive: Callable[[Mail], None],
+        *,
+        known: int = 0,
     ) -> Tenure:
         entering = True
         try:
@@ -208,7 +244,13 @@ class Amnesic(Broken):
     """Loses mail that was there before."""
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+        self,
+        session: str,
+        thread: str,
+        keys: Collection[str],
+        receive: Callable[[Mail], None],
+        *,
+        known: int = 0,
     ) -> Tenure:
         entering = True
         try:
@@ -222,7 +264,13 @@ class Stammering(Broken):
     """Hands each piece of mail over twice."""
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+        self,
+        session: str,
+        thread: str,
+        keys: Collection[str],
+        receive: Callable[[Mail], None],
+        *,
+        known: int = 0,
     ) -> Tenure:
         def twice(mail: Mail) -> None:
             receive(mail)
@@ -259,7 +307,9 @@ class Contented(Broken):
 
     async def unsettled(self, session: str) -> Collection[str]:
         found = await super().unsettled(session)
-        pending = {entry.key for entry in await asyncio.to_thread(self.entries, states=[CallState.PENDING])}
+        pending = {
+            entry.key for entry in await asyncio.to_thread(self.entries, states=[CallState.PENDING])
+        }
         return [key for key in found if key in pending]
 
 
@@ -297,7 +347,11 @@ class Radical(Broken):
         (Cropping, "was written, and begin"),
         (Overwriting, "was written first"),
         pytest.param(Deaf, "mail is never lost", marks=pytest.mark.slow),
-        pytest.param(Amnesic, "never lost|while nobody was there|who enters gets all mail", marks=pytest.mark.slow),
+        pytest.param(
+            Amnesic,
+            "never lost|while nobody was there|who enters gets all mail",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(Stammering, "each comes once", marks=pytest.mark.slow),
         pytest.param(Careless, "has to raise CallerError", marks=pytest.mark.slow),
         pytest.param(Willing, "CallerError", marks=pytest.mark.slow),
@@ -332,8 +386,12 @@ class Closable(Broken):
             return Fresh()
 
 
-@pytest.mark.parametrize(("broken", "said"), [(Shared, "epoch"), (Closable, "a closed journal answered")])
-async def test_a_journal_that_misjudges_processes_is_caught(file: Path, broken: type[Broken], said: str) -> None:
+@pytest.mark.parametrize(
+    ("broken", "said"), [(Shared, "epoch"), (Closable, "a closed journal answered")]
+)
+async def test_a_journal_that_misjudges_processes_is_caught(
+    file: Path, broken: type[Broken], said: str
+) -> None:
     """Processes are told apart, and a closed journal begins nothing."""
     with pytest.raises(AssertionError, match=said):
         await check_journal(lambda: broken(SqliteStore(file, ProcessKind.AGENT)))

@@ -13,7 +13,18 @@ from asyncguard.cli import main
 from asyncguard.core.results import Success
 from tests.journal.desk import entered, intent
 
-_VALUES = ("x'ff'", "CAST(x'ff41' AS TEXT)", "-1", "1e400", "'abc'", "'[1,2'", "'{}'", "'null'", "char(0)", "''")
+_VALUES = (
+    "x'ff'",
+    "CAST(x'ff41' AS TEXT)",
+    "-1",
+    "1e400",
+    "'abc'",
+    "'[1,2'",
+    "'{}'",
+    "'null'",
+    "char(0)",
+    "''",
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +50,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def _tried(file: Path) -> None:
     """Read it as agents and as people do; only errors of ours come."""
-    for command in (["list", "--all"], ["show", intent().key, "--payload"], ["export", "--payload"]):
+    for command in (
+        ["list", "--all"],
+        ["show", intent().key, "--payload"],
+        ["export", "--payload"],
+    ):
         assert main(["ledger", *command, "--journal", str(file)]) in (0, 1), command
     assert main(["deliver", "x", "yes", "--journal", str(file)]) in (0, 1, 2)
     try:
@@ -60,7 +75,11 @@ def _columns(whole: bytes, folder: Path) -> list[tuple[str, str]]:
     file.write_bytes(whole)
     connection = sqlite3.connect(file)
     tables = ("meta", "processes", "threads", "calls", "attempts", "tokens", "mail")
-    found = [(table, row[1]) for table in tables for row in connection.execute(f"PRAGMA table_info({table})")]
+    found = [
+        (table, row[1])
+        for table in tables
+        for row in connection.execute(f"PRAGMA table_info({table})")
+    ]
     connection.close()
     return found
 
@@ -94,16 +113,22 @@ def test_every_wrong_value_in_every_column(value: str, whole: bytes, tmp_path: P
 
 
 @pytest.mark.parametrize("part", [b"processes", b"CREATE TABLE", b"meta"])
-def test_a_schema_that_is_no_text_is_named_as_damage(part: bytes, whole: bytes, tmp_path: Path) -> None:
+def test_a_schema_that_is_no_text_is_named_as_damage(
+    part: bytes, whole: bytes, tmp_path: Path
+) -> None:
     """SQLite quotes its broken bytes, and Python cannot read the quotation."""
     file = tmp_path / "effects.db"
     file.write_bytes(whole.replace(part, b"\xff" * len(part)))
-    with pytest.raises(JournalError, match=r"damaged; restore it from a backup|something else than a journal"):
+    with pytest.raises(
+        JournalError, match=r"damaged; restore it from a backup|something else than a journal"
+    ):
         open_journal(file)
     _tried(file)
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60))])
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60))]
+)
 def test_random_damage_is_an_error_of_ours_or_none(seed: int, whole: bytes, tmp_path: Path) -> None:
     """Cut off, overwritten, sprinkled."""
     chance, data = random.Random(seed), bytearray(whole)
@@ -121,7 +146,9 @@ def test_random_damage_is_an_error_of_ours_or_none(seed: int, whole: bytes, tmp_
     _tried(file)
 
 
-@pytest.mark.parametrize("data", [b"", b"\xff" * 5000, b"SQLite format 3\0" + b"\xfe" * 5000, b'{"a": 1}\n'], ids=ascii)
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff" * 5000, b"SQLite format 3\0" + b"\xfe" * 5000, b'{"a": 1}\n'], ids=ascii
+)
 def test_what_is_no_journal_is_refused(data: bytes, tmp_path: Path) -> None:
     """An empty file, bytes, half a header, and JSON."""
     file = tmp_path / "effects.db"

@@ -42,7 +42,10 @@ async def test_only_its_owner_can_read_it(file: Path) -> None:
         deep = file.parent / "new" / "journal.db"
         journal = open_journal(deep)
         await journal.begin(intent(remote=True))
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (deep.parent, *deep.parent.rglob("*"))}
+        modes = {
+            path.name: stat.S_IMODE(path.stat().st_mode)
+            for path in (deep.parent, *deep.parent.rglob("*"))
+        }
     finally:
         os.umask(before)
     assert modes == {
@@ -60,7 +63,10 @@ async def test_it_is_flushed_at_each_commit(file: Path) -> None:
     """WAL and ``synchronous = FULL``: an intent is on the disk and not only in its cache."""
     journal = open_journal(file)
     found = journal._writer.submit(
-        lambda store: (store.execute("PRAGMA journal_mode")[0][0], store.execute("PRAGMA synchronous")[0][0])
+        lambda store: (
+            store.execute("PRAGMA journal_mode")[0][0],
+            store.execute("PRAGMA synchronous")[0][0],
+        )
     )
     assert found.result() == ("wal", 2)
     journal.close()
@@ -100,7 +106,9 @@ def test_a_folder_is_no_file(file: Path) -> None:
         open_journal(file.parent)
 
 
-@pytest.mark.parametrize("content", [b"not a database at all, but long enough to be read as one" * 20, b"\x00" * 4096])
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough to be read as one" * 20, b"\x00" * 4096]
+)
 def test_a_file_of_another_kind_is_left_alone(file: Path, content: bytes) -> None:
     """It says what to do, and the file is as it was."""
     file.write_bytes(content)
@@ -120,7 +128,11 @@ def test_another_database_is_left_alone(file: Path) -> None:
 def test_a_newer_version_is_left_alone(file: Path) -> None:
     """Not a byte is written: who wrote it goes on with it."""
     open_journal(file).close()
-    raw(file, f"UPDATE meta SET value = '{schema.VERSION + 1}' WHERE name = 'version'", "PRAGMA journal_mode = DELETE")
+    raw(
+        file,
+        f"UPDATE meta SET value = '{schema.VERSION + 1}' WHERE name = 'version'",
+        "PRAGMA journal_mode = DELETE",
+    )
     before = file.read_bytes()
     with pytest.raises(JournalError, match=r"newer asyncguard.*Nothing was changed"):
         open_journal(file)
@@ -132,7 +144,9 @@ async def test_a_journal_of_the_first_version_is_brought_up_to_date(file: Path) 
     with sqlite3.connect(file) as connection:
         for statement in schema.MIGRATIONS[0]:
             serial = "INTEGER PRIMARY KEY"
-            connection.execute(statement.replace("{serial}", serial).replace("{rising}", f"{serial} AUTOINCREMENT"))
+            connection.execute(
+                statement.replace("{serial}", serial).replace("{rising}", f"{serial} AUTOINCREMENT")
+            )
         connection.execute("INSERT INTO meta VALUES ('id', 'abc'), ('version', '1')")
         connection.execute("INSERT INTO threads VALUES ('s', 't', 'somebody', 1.0)")
     connection.close()
@@ -144,7 +158,9 @@ async def test_a_journal_of_the_first_version_is_brought_up_to_date(file: Path) 
     assert raw(file, "SELECT value FROM meta WHERE name = 'version'") == [("2",)]
 
 
-async def test_an_older_version_is_brought_up_to_date(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_older_version_is_brought_up_to_date(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Migrations run in order, once, in one transaction; what is there stays."""
     journal = open_journal(file)
     await journal.begin(intent(remote=True))
@@ -160,7 +176,9 @@ async def test_an_older_version_is_brought_up_to_date(file: Path, monkeypatch: p
         journal.close()
     assert raw(file, "SELECT note FROM calls") == [("x",)]
     broken = (*added, "ALTER TABLE nowhere ADD COLUMN note")
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, ("CREATE TABLE half (x)", *broken)))
+    monkeypatch.setattr(
+        schema, "MIGRATIONS", (*schema.MIGRATIONS, ("CREATE TABLE half (x)", *broken))
+    )
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
     with pytest.raises(JournalError):
         open_journal(file)
@@ -185,7 +203,9 @@ async def test_who_is_cancelled_while_it_takes_a_thread_leaves_it(file: Path) ->
     """The thread was taken all the same, and nobody would ever give it free."""
     journal, other = open_journal(file), open_journal(file)
     for number in range(20):
-        entering = asyncio.ensure_future(journal.enter(f"s{number}", f"t{number}", (), lambda _: None))
+        entering = asyncio.ensure_future(
+            journal.enter(f"s{number}", f"t{number}", (), lambda _: None)
+        )
         for _ in range(number % 4):
             await asyncio.sleep(0)
         entering.cancel()
@@ -261,7 +281,12 @@ def test_a_file_that_cannot_be_written_is_not_used(file: Path) -> None:
         each.chmod(0o755)
     targets = [str(file), str(folder / "journal.db")]
     done = subprocess.run(
-        [sys.executable, "-c", code, *targets], cwd=ROOT, capture_output=True, text=True, timeout=20, check=True
+        [sys.executable, "-c", code, *targets],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
     )
     said = done.stdout.splitlines()
     assert len(said) == 2, done
@@ -283,7 +308,9 @@ async def test_a_transaction_that_somebody_holds_is_an_error_in_the_end(
     journal.close()
 
 
-async def test_a_locked_file_is_a_named_error_within_one_wait(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_locked_file_is_a_named_error_within_one_wait(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A frozen process keeps it locked: all who ask are told together, without waiting one after the other."""
     monkeypatch.setattr("asyncguard.journal.sql.sqlite._BUSY", 0.5)
     journal = open_journal(file)
@@ -294,7 +321,9 @@ async def test_a_locked_file_is_a_named_error_within_one_wait(file: Path, monkey
     asked = [journal.begin(intent(key=f"k{number}", remote=True)) for number in range(10)]
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert all(isinstance(answer, JournalLockedError) for answer in answers), answers
-    assert time.monotonic() - began < 2.5  # the first has a wait of its own, and one may be behind the upkeep's
+    assert (
+        time.monotonic() - began < 2.5
+    )  # the first has a wait of its own, and one may be behind the upkeep's
     assert all("let that process go on, or end it" in str(answer) for answer in answers)
     holder.close()
     assert journal.entries() == []
@@ -306,7 +335,9 @@ async def test_looking_for_equals_costs_the_same_in_a_long_thread(file: Path) ->
     """The question asks the indexes of what is open, and no table for all that ended."""
     journal = open_journal(file)
     plans = [
-        journal._writer.submit(lambda store, sql=sql: store.execute(f"EXPLAIN QUERY PLAN {sql}", ("", "", "", "")))  # type: ignore[misc]
+        journal._writer.submit(
+            lambda store, sql=sql: store.execute(f"EXPLAIN QUERY PLAN {sql}", ("", "", "", ""))
+        )  # type: ignore[misc]
         for sql in RIVALS
     ]
     found = [[str(row[3]) for row in plan.result()] for plan in plans]
@@ -343,7 +374,9 @@ async def test_a_forged_row_harms_its_call_only(file: Path, statement: str) -> N
         await journal.begin(intent(key))
         await journal.end(key, 1, Success(content="done"))
     raw(file, statement)
-    answers = await asyncio.gather(journal.begin(intent()), journal.begin(intent("other")), return_exceptions=True)
+    answers = await asyncio.gather(
+        journal.begin(intent()), journal.begin(intent("other")), return_exceptions=True
+    )
     assert isinstance(answers[0], JournalError)
     assert "call k" in str(answers[0])
     assert answers[1] == Known(result=Success(content="done"))
@@ -373,7 +406,9 @@ async def test_values_are_never_part_of_the_language(file: Path) -> None:
     journal = open_journal(file)
     odd = "x'; DROP TABLE calls; -- \x00 \ud800 %_?"
     await journal.enter(odd, odd, (), lambda mail: None)
-    asked = intent(session=odd, task=odd, label=odd, tool=odd, namespace=odd, arguments={odd: odd}, token=odd)
+    asked = intent(
+        session=odd, task=odd, label=odd, tool=odd, namespace=odd, arguments={odd: odd}, token=odd
+    )
     assert isinstance(await journal.begin(asked), Fresh)
     journal.settle("k", CallState.IN_DOUBT, odd)
     journal.deliver(odd, odd)

@@ -113,7 +113,9 @@ class World(RuleBasedStateMachine):
             self.holder = None
         journal.entries(key="-")  # written by then
 
-    @rule(seat=SEATS, key=KEYS, attempt=st.integers(1, 2), remote=st.booleans(), forged=st.booleans())
+    @rule(
+        seat=SEATS, key=KEYS, attempt=st.integers(1, 2), remote=st.booleans(), forged=st.booleans()
+    )
     def begin(self, seat: int, key: str, attempt: int, remote: bool, forged: bool) -> None:
         """Fresh once, Known if it ended, Running while its process lives, Lost or again after its death."""
         journal = self.seats[seat]
@@ -139,9 +141,15 @@ class World(RuleBasedStateMachine):
                 self.tokens |= {f"{key}{attempt}"} - self.used
             case Known(result=result):
                 assert not forged
-                resolved = [kind for kind, told, _ in self.told if told == key and kind is not MailKind.DELIVERY]
+                resolved = [
+                    kind
+                    for kind, told, _ in self.told
+                    if told == key and kind is not MailKind.DELIVERY
+                ]
                 late = isinstance(result, Success) and (key, attempt) in self.late
-                assert result == outcome or resolved or late, f"{result} is known, {outcome} came first"
+                assert result == outcome or resolved or late, (
+                    f"{result} is known, {outcome} came first"
+                )
             case Running(epoch=epoch):
                 assert begun[-1] == epoch
                 assert epoch not in self.dead
@@ -159,7 +167,9 @@ class World(RuleBasedStateMachine):
     def _may_begin(self, journal: SqlJournal, key: str, attempt: int) -> None:
         begun, outcome = self.begun[key, attempt], self.outcomes.get((key, attempt))
         if begun:
-            assert EFFECTS[key].repeatable, f"attempt {attempt} of {key} was begun twice: {begun}, {journal.epoch}"
+            assert EFFECTS[key].repeatable, (
+                f"attempt {attempt} of {key} was begun twice: {begun}, {journal.epoch}"
+            )
             assert outcome is None
             assert begun[-1] in self.dead
 
@@ -177,7 +187,11 @@ class World(RuleBasedStateMachine):
         elif isinstance(first, Failure) and isinstance(result, Success):
             self.late |= {(key, 1), (key, 2)}  # it is told of the call
 
-    @rule(seat=SEATS, key=KEYS, state=st.sampled_from([CallState.DONE, CallState.IN_DOUBT, CallState.FAILED]))
+    @rule(
+        seat=SEATS,
+        key=KEYS,
+        state=st.sampled_from([CallState.DONE, CallState.IN_DOUBT, CallState.FAILED]),
+    )
     def settle(self, seat: int, key: str, state: CallState) -> None:
         """What the thread makes of it."""
         self.seats[seat].settle(key, state)
@@ -196,7 +210,11 @@ class World(RuleBasedStateMachine):
         self.used.add(token)
         self.told.append((MailKind.DELIVERY, token[0], token))
 
-    @rule(seat=SEATS, key=KEYS, kind=st.sampled_from([MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY]))
+    @rule(
+        seat=SEATS,
+        key=KEYS,
+        kind=st.sampled_from([MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY]),
+    )
     def resolve(self, seat: int, key: str, kind: MailKind) -> None:
         """Only what is in doubt."""
         journal = self.seats[seat]
@@ -229,7 +247,9 @@ class World(RuleBasedStateMachine):
         if not self.seats:
             return
         entries = self.seats[0].entries()
-        written = {entry.key: [(mail.kind, mail.content) for mail in entry.mail] for entry in entries}
+        written = {
+            entry.key: [(mail.kind, mail.content) for mail in entry.mail] for entry in entries
+        }
         for key in EFFECTS:
             told = [(kind, content) for kind, about, content in self.told if about == key]
             own = [item for item in written.get(key, []) if item in told]
@@ -255,7 +275,10 @@ def machine(examples: int, steps: int) -> None:
     run_state_machine_as_test(
         World,
         settings=settings(
-            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=checks
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=checks,
         ),
     )
 

@@ -48,7 +48,9 @@ def signs(store: SqliteStore) -> dict[str, float]:
     return dict(store.execute("SELECT session, seen_at FROM threads"))
 
 
-def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(store: SqliteStore, times: Times) -> None:
+def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(
+    store: SqliteStore, times: Times
+) -> None:
     """A run that waits for long is not taken for gone; one that died inside is."""
     upkeep = Upkeep(None, clock=times)
     for session in ("held", "entered", "let go"):
@@ -87,7 +89,9 @@ def test_a_receiver_that_raises_keeps_no_mail_from_others(caplog: pytest.LogCapt
         got.append(mail)
         raise ZeroDivisionError
 
-    mail = [Mail(kind=MailKind.DELIVERY, key=key, attempt=1, content="hunter2") for key in ("a", "b")]
+    mail = [
+        Mail(kind=MailKind.DELIVERY, key=key, attempt=1, content="hunter2") for key in ("a", "b")
+    ]
     Upkeep(None).entered("s", receive, mail, 2)
     assert got == mail
     assert len(caplog.records) == 2

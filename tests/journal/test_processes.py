@@ -39,7 +39,12 @@ async def test_a_killed_process_leaves_its_threads_and_intents_to_the_next(file:
         actor.kill()
         await entered(journal)
         answers = [await journal.begin(item) for item in asked]
-    assert answers == [Fresh(), Fresh(), Known(result=Success(content="found")), Lost(epoch=actor.epoch)]
+    assert answers == [
+        Fresh(),
+        Fresh(),
+        Known(result=Success(content="found")),
+        Lost(epoch=actor.epoch),
+    ]
     equal = intent("another", arguments={"for": EFFECTS[-1].value})
     assert isinstance(await journal.begin(equal), Refused)
     states = {entry.key: entry.state for entry in journal.entries()}
@@ -161,7 +166,12 @@ def test_an_interpreter_that_exits_ends_the_journal(file: Path, end: str) -> Non
         f"print(journal.epoch)\n{end}\n"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20, check=False
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
     )
     assert "Warning" not in done.stderr
     journal = open_journal(file)

@@ -49,7 +49,9 @@ def cut(url: str) -> None:
 
 
 @pytest.mark.parametrize("crash", [Server.stop, Server.kill])
-async def test_a_server_that_comes_back_is_found_again(postgres_server: Server, crash: object) -> None:
+async def test_a_server_that_comes_back_is_found_again(
+    postgres_server: Server, crash: object
+) -> None:
     """While it is away nothing begins; then the process goes on under a new epoch with its threads and attempts."""
     with opened(postgres_server.url()) as (journal,):
         epoch = journal.epoch
@@ -81,7 +83,9 @@ async def test_what_was_written_outlives_a_crash_of_the_server(postgres_server: 
         assert len(journal.entries()) == 20
 
 
-async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_more(postgres_url: str) -> None:
+async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_more(
+    postgres_url: str,
+) -> None:
     """Another process saw its lock free: the thread and the attempts are not carried on, but outcomes still count."""
     with opened(postgres_url, 2) as (journal, other):
         await entered(journal)
@@ -133,7 +137,9 @@ async def test_a_killed_worker_is_dead_at_once(postgres_url: str) -> None:
         assert await journal.begin(intent("at_most_once", remote=True)) == Lost(epoch=actor.epoch)
 
 
-async def test_a_process_that_freezes_in_a_transaction_holds_nobody_up_for_long(postgres_url: str) -> None:
+async def test_a_process_that_freezes_in_a_transaction_holds_nobody_up_for_long(
+    postgres_url: str,
+) -> None:
     """The server ends its session after five seconds; when it wakes, what it wanted to write is not written."""
     with Actor(postgres_url) as actor, opened(postgres_url) as (journal,):
         assert actor.ask("freeze", "k") == "inside"
@@ -195,7 +201,9 @@ async def test_an_intent_whose_commit_got_lost_is_taken_back(postgres_url: str) 
     with pytest.raises(JournalError):
         await journal.begin(running)
     await asyncio.sleep(0.6)
-    assert await journal.begin(running) == Running(epoch=journal.epoch), "one that does run was taken back"
+    assert await journal.begin(running) == Running(epoch=journal.epoch), (
+        "one that does run was taken back"
+    )
     journal.close()
 
 
@@ -243,14 +251,21 @@ def test_a_newer_version_and_another_schema_are_left_alone(postgres_url: str) ->
             open_journal(postgres_url)
         connection.execute("DROP TABLE asyncguard.other")
         open_journal(postgres_url).close()
-        connection.execute("UPDATE asyncguard.meta SET value = %s WHERE name = 'version'", (str(schema.VERSION + 1),))
+        connection.execute(
+            "UPDATE asyncguard.meta SET value = %s WHERE name = 'version'",
+            (str(schema.VERSION + 1),),
+        )
         with pytest.raises(JournalError, match="newer asyncguard"):
             open_journal(postgres_url)
 
 
 def test_an_address_that_leads_nowhere_is_told_without_its_password() -> None:
     """Neither what cannot be reached nor what cannot be read repeats a secret."""
-    for url in ("postgresql://u:hunter2@127.0.0.1:1/d", "postgresql://u:hunter2@[::1/d", "postgres://u:hunter2@h:x/d"):
+    for url in (
+        "postgresql://u:hunter2@127.0.0.1:1/d",
+        "postgresql://u:hunter2@[::1/d",
+        "postgres://u:hunter2@h:x/d",
+    ):
         with pytest.raises((JournalError, CallerError)) as caught:
             open_journal(url)
         assert "hunter2" not in str(caught.value)
@@ -275,7 +290,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_forked_child_does_not_keep_a_dead_process_alive(postgres_url: str) -> None:
     """It has the socket of its parent, and with it the lock; the parent goes on without noticing, and dies."""
     command = [sys.executable, "-c", FORKING, postgres_url]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
         assert parent.stdin is not None
         assert parent.stdout is not None
         epoch, child = parent.stdout.readline().split()

@@ -117,12 +117,19 @@ def test_a_request_that_fails_is_undone_alone() -> None:
     with running(store) as writer:
         with one_batch(writer):
             futures = [
-                writer.submit(work) for work in (put("a"), failing(CallerError("no")), put("b"), failing(odd), put("c"))
+                writer.submit(work)
+                for work in (put("a"), failing(CallerError("no")), put("b"), failing(odd), put("c"))
             ]
         errors = [future.exception(5.0) for future in futures]
         alone = writer.submit(failing(odd)).exception(5.0)
     assert store.commits[1:4] == [["a"], ["b"], ["c"]]
-    assert [type(error) for error in errors] == [type(None), CallerError, type(None), JournalError, type(None)]
+    assert [type(error) for error in errors] == [
+        type(None),
+        CallerError,
+        type(None),
+        JournalError,
+        type(None),
+    ]
     assert errors[3] is not None
     assert errors[3].__cause__ is odd
     assert isinstance(alone, JournalError)
@@ -166,7 +173,9 @@ class Leaving(FakeStore):
 
 
 @pytest.mark.parametrize(("losses", "lasts"), [(1, True), (2, False)])
-def test_a_transaction_that_lost_its_server_before_its_commit_is_run_once_more(losses: int, lasts: bool) -> None:
+def test_a_transaction_that_lost_its_server_before_its_commit_is_run_once_more(
+    losses: int, lasts: bool
+) -> None:
     """It has changed nothing; a server that is really away is told."""
     store = Leaving(losses)
     with running(store) as writer:
@@ -230,7 +239,9 @@ async def test_a_flush_waits_for_what_was_posted() -> None:
             writer.post("a number", put(str(number)))
         writer.post_later("later", put("later"))
         await writer.flush()
-        assert {str(number) for number in range(1000)} <= {value for commit in store.commits for value in commit}
+        assert {str(number) for number in range(1000)} <= {
+            value for commit in store.commits for value in commit
+        }
         commits = len(store.commits)
         await writer.flush()
         assert len(store.commits) == commits
@@ -257,7 +268,9 @@ def test_who_hears_an_answer_need_not_wait_for_what_was_posted_before_it() -> No
     assert waited == [False]
 
 
-def test_what_nobody_waits_for_says_in_the_log_that_it_failed(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_nobody_waits_for_says_in_the_log_that_it_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Also after the end; what came with it lasts."""
     store = FakeStore()
     failed: list[str] = []
@@ -265,13 +278,18 @@ def test_what_nobody_waits_for_says_in_the_log_that_it_failed(caplog: pytest.Log
         with one_batch(writer):
             writer.post("a", put("a"))
             writer.post_later("b", put("bad"))
-            writer.post("c", failing(CallerError("no")), failed=lambda error: failed.append(str(error)))
+            writer.post(
+                "c", failing(CallerError("no")), failed=lambda error: failed.append(str(error))
+            )
             last = writer.submit(put("d"))
         last.result(5.0)
     writer.post("late", put("late"), failed=lambda error: failed.append(str(error)))
     assert store.commits[1:3] == [["a"], ["d"]]
     said = ["b was not written: the disk is full", "c was not written: no"]
-    assert [record.message for record in caplog.records] == [*said, "late was not written: " + failed[1]]
+    assert [record.message for record in caplog.records] == [
+        *said,
+        "late was not written: " + failed[1],
+    ]
     assert failed == ["no", "The journal was closed; open it anew."]
 
 
@@ -309,7 +327,11 @@ def test_nothing_overtakes_what_came_while_the_writer_took_something(idle: bool)
         busy.more = ask
     until(lambda: sum(map(len, store.commits)) == (2 if idle else 3))
     writer.stop(lambda _: None)
-    assert [value for commit in store.commits for value in commit] == [*(() if idle else ("a",)), "b", "C"]
+    assert [value for commit in store.commits for value in commit] == [
+        *(() if idle else ("a",)),
+        "b",
+        "C",
+    ]
 
 
 async def test_an_answer_that_nobody_hears_harms_nobody() -> None:
@@ -359,7 +381,9 @@ def test_a_round_that_fails_is_said_and_not_the_end(caplog: pytest.LogCaptureFix
     with running(FakeStore(), fail) as writer:
         time.sleep(0.05)
         assert writer.submit(put("a")).result(5.0) == "a"
-    assert [record.message for record in caplog.records] == ["the journal is not looked after: away"]
+    assert [record.message for record in caplog.records] == [
+        "the journal is not looked after: away"
+    ]
 
 
 def test_an_error_that_nobody_foresaw_is_answered_and_not_the_end() -> None:

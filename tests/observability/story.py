@@ -20,7 +20,9 @@ WALL = 1_700_000_000.0
 class Story:
     """One thread of a fake engine: sets the clock, folds events, notifies observers."""
 
-    def __init__(self, *observers: Observer, thread: str = "t1", agent: str = "", start: float = 100.0) -> None:
+    def __init__(
+        self, *observers: Observer, thread: str = "t1", agent: str = "", start: float = 100.0
+    ) -> None:
         self.ledger = Ledger()
         self.observers = ObserverSet(observers)
         self.thread, self.agent, self.start = thread, agent, start
@@ -55,7 +57,12 @@ class Story:
         return [self._propose(message, position, *call) for position, call in enumerate(calls)]
 
     def _propose(
-        self, message: str, position: int, task: str, tool: str, arguments: Mapping[str, Any] | None = None
+        self,
+        message: str,
+        position: int,
+        task: str,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
     ) -> str:
         values = dict(arguments or {})
         call = Call(
@@ -67,7 +74,9 @@ class Story:
             arguments=values,
             call_id=f"call_{len(self.ledger)}",
             message_id=message,
-            footprint=Footprint(reads=frozenset({f"{tool}:{value}" for value in values.values()}), writes=None),
+            footprint=Footprint(
+                reads=frozenset({f"{tool}:{value}" for value in values.values()}), writes=None
+            ),
             fingerprint=fingerprint(tool, values),
         )
         self.tell(ev.CallProposed, call=call)
@@ -79,7 +88,9 @@ class Story:
             if self.ledger.record(key).state.value != "queued":
                 self.tell(ev.CallAdmitted, key=key, released=released)
             record = self.ledger.record(key)
-            self.tell(ev.CallStarted, key=key, attempt=record.attempts + 1, tool=record.tool, epoch="e1")
+            self.tell(
+                ev.CallStarted, key=key, attempt=record.attempts + 1, tool=record.tool, epoch="e1"
+            )
 
     def defer(self, key: str, *on: str, guard: str = "dependency") -> None:
         self.tell(ev.CallDeferred, key=key, guard=guard, reason="its operand is pending", on=on)
@@ -88,15 +99,30 @@ class Story:
         self.tell(ev.CallRejected, key=key, guard=guard, reason="the value is found nowhere")
         self.deliver(key)
 
-    def recover(self, key: str, action: ev.RecoveryAction = ev.RecoveryAction.RETRY, tool: str = "") -> None:
+    def recover(
+        self, key: str, action: ev.RecoveryAction = ev.RecoveryAction.RETRY, tool: str = ""
+    ) -> None:
         attempt = self.ledger.record(key).attempts
         self.tell(
-            ev.CallRecovered, key=key, action=action, attempt=attempt, error="TimeoutError", reason="x", tool=tool
+            ev.CallRecovered,
+            key=key,
+            action=action,
+            attempt=attempt,
+            error="TimeoutError",
+            reason="x",
+            tool=tool,
         )
 
     def retire(self, key: str, outcome: ev.Outcome = ev.Outcome.DONE, content: Any = "ok") -> None:
         error = None if outcome is ev.Outcome.DONE else "ValueError"
-        self.tell(ev.CallRetired, key=key, outcome=outcome, content=content, size=len(str(content)), error=error)
+        self.tell(
+            ev.CallRetired,
+            key=key,
+            outcome=outcome,
+            content=content,
+            size=len(str(content)),
+            error=error,
+        )
 
     def deliver(self, *keys: str, placeholders: Iterable[str] = ()) -> None:
         self.tell(ev.CallsDelivered, keys=keys, placeholders=tuple(placeholders))
@@ -163,12 +189,19 @@ def every_kind(story: Story) -> Story:
     story.at(3.0).begin("r2", hotel="sleep in Rome")
     risky, slow = story.at(3.1).turn(("hotel", "cancel_all"), ("hotel", "mail"))
     story.tell(
-        ev.CallObjected, key=slow, guard="grounding", objection=ev.Objection.REJECT, reason="a guess", on=(risky,)
+        ev.CallObjected,
+        key=slow,
+        guard="grounding",
+        objection=ev.Objection.REJECT,
+        reason="a guess",
+        on=(risky,),
     )
     story.tell(ev.CallHeld, key=risky, guard="trust", reason="it destroys")
     story.start_calls(slow)
     story.tell(ev.RunParked, keys=(slow,))
-    story.tell(ev.CallFound, key=slow, aim=ev.Aim.ANSWER, tool="mail", content={"error": "E"}, error="E")
+    story.tell(
+        ev.CallFound, key=slow, aim=ev.Aim.ANSWER, tool="mail", content={"error": "E"}, error="E"
+    )
     story.tell(
         ev.CallDiagnosed,
         key=slow,

@@ -61,7 +61,11 @@ def test_the_story_holds_every_kind(told: list[Details]) -> None:
 def test_records_have_exactly_the_fields_of_the_table(told: list[Details], payloads: bool) -> None:
     """Names and order are those of the table, with payloads only if asked for."""
     for details in told:
-        listed = [item.name for item in FIELDS[details.event.kind] if payloads or item.unit is not Unit.PAYLOAD]
+        listed = [
+            item.name
+            for item in FIELDS[details.event.kind]
+            if payloads or item.unit is not Unit.PAYLOAD
+        ]
         assert list(fields(details, payloads=payloads)) == listed
 
 
@@ -82,7 +86,9 @@ def test_every_attribute_of_every_event_has_a_place_in_its_record() -> None:
         names = {item.name for item in FIELDS[event.kind]}
         for item in dataclasses.fields(event):
             if item.name == "call":
-                places = {CALL_RENAMED.get(part.name, part.name) for part in dataclasses.fields(Call)}
+                places = {
+                    CALL_RENAMED.get(part.name, part.name) for part in dataclasses.fields(Call)
+                }
                 assert places <= names
             else:
                 assert RENAMED.get((event.kind, item.name), item.name) in names
@@ -101,7 +107,9 @@ def test_the_markdown_names_every_field() -> None:
     """Each kind has a section with its own fields; the common ones come first."""
     text = describe_fields()
     sections = dict(part.split("\n", 1) for part in text.split("### ")[1:])
-    assert {title for title in sections if title.startswith("`")} == {f"`{kind}`" for kind in FIELDS}
+    assert {title for title in sections if title.startswith("`")} == {
+        f"`{kind}`" for kind in FIELDS
+    }
     for kind, listed in FIELDS.items():
         common = sections["Every event"] + sections["Every event about one call"]
         for item in listed:
@@ -148,7 +156,9 @@ def test_substituted_operands_are_told_by_flag_and_size() -> None:
     details = story.tell(ev.CallAdmitted, key=key, released=True, arguments={"seat": "12é"})
     row = fields(details)
     assert (row["substituted"], row["argument_bytes"]) == (True, len('{"seat":"12é"}'.encode()))
-    assert "12" not in json.dumps({name: row[name] for name in row if name not in ("key", "argument_bytes")})
+    assert "12" not in json.dumps(
+        {name: row[name] for name in row if name not in ("key", "argument_bytes")}
+    )
 
 
 def test_the_running_time_is_from_first_start_to_end() -> None:
@@ -170,7 +180,12 @@ def test_text_in_the_place_of_a_code_is_redacted() -> None:
     (key,) = story.turn(("trip", "book"))
     story.start_calls(key)
     details = story.tell(
-        ev.CallRetired, key=key, outcome=ev.Outcome.FAILED, content="x", size=1, error="no seat for Ms Miller"
+        ev.CallRetired,
+        key=key,
+        outcome=ev.Outcome.FAILED,
+        content="x",
+        size=1,
+        error="no seat for Ms Miller",
     )
     assert fields(details)["error"] == "redacted"
 
@@ -197,8 +212,18 @@ def test_printable_text_keeps_its_length_and_can_be_encoded(text: str) -> None:
 
 
 _odd = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.complex_numbers(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.integers() | st.text(), inner) | st.tuples(inner, inner),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary()
+    | st.complex_numbers(),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(st.integers() | st.text(), inner)
+        | st.tuples(inner, inner)
+    ),
     max_leaves=20,
 )
 

@@ -13,7 +13,9 @@ from tests.observability.story import Story, every_kind, trip
 def capture() -> tuple[CapturingLogger, Any]:
     """A logger and where its records end."""
     sink = CapturingLogger()
-    logger = structlog.wrap_logger(sink, processors=[structlog.processors.add_log_level, _as_arguments])
+    logger = structlog.wrap_logger(
+        sink, processors=[structlog.processors.add_log_level, _as_arguments]
+    )
     return sink, logger
 
 
@@ -30,7 +32,11 @@ def test_each_event_is_one_record_with_the_documented_fields() -> None:
     for call, details in zip(sink.calls, story.told, strict=True):
         record = dict(call.kwargs)
         assert record.pop("level") == call.method_name
-        if details.event.kind in ("run_started", "task_opened", "call_rejected"):  # records that do not change later
+        if details.event.kind in (
+            "run_started",
+            "task_opened",
+            "call_rejected",
+        ):  # records that do not change later
             assert record == fields(details)
 
 
@@ -42,7 +48,11 @@ def test_interventions_are_warnings() -> None:
     recovery = {"call_diagnosed", "call_recovered", "circuit_moved"}
     assert warned == {"call_objected", "call_rejected", "call_squashed", "call_retired"} | recovery
     assert {call.method_name for call in sink.calls} == {"info", "warning"}
-    ended = {call.kwargs["outcome"]: call.method_name for call in sink.calls if call.kwargs["event"] == "call_retired"}
+    ended = {
+        call.kwargs["outcome"]: call.method_name
+        for call in sink.calls
+        if call.kwargs["event"] == "call_retired"
+    }
     assert ended == {"done": "info", "failed": "warning", "in_doubt": "warning"}
 
 
@@ -70,13 +80,18 @@ def test_the_console_is_readable() -> None:
     assert "[warning  ]" in rejected
     assert "label=pay#1" in rejected
     assert "guard=grounding" in rejected
-    assert all(text not in out.getvalue() for text in ("\x1b", "None", "False", "key=", "fingerprint", "=[]"))
+    assert all(
+        text not in out.getvalue()
+        for text in ("\x1b", "None", "False", "key=", "fingerprint", "=[]")
+    )
     deferred = next(line for line in lines if "call_deferred" in line)
     assert "on_calls=['flights/search_flights#1']" in deferred
 
 
 @pytest.mark.parametrize(("no_color", "colored"), [("", True), ("1", False)])
-def test_colours_need_a_terminal_and_no_no_color(monkeypatch: pytest.MonkeyPatch, no_color: str, colored: bool) -> None:
+def test_colours_need_a_terminal_and_no_no_color(
+    monkeypatch: pytest.MonkeyPatch, no_color: str, colored: bool
+) -> None:
     """NO_COLOR is honoured on a terminal, too."""
 
     class Terminal(io.StringIO):

@@ -15,7 +15,11 @@ def test_details_name_task_tool_and_label() -> None:
     story = trip(Story(agent="travel"))
     proposed = next(details for details in story.told if isinstance(details.event, ev.CallProposed))
     assert (proposed.thread, proposed.run, proposed.agent) == ("t1", "r1", "travel")
-    assert (proposed.task, proposed.tool, proposed.label) == ("flights", "search_flights", "search_flights#1")
+    assert (proposed.task, proposed.tool, proposed.label) == (
+        "flights",
+        "search_flights",
+        "search_flights#1",
+    )
     assert proposed.record is story.ledger.find(proposed.record.key if proposed.record else "")
     first = story.told[0]
     assert (first.record, first.task, first.tool, first.label) == (None, "", "", "")
@@ -34,8 +38,14 @@ def test_mentioned_calls_have_names() -> None:
     story = trip(Story())
     deferred = next(details for details in story.told if isinstance(details.event, ev.CallDeferred))
     assert list(deferred.names.values()) == ["flights/search_flights#1"]
-    delivered = [details for details in story.told if isinstance(details.event, ev.CallsDelivered)][-1]
-    assert set(delivered.names.values()) == {"flights/book_flight#1", "hotel/ask_desk#1", "hotel/hold_room#1"}
+    delivered = [details for details in story.told if isinstance(details.event, ev.CallsDelivered)][
+        -1
+    ]
+    assert set(delivered.names.values()) == {
+        "flights/book_flight#1",
+        "hotel/ask_desk#1",
+        "hotel/hold_room#1",
+    }
 
 
 def test_every_event_reaches_every_observer_in_order() -> None:
@@ -43,12 +53,17 @@ def test_every_event_reaches_every_observer_in_order() -> None:
     one: list[int] = []
     other: list[int] = []
     story = every_kind(
-        Story(lambda details: one.append(details.event.n), lambda details: other.append(details.event.n))
+        Story(
+            lambda details: one.append(details.event.n),
+            lambda details: other.append(details.event.n),
+        )
     )
     assert one == other == list(range(1, story.ledger.n + 1))
 
 
-def test_an_observer_that_raises_is_removed_and_the_run_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_observer_that_raises_is_removed_and_the_run_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """It is called until it raises, the others and the run go on, and the log says so once without its message."""
     seen: list[str] = []
 
@@ -103,7 +118,9 @@ def test_interrupts_are_not_swallowed() -> None:
         story.begin()
 
 
-def test_a_removal_during_concurrent_notification_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_removal_during_concurrent_notification_is_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Threads that meet the same broken observer remove it together and report it once."""
     barrier = threading.Barrier(4)
 

@@ -21,7 +21,9 @@ class Spans:
         self.tracer = self.provider.get_tracer("test")
 
     def finished(self) -> dict[str, object]:
-        return {span.attributes["asyncguard.label"]: span for span in self.exporter.get_finished_spans()}
+        return {
+            span.attributes["asyncguard.label"]: span for span in self.exporter.get_finished_spans()
+        }
 
 
 def test_each_started_call_is_one_span() -> None:
@@ -30,7 +32,12 @@ def test_each_started_call_is_one_span() -> None:
     story = trip(Story(otel_spans(spans.tracer), agent="travel"))
     assert len(story.observers) == 1
     assert len(spans.exporter.get_finished_spans()) == 4
-    assert set(spans.finished()) == {"search_flights#1", "book_flight#1", "find_rooms#1", "ask_desk#1"}
+    assert set(spans.finished()) == {
+        "search_flights#1",
+        "book_flight#1",
+        "find_rooms#1",
+        "ask_desk#1",
+    }
 
 
 def test_a_span_says_what_was_called_and_how_it_ended() -> None:
@@ -91,10 +98,14 @@ def test_threads_with_calls_of_one_name_do_not_meet() -> None:
         story.start_calls(key)
     for story, key in zip(stories, keys, strict=True):
         story.retire(key)
-    assert [span.attributes["asyncguard.thread"] for span in spans.exporter.get_finished_spans()] == ["a", "b"]
+    assert [
+        span.attributes["asyncguard.thread"] for span in spans.exporter.get_finished_spans()
+    ] == ["a", "b"]
 
 
-def test_a_doubt_that_is_resolved_later_makes_no_second_span(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_doubt_that_is_resolved_later_makes_no_second_span(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """The span ended when the doubt began; what is found out afterwards is in the log."""
     spans = Spans()
     observer = otel_spans(spans.tracer)

@@ -33,11 +33,21 @@ def tell_secrets(story: Story) -> None:
         match number % 5:
             case 0:
                 story.tell(ev.CallRejected, key=key, guard="grounding", reason=reason)
-                story.tell(ev.CompletionJudged, verdict=ev.CompletionVerdict.NUDGE, reason=content, tasks=(task,))
+                story.tell(
+                    ev.CompletionJudged,
+                    verdict=ev.CompletionVerdict.NUDGE,
+                    reason=content,
+                    tasks=(task,),
+                )
             case 1:
                 story.start_calls(key)
                 story.tell(
-                    ev.CallRecovered, key=key, action=ev.RecoveryAction.RETRY, attempt=1, error=content, reason=reason
+                    ev.CallRecovered,
+                    key=key,
+                    action=ev.RecoveryAction.RETRY,
+                    attempt=1,
+                    error=content,
+                    reason=reason,
                 )
                 story.tell(ev.CallCancelled, key=key, reason=reason)
             case 2:
@@ -49,7 +59,12 @@ def tell_secrets(story: Story) -> None:
             case _:
                 story.start_calls(key)
                 story.tell(
-                    ev.CallRetired, key=key, outcome=ev.Outcome.FAILED, content=[{"t": content}], size=9, error=reason
+                    ev.CallRetired,
+                    key=key,
+                    outcome=ev.Outcome.FAILED,
+                    content=[{"t": content}],
+                    size=9,
+                    error=reason,
                 )
     assert next(secrets, None) is None
 
@@ -74,7 +89,9 @@ def test_with_payloads_every_secret_is_there() -> None:
     assert set(SECRETS) - set(leaked(full)) == AS_ERROR_CLASS
 
 
-def test_no_secret_reaches_files_consoles_or_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_secret_reaches_files_consoles_or_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Trace file, structured log and timeline are made of the same records."""
     out = io.StringIO()
     with TraceFile(tmp_path / "t.jsonl") as file:

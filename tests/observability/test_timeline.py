@@ -64,7 +64,8 @@ def test_colour_changes_nothing_but_colour(tmp_path: Path) -> None:
     colored = render_timeline(trace, width=80, color=True)
     assert "\x1b[" in colored
     plain = "".join(
-        part.partition("m")[2] if position else part for position, part in enumerate(colored.split("\x1b["))
+        part.partition("m")[2] if position else part
+        for position, part in enumerate(colored.split("\x1b["))
     )
     assert plain == render_timeline(trace, width=80)
 
@@ -96,7 +97,11 @@ def test_totals_count_calls_not_events(tmp_path: Path) -> None:
 
     (run,) = histories(traced(tmp_path, tell))
     assert (run.totals.calls, run.totals.deferred, run.totals.turns) == (2, 1, 2)
-    assert (run.totals.makespan, run.totals.engine_seconds, run.totals.wall_seconds) == (7.0, 9.0, 9.0)
+    assert (run.totals.makespan, run.totals.engine_seconds, run.totals.wall_seconds) == (
+        7.0,
+        9.0,
+        9.0,
+    )
 
 
 def busy(story: Story, calls: int = 200, tasks: int = 4) -> None:
@@ -164,7 +169,9 @@ def test_wide_characters_keep_the_columns(tmp_path: Path) -> None:
     def tell(story: Story) -> None:
         tasks = {"订机票": "x", "hotel": "y", "cafe\u0301": "z"}
         story.begin(**tasks)
-        keys = story.at(1).turn(("订机票", "搜索航班"), ("hotel", "find"), ("cafe\u0301", "re\u0301serve"))
+        keys = story.at(1).turn(
+            ("订机票", "搜索航班"), ("hotel", "find"), ("cafe\u0301", "re\u0301serve")
+        )
         story.start_calls(*keys)
         for key in keys:
             story.at(2).retire(key)
@@ -285,7 +292,9 @@ SEEDS, WIDTHS, CALLS = st.integers(0, 10**6), st.integers(1, 160), st.sampled_fr
 
 @settings(max_examples=25)
 @given(seed=SEEDS, width=WIDTHS, calls=CALLS)
-def test_any_run_fits_its_width(tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, calls: int) -> None:
+def test_any_run_fits_its_width(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, calls: int
+) -> None:
     """No line is wider than asked, and every call is drawn or counted as folded."""
     check_width(tmp_path_factory.mktemp("runs"), seed, width, calls)
 
@@ -293,7 +302,9 @@ def test_any_run_fits_its_width(tmp_path_factory: pytest.TempPathFactory, seed: 
 @pytest.mark.full
 @settings(max_examples=400)
 @given(seed=SEEDS, width=WIDTHS, calls=CALLS)
-def test_many_runs_fit_their_width(tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, calls: int) -> None:
+def test_many_runs_fit_their_width(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, width: int, calls: int
+) -> None:
     """The same over many more runs."""
     check_width(tmp_path_factory.mktemp("runs"), seed, width, calls)
 

@@ -40,7 +40,12 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         story = Story(lambda details: rows.append(fields(details) | {"wall": 12.5}), file)
         every_kind(story)
     trace = read_trace(path)
-    assert trace.head == {"asyncguard_trace": 1, "version": "0.1.0", "started": 12.5, "config": {"grounding": True}}
+    assert trace.head == {
+        "asyncguard_trace": 1,
+        "version": "0.1.0",
+        "started": 12.5,
+        "config": {"grounding": True},
+    }
     assert list(trace.rows) == rows
     assert trace.problems == ()
 
@@ -51,11 +56,15 @@ def test_an_unfinished_last_line_is_left_out_and_named(tmp_path: Path) -> None:
     trace = read_trace(written(tmp_path, whole[:-20]))
     assert len(trace.rows) == len(trip(Story()).told) - 1
     last = whole.count(b"\n")
-    assert trace.problems == (f"Line {last} is unfinished and was left out; its process ended while writing it.",)
+    assert trace.problems == (
+        f"Line {last} is unfinished and was left out; its process ended while writing it.",
+    )
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-def test_a_file_cut_anywhere_after_the_head_is_readable_and_drawable(tmp_path: Path, share: float) -> None:
+def test_a_file_cut_anywhere_after_the_head_is_readable_and_drawable(
+    tmp_path: Path, share: float
+) -> None:
     """Wherever the process dies, the rest of the trace is of use."""
     whole = trip_file(tmp_path / "whole.jsonl").read_bytes()
     for cut in range(int(len(whole) * share), int(len(whole) * share) + 60):
@@ -72,8 +81,14 @@ def test_a_continued_file_is_one_time_line(tmp_path: Path) -> None:
         story.begin("r2")
         story.at(4.0).turn()
     trace = read_trace(path)
-    assert [(item["run"], item["at"]) for item in trace.rows] == [("r1", 1000.0), ("r2", 1003.0), ("r2", 1007.0)]
-    assert trace.problems == ("Line 3 is unfinished and was left out; its process ended while writing it.",)
+    assert [(item["run"], item["at"]) for item in trace.rows] == [
+        ("r1", 1000.0),
+        ("r2", 1003.0),
+        ("r2", 1007.0),
+    ]
+    assert trace.problems == (
+        "Line 3 is unfinished and was left out; its process ended while writing it.",
+    )
 
 
 def test_a_second_head_of_the_same_writer_keeps_the_clock(tmp_path: Path) -> None:
@@ -96,7 +111,9 @@ def test_events_of_a_later_version_are_left_out_and_named_once(tmp_path: Path) -
     text = HEAD + row() + '{"event":"moon_rose"}\n' * 3 + row()
     trace = read_trace(written(tmp_path, text))
     assert len(trace.rows) == 2
-    assert trace.problems == ("Line 3: the event 'moon_rose' is unknown here; such events were left out.",)
+    assert trace.problems == (
+        "Line 3: the event 'moon_rose' is unknown here; such events were left out.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,7 +127,10 @@ def test_events_of_a_later_version_are_left_out_and_named_once(tmp_path: Path) -
         ('{"a": 1}\n', "line 1: the head is missing"),
         (HEAD + "garbage\n" + row(), "line 2: this is not a JSON object"),
         (HEAD + row() + "[" * 100_000 + "\n" + row(), "line 3: this is not a JSON object"),
-        (HEAD.replace("1,", "2,", 1), "line 1: the format is 2, this version reads up to 1; install a newer one"),
+        (
+            HEAD.replace("1,", "2,", 1),
+            "line 1: the format is 2, this version reads up to 1; install a newer one",
+        ),
         (HEAD.replace("1,", '"x",', 1), "line 1: 'x' is not a format version"),
         (HEAD + row(at="soon"), "line 2: run_started lacks a usable 'at'"),
         (HEAD + row(at=None), "line 2: run_started lacks a usable 'at'"),
@@ -120,10 +140,15 @@ def test_events_of_a_later_version_are_left_out_and_named_once(tmp_path: Path) -
         (HEAD + row(thread=["t"]), "line 2: run_started lacks a usable 'thread'"),
         (HEAD + row(wall="x"), "line 2: run_started lacks a usable 'wall'"),
         (HEAD + row(event="run_parked"), "line 2: run_parked lacks a usable 'open'"),
-        (HEAD + row(event="run_parked", open=[1], open_calls=[]), "line 2: run_parked lacks a usable 'open'"),
+        (
+            HEAD + row(event="run_parked", open=[1], open_calls=[]),
+            "line 2: run_parked lacks a usable 'open'",
+        ),
     ],
 )
-def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_a_damaged_file_is_refused_with_its_line(
+    tmp_path: Path, text: str | bytes, message: str
+) -> None:
     """The error says where and what; readers can rely on every field."""
     with pytest.raises(TraceError) as caught:
         read_trace(written(tmp_path, text))
@@ -137,8 +162,12 @@ def test_what_cannot_be_opened_is_refused(tmp_path: Path, name: str) -> None:
         read_trace(tmp_path / name)
 
 
-@given(st.lists(st.binary(max_size=30) | st.sampled_from([HEAD.encode(), row().encode()]), max_size=6))
-def test_garbage_is_read_or_refused_but_never_crashes(tmp_path_factory: pytest.TempPathFactory, parts: Any) -> None:
+@given(
+    st.lists(st.binary(max_size=30) | st.sampled_from([HEAD.encode(), row().encode()]), max_size=6)
+)
+def test_garbage_is_read_or_refused_but_never_crashes(
+    tmp_path_factory: pytest.TempPathFactory, parts: Any
+) -> None:
     """Whatever the bytes, the outcome is a trace or a TraceError."""
     path = tmp_path_factory.mktemp("garbage") / "x"
     path.write_bytes(b"".join(parts))

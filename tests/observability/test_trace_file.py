@@ -58,7 +58,10 @@ def test_the_set_of_observers_introduces_the_configuration(tmp_path: Path) -> No
         observers.introduce({"grounding": True}, version="1.2.3")
     observers.introduce({"grounding": False}, version="1.2.3")
     file.close()
-    assert [head["config"] for head in lines(tmp_path / "run.jsonl")] == [{"grounding": True}, {"grounding": False}]
+    assert [head["config"] for head in lines(tmp_path / "run.jsonl")] == [
+        {"grounding": True},
+        {"grounding": False},
+    ]
     assert len(observers) == 2
 
 
@@ -121,12 +124,14 @@ def test_lines_of_many_threads_do_not_mix(tmp_path: Path) -> None:
     file.close()
     rows = lines(tmp_path / "run.jsonl")[1:]
     each = len(trip(Story()).told) * 5
-    assert {name: sum(row["thread"] == name for row in rows) for name in {row["thread"] for row in rows}} == {
-        f"thread-{number}": each for number in range(8)
-    }
+    assert {
+        name: sum(row["thread"] == name for row in rows) for name in {row["thread"] for row in rows}
+    } == {f"thread-{number}": each for number in range(8)}
 
 
-def test_a_closed_file_is_an_observer_that_raises(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_closed_file_is_an_observer_that_raises(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """It is removed from the run, and closing twice does no harm."""
     file = TraceFile(tmp_path / "run.jsonl")
     file.close()
@@ -157,12 +162,16 @@ def test_writing_from_an_event_loop_counts_as_not_blocking(tmp_path: Path) -> No
     file.close()
 
 
-def test_a_full_disk_removes_the_observer_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_removes_the_observer_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A line that was taken in part is an error of the observer, not of the run."""
     file = TraceFile(tmp_path / "run.jsonl")
     story = Story(file)
     story.begin()
-    monkeypatch.setattr("asyncguard.observability.trace_file.os.write", lambda _fd, data: len(data) - 1)
+    monkeypatch.setattr(
+        "asyncguard.observability.trace_file.os.write", lambda _fd, data: len(data) - 1
+    )
     details: Details = story.tell(ev.TaskOpened, task="trip", goal="go")
     assert details.task == "trip"
     assert len(story.observers) == 0

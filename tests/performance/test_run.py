@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the command in the checkout and returns what it said."""
     command = [sys.executable, "benchmark/performance/run.py", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def rows(*arguments: str) -> list[dict[str, Any]]:
@@ -33,12 +35,21 @@ def test_steps_compares_both_front_ends_with_create_agent() -> None:
     assert found["build_agent"]["reference"] == "create_agent"
     assert found["build_agent"]["ratio"] > 0
     assert found["AsyncGuardMiddleware"]["reference"] == "create_agent, the same hooks empty"
-    assert found["build_agent:sqlite"]["limit"] == found["build_agent:sqlite+journal"]["limit"] == 1.3
+    assert (
+        found["build_agent:sqlite"]["limit"] == found["build_agent:sqlite+journal"]["limit"] == 1.3
+    )
     journals = {row["subject"]: row for row in measured if row["case"].startswith("journal")}
     middleware = "AsyncGuardMiddleware+its state:sqlite"
-    assert set(journals) == {"build_agent:sqlite+journal", f"{middleware}+journal", f"{middleware}, sync+journal"}
+    assert set(journals) == {
+        "build_agent:sqlite+journal",
+        f"{middleware}+journal",
+        f"{middleware}, sync+journal",
+    }
     assert {row["reference"] for row in journals.values()} == {"500 us"}
-    assert found["hand-written StateGraph"]["median"] < found["create_agent, every hook empty"]["median"]
+    assert (
+        found["hand-written StateGraph"]["median"]
+        < found["create_agent, every hook empty"]["median"]
+    )
 
 
 @pytest.mark.slow
@@ -72,4 +83,7 @@ def test_help_names_every_section() -> None:
     """What can be measured is told without measuring it."""
     done = run("--help")
     assert done.returncode == 0
-    assert all(f"\n  {name} " in done.stdout for name in ("steps", "growth", "makespan", "ledger", "startup"))
+    assert all(
+        f"\n  {name} " in done.stdout
+        for name in ("steps", "growth", "makespan", "ledger", "startup")
+    )

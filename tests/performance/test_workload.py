@@ -28,7 +28,9 @@ WORKLOAD = load()
 WORKLOADS = st.integers(1, 4).flatmap(
     lambda links: st.builds(
         WORKLOAD.Workload,
-        tool=st.lists(st.tuples(*[st.floats(0.001, 10)] * links), min_size=1, max_size=6).map(tuple),
+        tool=st.lists(st.tuples(*[st.floats(0.001, 10)] * links), min_size=1, max_size=6).map(
+            tuple
+        ),
         model=st.floats(0.001, 1),
     )
 )

@@ -92,7 +92,12 @@ def test_what_remains() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"failures": -1}, {"opened_at": 1.0}, {"state": CircuitState.OPEN}, {"state": CircuitState.HALF_OPEN}],
+    [
+        {"failures": -1},
+        {"opened_at": 1.0},
+        {"state": CircuitState.OPEN},
+        {"state": CircuitState.HALF_OPEN},
+    ],
 )
 def test_impossible_circuits_are_refused(fields: dict[str, object]) -> None:
     """A count is not negative, and only what is not closed has a time."""
@@ -163,7 +168,9 @@ class Reached:
 def reached(draw: st.DrawFn) -> Reached:
     """Any circuit that calls and ends lead to."""
     circuit, now = Circuit(), 0.0
-    for what in draw(st.lists(st.sampled_from(["call", "success", "failure", "failure", "failure"]), max_size=12)):
+    for what in draw(
+        st.lists(st.sampled_from(["call", "success", "failure", "failure", "failure"]), max_size=12)
+    ):
         now += draw(pauses)
         match what:
             case "call":

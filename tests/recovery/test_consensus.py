@@ -75,7 +75,10 @@ def test_different_values(one: Any, other: Any) -> None:
 def test_only_the_selected_parts_have_to_agree() -> None:
     """The chosen answer comes whole, with what was not compared."""
     pointers = ("/price/amount", "/seats/0")
-    one, other = {"price": {"amount": 5}, "seats": ["a"], "at": 1}, {"price": {"amount": 5.0}, "seats": ["a", "b"]}
+    one, other = (
+        {"price": {"amount": 5}, "seats": ["a"], "at": 1},
+        {"price": {"amount": 5.0}, "seats": ["a", "b"]},
+    )
     verdict = compare((_said("y", other), _said("x", one)), pointers, None)
     assert (verdict.how, verdict.chosen, verdict.value) == (Comparison.AGREE, "x", one)
     assert compare((_said("y", other), _said("x", one)), ("/seats",), None).how is Comparison.TIE
@@ -91,9 +94,16 @@ def test_who_lacks_a_part_takes_no_part() -> None:
         _said("e", '{"v": 2}'),
     )
     verdict = compare(candidates, ("/v",), None)
-    assert (verdict.how, verdict.agreeing, verdict.differing) == (Comparison.MAJORITY, ("a", "b"), ("c",))
+    assert (verdict.how, verdict.agreeing, verdict.differing) == (
+        Comparison.MAJORITY,
+        ("a", "b"),
+        ("c",),
+    )
     assert verdict.apart == ("d", "e")
-    assert verdict.reason == "2 of 3 agree (a, b); c said something else; d, e lacked what has to agree"
+    assert (
+        verdict.reason
+        == "2 of 3 agree (a, b); c said something else; d, e lacked what has to agree"
+    )
 
 
 def test_one_alone_is_taken_and_none_is_a_tie() -> None:
@@ -111,7 +121,11 @@ def test_a_majority_outvotes_who_is_trusted() -> None:
     trusted = _said("t", 9, trusted=True)
     assert _whole(trusted, _said("a", 1), _said("b", 1)).value == 1
     verdict = _whole(trusted, _said("a", 1), _said("b", 1), _said("c", 2))
-    assert (verdict.how, verdict.chosen, verdict.differing) == (Comparison.TRUSTED, "t", ("a", "b", "c"))
+    assert (verdict.how, verdict.chosen, verdict.differing) == (
+        Comparison.TRUSTED,
+        "t",
+        ("a", "b", "c"),
+    )
 
 
 def test_trusted_sources_that_differ_decide_nothing() -> None:
@@ -133,18 +147,26 @@ def test_trusted_sources_that_differ_decide_nothing() -> None:
         (("2026-01-02", None), None),
     ],
 )
-def test_the_latest_counts_if_all_dates_can_be_ordered(dates: tuple[Any, Any], chosen: str | None) -> None:
+def test_the_latest_counts_if_all_dates_can_be_ordered(
+    dates: tuple[Any, Any], chosen: str | None
+) -> None:
     """Days with days, times with times of the same kind, strictly later; anything else is a tie."""
     values = [{"v": number, "at": at} for number, at in enumerate(dates)]
     candidates = (_said("a", values[0]), _said("b", values[1]))
     verdict = compare(candidates, ("/v",), "/at")
-    assert (verdict.how, verdict.chosen) == (Comparison.LATEST if chosen else Comparison.TIE, chosen)
+    assert (verdict.how, verdict.chosen) == (
+        Comparison.LATEST if chosen else Comparison.TIE,
+        chosen,
+    )
     assert compare(candidates, ("/v",), None).how is Comparison.TIE
 
 
 def test_a_date_that_the_caller_knows_goes_before_the_answer_s() -> None:
     """And only if dates are declared to count."""
-    one, other = _said("a", {"v": 1, "at": "2026-05-05"}, date="2020-01-01"), _said("b", {"v": 2, "at": "2026-01-01"})
+    one, other = (
+        _said("a", {"v": 1, "at": "2026-05-05"}, date="2020-01-01"),
+        _said("b", {"v": 2, "at": "2026-01-01"}),
+    )
     assert compare((one, other), ("/v",), "/at").chosen == "b"
     assert compare((one, other), ("/v",), None).chosen is None
 
@@ -164,7 +186,9 @@ def test_of_those_that_agree_the_latest_represents_the_latest_side() -> None:
 
 def test_of_those_that_agree_a_trusted_one_speaks() -> None:
     """What was not compared comes from where it is believed."""
-    verdict = compare((_said("a", {"v": 1}), _said("b", {"v": 1, "w": 2}, trusted=True)), ("/v",), None)
+    verdict = compare(
+        (_said("a", {"v": 1}), _said("b", {"v": 1, "w": 2}, trusted=True)), ("/v",), None
+    )
     assert (verdict.chosen, verdict.value) == ("b", {"v": 1, "w": 2})
 
 
@@ -182,8 +206,14 @@ def test_a_malformed_pointer_leads_nowhere() -> None:
 # -- for all candidates --------------------------------------------------------------------------------------------
 
 days = st.sampled_from(["2026-01-01", "2026-01-02", "2026-01-03"])
-NEAR = [0.3, 0.3 * (1 + 6e-10), 0.3 * (1 + 12e-10)]  # each agrees with the next, the first not with the last
-bodies = st.fixed_dictionaries({"v": st.sampled_from([0, 1, 1.0, *NEAR, "1", True, None])}, optional={"at": days})
+NEAR = [
+    0.3,
+    0.3 * (1 + 6e-10),
+    0.3 * (1 + 12e-10),
+]  # each agrees with the next, the first not with the last
+bodies = st.fixed_dictionaries(
+    {"v": st.sampled_from([0, 1, 1.0, *NEAR, "1", True, None])}, optional={"at": days}
+)
 answers = st.builds(
     Candidate,
     source=st.sampled_from("abcde"),
@@ -199,13 +229,17 @@ def _of(candidates: Sequence[Candidate]) -> Verdict:
 
 
 @given(data=st.data(), crowd=crowds)
-def test_the_order_of_candidates_does_not_matter(data: st.DataObject, crowd: list[Candidate]) -> None:
+def test_the_order_of_candidates_does_not_matter(
+    data: st.DataObject, crowd: list[Candidate]
+) -> None:
     """Nobody wins by being asked first."""
     assert _of(data.draw(st.permutations(crowd))) == _of(crowd)
 
 
 @given(crowd=crowds, trusted=st.booleans(), date=days)
-def test_more_agreement_never_turns_a_decision_over(crowd: list[Candidate], trusted: bool, date: str) -> None:
+def test_more_agreement_never_turns_a_decision_over(
+    crowd: list[Candidate], trusted: bool, date: str
+) -> None:
     """Whoever joins the chosen side, whatever its date and trust, the same is said."""
     before = _of(crowd)
     assume(before.chosen is not None)

@@ -31,7 +31,10 @@ SECRET = "s3cret-value"
 
 def _schema(**units: str | None) -> dict[str, Any]:
     """A result schema with these fields and their units."""
-    fields = {name: {"type": "number"} | ({} if unit is None else {"unit": unit}) for name, unit in units.items()}
+    fields = {
+        name: {"type": "number"} | ({} if unit is None else {"unit": unit})
+        for name, unit in units.items()
+    }
     return {"type": "object", "properties": fields}
 
 
@@ -44,12 +47,25 @@ OTHER_NAME = Contract(parameters=None, returns=_schema(length="km", price="EUR",
 def _seen(*kinds: AnomalyKind, **fields: Any) -> Observation:
     anomalies = tuple(Anomaly(kind=kind, pointer="/price", message=SECRET) for kind in kinds)
     return Observation(
-        **{"called": SPEC, "tool": "quote", "arguments": {"to": SECRET}, "anomalies": anomalies, **fields}
+        **{
+            "called": SPEC,
+            "tool": "quote",
+            "arguments": {"to": SECRET},
+            "anomalies": anomalies,
+            **fields,
+        }
     )
 
 
 def _failed(error: str = "Odd", **fields: Any) -> Symptom:
-    return Symptom(**{"error": error, "message": SECRET, "mro": (f"shop.{error}", "builtins.Exception"), **fields})
+    return Symptom(
+        **{
+            "error": error,
+            "message": SECRET,
+            "mro": (f"shop.{error}", "builtins.Exception"),
+            **fields,
+        }
+    )
 
 
 def _raised(call: Any) -> Symptom:
@@ -93,14 +109,18 @@ REFUSALS = {
     "keyword of a builtin": lambda: max([1], colour="red"),  # type: ignore[call-overload]
     "no keywords": lambda: "a".join(of="b"),  # type: ignore[call-arg]
     "status 400": lambda: _raise(ToolFault("no", status=400)),
-    "status 422 of a client": lambda: httpx.Response(422, request=httpx.Request("GET", "http://x")).raise_for_status(),
+    "status 422 of a client": lambda: httpx.Response(
+        422, request=httpx.Request("GET", "http://x")
+    ).raise_for_status(),
 }
 NO_REFUSALS = {
     "arithmetic": lambda: 1 + None,  # type: ignore[operator]
     "wrong operand": lambda: int([]),  # type: ignore[call-overload]
     "too many positions": lambda: (lambda: 1)(2),  # type: ignore[call-arg]
     "value": lambda: int(SECRET),
-    "value in the words of a refusal": lambda: _raise(ValueError("got an unexpected keyword argument 'a'")),
+    "value in the words of a refusal": lambda: _raise(
+        ValueError("got an unexpected keyword argument 'a'")
+    ),
     "key": lambda: {"b": 1}["a"],
     "not found": lambda: _raise(ToolFault("no", status=404)),
     "conflict": lambda: _raise(ToolFault("no", status=409)),
@@ -189,7 +209,11 @@ def test_only_the_tool_can_say_that_nothing_began(started: bool) -> None:
         (_status(429), "transient", _H.EXECUTION),
         (_status(503), "transient", _H.EXECUTION),
         (_raised(lambda: _raise(BrokenPipeError())), "transient", _H.EXECUTION),
-        (_raised(lambda: _raise(ToolFault("no", status=422, transient=True))), "transient", _H.EXECUTION),
+        (
+            _raised(lambda: _raise(ToolFault("no", status=422, transient=True))),
+            "transient",
+            _H.EXECUTION,
+        ),
         (_status(401), "forbidden", _H.EXECUTION),
         (_status(403), "forbidden", _H.EXECUTION),
         (_raised(lambda: _raise(PermissionError())), "forbidden", _H.EXECUTION),
@@ -224,7 +248,9 @@ def test_a_refusal_is_told_by_arguments_and_live_contract(
     fit: bool, differs: bool | None, hazard: HazardKind, confidence: float
 ) -> None:
     """Who broke the contract: the caller, the tool, or something in between."""
-    found = diagnose(_seen(symptom=_failed(status=400), arguments_fit=fit, contract_differs=differs))
+    found = diagnose(
+        _seen(symptom=_failed(status=400), arguments_fit=fit, contract_differs=differs)
+    )
     assert (found.hazard, found.confidence) == (hazard, confidence)
     assert found.evidence[0] == "quote failed with Odd and status 400: a refusal"
 
@@ -244,7 +270,11 @@ ANSWERS: list[tuple[Observation, str, HazardKind]] = [
     (_seen(_K.UNREADABLE, contract=OTHER_UNIT, contract_differs=True), "unreadable", _H.OUTPUT),
     (_seen(_K.UNIT, contract=OTHER_UNIT, contract_differs=True), "reshaped", _H.SPECIFICATION),
     (_seen(_K.TYPE, contract=OTHER_UNIT, contract_differs=True), "reshaped", _H.SPECIFICATION),
-    (_seen(_K.MISSING, _K.UNEXPECTED, contract=OTHER_NAME, contract_differs=True), "reshaped", _H.SPECIFICATION),
+    (
+        _seen(_K.MISSING, _K.UNEXPECTED, contract=OTHER_NAME, contract_differs=True),
+        "reshaped",
+        _H.SPECIFICATION,
+    ),
     (_seen(_K.MISSING, contract=OTHER_NAME, contract_differs=True), "dropped", _H.SPECIFICATION),
     (_seen(_K.UNEXPECTED, contract=OTHER_NAME, contract_differs=True), "dropped", _H.SPECIFICATION),
     # Only the parameters differ: that explains no missing field.
@@ -253,11 +283,22 @@ ANSWERS: list[tuple[Observation, str, HazardKind]] = [
         (_seen(kind, contract=SAME, contract_differs=False), "malformed_same", _H.OUTPUT)
         for kind in (_K.UNIT, _K.TYPE, _K.MISSING, _K.UNEXPECTED, _K.VALUE)
     ],
-    *[(_seen(kind), "malformed", _H.OUTPUT) for kind in (_K.UNIT, _K.TYPE, _K.MISSING, _K.UNEXPECTED, _K.VALUE)],
+    *[
+        (_seen(kind), "malformed", _H.OUTPUT)
+        for kind in (_K.UNIT, _K.TYPE, _K.MISSING, _K.UNEXPECTED, _K.VALUE)
+    ],
     (_seen(_K.VALUE, contract=OTHER_UNIT, contract_differs=True), "malformed", _H.OUTPUT),
     (_seen(_K.BOUNDS, contract=OTHER_UNIT, contract_differs=True), "remeasured", _H.SPECIFICATION),
-    (_seen(_K.INVARIANT, contract=OTHER_UNIT, contract_differs=True), "remeasured", _H.SPECIFICATION),
-    (_seen(_K.DISAGREEMENT, contract=OTHER_UNIT, contract_differs=True), "remeasured", _H.SPECIFICATION),
+    (
+        _seen(_K.INVARIANT, contract=OTHER_UNIT, contract_differs=True),
+        "remeasured",
+        _H.SPECIFICATION,
+    ),
+    (
+        _seen(_K.DISAGREEMENT, contract=OTHER_UNIT, contract_differs=True),
+        "remeasured",
+        _H.SPECIFICATION,
+    ),
     (_seen(_K.BOUNDS, contract=OTHER_NAME, contract_differs=True), "implausible", _H.OUTPUT),
     (_seen(_K.BOUNDS, contract=SAME, contract_differs=False), "implausible", _H.OUTPUT),
     (_seen(_K.INVARIANT), "implausible", _H.OUTPUT),
@@ -296,7 +337,10 @@ def test_units_are_found_in_nested_fields_and_lists() -> None:
 def test_evidence_names_fields_and_sources() -> None:
     """One sentence each, none twice."""
     found = diagnose(_seen(_K.BOUNDS, _K.BOUNDS, disagreeing=("registry", "archive")))
-    assert found.evidence == ("/price is outside the declared limits", "sources that differ: registry, archive")
+    assert found.evidence == (
+        "/price is outside the declared limits",
+        "sources that differ: registry, archive",
+    )
     whole = Anomaly(kind=_K.UNREADABLE, pointer="", message=SECRET)
     said = diagnose(_seen(anomalies=(whole,))).evidence
     assert said == ("the answer is a text that cannot be read as the declared structure",)
@@ -334,7 +378,11 @@ symptoms = st.builds(
     _failed,
     error=st.sampled_from(["Odd", "timeout", "cancelled", "circuit_open", "tool_error"]),
     message=st.sampled_from(
-        [SECRET, f"missing 1 required positional argument: '{SECRET}'", f"Error invoking tool '{SECRET}"]
+        [
+            SECRET,
+            f"missing 1 required positional argument: '{SECRET}'",
+            f"Error invoking tool '{SECRET}",
+        ]
     ),
     mro=st.lists(
         st.sampled_from(
@@ -383,7 +431,18 @@ def test_every_rule_can_be_reached() -> None:
         _seen(symptom=_failed(status=400), arguments_fit=fit, contract_differs=differs)
         for fit, differs in ((False, None), (True, True), (True, False), (True, None))
     ]
-    failures = [_failed("timeout"), _failed(status=429), _failed(status=401), _failed(status=404), _failed(status=501)]
-    cases = [*refusals, *(seen for seen, _, _ in ANSWERS), *(_seen(symptom=each) for each in failures), _seen()]
+    failures = [
+        _failed("timeout"),
+        _failed(status=429),
+        _failed(status=401),
+        _failed(status=404),
+        _failed(status=501),
+    ]
+    cases = [
+        *refusals,
+        *(seen for seen, _, _ in ANSWERS),
+        *(_seen(symptom=each) for each in failures),
+        _seen(),
+    ]
     assert {diagnose(seen).rule for seen in cases} == {rule.name for rule in RULES}
     assert len({rule.name for rule in RULES}) == len(RULES)

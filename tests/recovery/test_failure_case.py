@@ -38,7 +38,9 @@ RESET = Symptom(error="ConnectionError", message="reset", mro=("builtins.Connect
 REFUSED = Symptom(error="ToolFault", message="no", status=422, started=False)
 
 
-def record_of(*findings: Finding, tries: int = 1, answering: str = "quote", task: str = "a") -> CallRecord:
+def record_of(
+    *findings: Finding, tries: int = 1, answering: str = "quote", task: str = "a"
+) -> CallRecord:
     """A call of ``quote`` in the middle of its recovery."""
     call = Call(
         key="k",
@@ -52,12 +54,24 @@ def record_of(*findings: Finding, tries: int = 1, answering: str = "quote", task
         footprint=Footprint(reads=None, writes=None),
         fingerprint="f",
     )
-    return CallRecord(call=call, tool=answering, answering=answering, tries=tries, attempts=tries, findings=findings)
+    return CallRecord(
+        call=call,
+        tool=answering,
+        answering=answering,
+        tries=tries,
+        attempts=tries,
+        findings=findings,
+    )
 
 
 def book(*more: ToolSpec, **declaration: Any) -> Casebook:
     """Declarations of ``quote`` and others."""
-    spec = ToolSpec(name="quote", parameters=ITEM, result_schema=PRICE, **({"effect": EffectClass.PURE} | declaration))
+    spec = ToolSpec(
+        name="quote",
+        parameters=ITEM,
+        result_schema=PRICE,
+        **({"effect": EffectClass.PURE} | declaration),
+    )
     return Casebook(specs={each.name: each for each in (spec, *more)}, fits=lambda *_: True)
 
 
@@ -103,10 +117,16 @@ def test_a_probe_is_believed_only_word_for_word_and_about_the_latest_attempt(
         (EffectClass.AT_MOST_ONCE, RESET, False),
         (EffectClass.AT_MOST_ONCE, REFUSED, True),
         (EffectClass.AT_MOST_ONCE, Symptom(error="ToolFault", message="no", status=422), False),
-        (EffectClass.AT_MOST_ONCE, Symptom(error="HTTPStatusError", message="no", status=400), False),
+        (
+            EffectClass.AT_MOST_ONCE,
+            Symptom(error="HTTPStatusError", message="no", status=400),
+            False,
+        ),
     ],
 )
-def test_only_the_tool_can_say_that_nothing_has_begun(effect: EffectClass, symptom: Symptom, safe: bool) -> None:
+def test_only_the_tool_can_say_that_nothing_has_begun(
+    effect: EffectClass, symptom: Symptom, safe: bool
+) -> None:
     """A status that refuses does not say it."""
     assert book(effect=effect).build(record_of(), Seen(symptom=symptom), None).safe is safe
 
@@ -128,7 +148,8 @@ def test_siblings_are_tried_in_order_and_once() -> None:
     """Those that come after the one that answered."""
     called = ToolSpec(name="quote", fallbacks=tuple(Fallback(tool=name) for name in "bcd"))
     left = {
-        tool: [each.tool for each in siblings_left(called, record_of(answering=tool))] for tool in ("quote", *"bcd")
+        tool: [each.tool for each in siblings_left(called, record_of(answering=tool))]
+        for tool in ("quote", *"bcd")
     }
     assert left == {"quote": ["b", "c", "d"], "b": ["c", "d"], "c": ["d"], "d": []}
 
@@ -136,7 +157,9 @@ def test_siblings_are_tried_in_order_and_once() -> None:
 def test_helpers_are_those_that_the_task_may_call() -> None:
     """Another task's tools are left alone."""
     others = [
-        ToolSpec(name=name, effect=EffectClass.PURE, tasks=frozenset({"b"}) if name == "mine" else None)
+        ToolSpec(
+            name=name, effect=EffectClass.PURE, tasks=frozenset({"b"}) if name == "mine" else None
+        )
         for name in ("mine", "ours")
     ]
     names = ("mine", "ours")
@@ -155,10 +178,15 @@ def test_helpers_are_those_that_the_task_may_call() -> None:
 
 def test_what_was_tried_and_refused_is_not_bound_again() -> None:
     """A contract that does not say the truth costs one attempt."""
-    renamed = {"type": "object", "properties": {"article": {"type": "string"}}, "required": ["article"]}
+    renamed = {
+        "type": "object",
+        "properties": {"article": {"type": "string"}},
+        "required": ["article"],
+    }
     schema = {**ITEM, "properties": {"item": {"type": "string", "aliases": ["article"]}}}
     books = Casebook(
-        specs={"quote": ToolSpec(name="quote", effect=EffectClass.PURE, parameters=schema)}, fits=lambda *_: True
+        specs={"quote": ToolSpec(name="quote", effect=EffectClass.PURE, parameters=schema)},
+        fits=lambda *_: True,
     )
     told = json.dumps({"parameters": renamed, "returns": None})
     record = record_of()
@@ -193,21 +221,45 @@ def test_what_is_no_contract_is_none(told: str | None) -> None:
 
 def test_arguments_that_the_runtime_fills_in_are_no_part_of_a_contract() -> None:
     """Nobody would find a value for them among the model's."""
-    spec = ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="key", token_argument="token")
+    spec = ToolSpec(
+        name="pay", effect=EffectClass.KEYED, key_argument="key", token_argument="token"
+    )
     properties = {"item": {"type": "string"}, "key": {"type": "string"}}
     told = {"parameters": {"type": "object", "properties": properties, "required": ["item", "key"]}}
     contract = read_contract(json.dumps(told), hidden_arguments(spec))
     assert contract is not None
-    assert contract.parameters == {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}
+    assert contract.parameters == {
+        "type": "object",
+        "properties": {"item": {"type": "string"}},
+        "required": ["item"],
+    }
 
 
 # -- whatever tools say --------------------------------------------------------------------------------------------
 
 KEYWORDS = st.sampled_from(
-    ["type", "properties", "required", "items", "enum", "const", "unit", "aliases", "anyOf", "minimum", "$ref", "price"]
+    [
+        "type",
+        "properties",
+        "required",
+        "items",
+        "enum",
+        "const",
+        "unit",
+        "aliases",
+        "anyOf",
+        "minimum",
+        "$ref",
+        "price",
+    ]
 )
 JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5) | KEYWORDS,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | KEYWORDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYWORDS, inner, max_size=4),
     max_leaves=12,
 )
@@ -235,7 +287,9 @@ def test_whatever_tools_say_there_is_a_case_and_a_decision(data: st.DataObject) 
         compared=("/price", "/other"),
         **({} if data.draw(st.booleans()) else PROBED),
     )
-    record = record_of(*data.draw(st.lists(FINDINGS, max_size=3)), tries=data.draw(st.integers(1, 2)))
+    record = record_of(
+        *data.draw(st.lists(FINDINGS, max_size=3)), tries=data.draw(st.integers(1, 2))
+    )
     if data.draw(st.booleans()):
         seen = Seen(symptom=data.draw(st.sampled_from([RESET, REFUSED])))
     else:

@@ -46,7 +46,9 @@ BUSY = Symptom(error="ToolFault", message="busy", transient=True, started=False)
 REFUSED = Symptom(error="ToolFault", message="unprocessable", status=422, started=False)
 CLOSED = Symptom(error="ValueError", message="closed", mro=("builtins.ValueError",))
 SAID_NO = Symptom(error="tool_error", message="no", transient=False, answered=True)
-RESTS = Symptom(error=ErrorCode.CIRCUIT_OPEN, message="rests", transient=True, started=False, retry_after=60.0)
+RESTS = Symptom(
+    error=ErrorCode.CIRCUIT_OPEN, message="rests", transient=True, started=False, retry_after=60.0
+)
 STOPPED = Symptom(error=ErrorCode.USER_SPOKE, message="stopped", transient=False, started=False)
 CANCELLED_CALL = Symptom(error=ErrorCode.CANCELLED, message="cancelled")
 READ = Finding(aim=Aim.CONTRACT, tool="describe", content="{}")
@@ -58,7 +60,9 @@ LIVE = Contract(parameters={"type": "object"}, returns=None)
 def bound(*, firm: bool = True, decided: bool = True) -> Settlement:
     """What sources came to."""
     own = Candidate(source="t", value=1, trusted=False, date=None)
-    return Settlement(decided=decided, firm=firm, value=1, reason="s agrees", candidates=(own,), agreeing=("s",))
+    return Settlement(
+        decided=decided, firm=firm, value=1, reason="s agrees", candidates=(own,), agreeing=("s",)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +107,11 @@ class Given:
             findings=self.findings,
             recoveries=self.recoveries,
         )
-        wrong = () if self.anomaly is None else (Anomaly(kind=self.anomaly, pointer="", message="It is odd."),)
+        wrong = (
+            ()
+            if self.anomaly is None
+            else (Anomaly(kind=self.anomaly, pointer="", message="It is odd."),)
+        )
         return Case(
             seen=Seen(symptom=self.symptom, content="odd", anomalies=wrong),
             called=spec,
@@ -137,7 +145,13 @@ ROWS: list[tuple[Given, RecoveryAction, str, Aim | Outcome]] = [
         Outcome.IN_DOUBT,
     ),
     (
-        Given(effect=EffectClass.PROBED, symptom=RESET, spec=PROBED, probed=Probed.HAPPENED, result="paid"),
+        Given(
+            effect=EffectClass.PROBED,
+            symptom=RESET,
+            spec=PROBED,
+            probed=Probed.HAPPENED,
+            result="paid",
+        ),
         A.VERIFY,
         "the probe says that it happened",
         Outcome.DONE,
@@ -184,17 +198,30 @@ ROWS: list[tuple[Given, RecoveryAction, str, Aim | Outcome]] = [
         "another source answers",
         Outcome.DONE,
     ),
-    (Given(symptom=CLOSED, spec=VERIFIER), A.VERIFY, "it can be derived in another way", Aim.VERIFIER),
+    (
+        Given(symptom=CLOSED, spec=VERIFIER),
+        A.VERIFY,
+        "it can be derived in another way",
+        Aim.VERIFIER,
+    ),
     (Given(symptom=CLOSED, spec=SOURCE), A.CROSS_CHECK, "another source can answer", Aim.SOURCE),
     (Given(symptom=CLOSED), A.ASK, "nothing more can be done here", Outcome.FAILED),
     (
-        Given(effect=EffectClass.AT_MOST_ONCE, symptom=RESET, spec={**SIBLING, **SOURCE, **VERIFIER, **TOLD}),
+        Given(
+            effect=EffectClass.AT_MOST_ONCE,
+            symptom=RESET,
+            spec={**SIBLING, **SOURCE, **VERIFIER, **TOLD},
+        ),
         A.ASK,
         "nothing more can be done here",
         Outcome.IN_DOUBT,
     ),
     (
-        Given(effect=EffectClass.AT_MOST_ONCE, symptom=replace(REFUSED, started=True), spec={**TOLD, **SIBLING}),
+        Given(
+            effect=EffectClass.AT_MOST_ONCE,
+            symptom=replace(REFUSED, started=True),
+            spec={**TOLD, **SIBLING},
+        ),
         A.ASK,
         "nothing more can be done here",
         Outcome.IN_DOUBT,
@@ -205,7 +232,12 @@ ROWS: list[tuple[Given, RecoveryAction, str, Aim | Outcome]] = [
         "nothing more can be done here",
         Outcome.FAILED,
     ),
-    (Given(anomaly=AnomalyKind.MISSING, normalised=MENDED), A.NORMALISE, "it takes no guess", Outcome.DONE),
+    (
+        Given(anomaly=AnomalyKind.MISSING, normalised=MENDED),
+        A.NORMALISE,
+        "it takes no guess",
+        Outcome.DONE,
+    ),
     (
         Given(effect=EffectClass.PROBED, anomaly=_UNREADABLE, spec=PROBED, probed=Probed.HAPPENED),
         A.VERIFY,
@@ -231,15 +263,44 @@ ROWS: list[tuple[Given, RecoveryAction, str, Aim | Outcome]] = [
         "the effect's answer is strange",
         Aim.PROBE,
     ),
-    (Given(anomaly=_BOUNDS, spec={**VERIFIER, **SIBLING}), A.VERIFY, "the content is doubted", Aim.VERIFIER),
-    (Given(anomaly=_BOUNDS, spec={**SOURCE, **SIBLING}), A.CROSS_CHECK, "the content is doubted", Aim.SOURCE),
+    (
+        Given(anomaly=_BOUNDS, spec={**VERIFIER, **SIBLING}),
+        A.VERIFY,
+        "the content is doubted",
+        Aim.VERIFIER,
+    ),
+    (
+        Given(anomaly=_BOUNDS, spec={**SOURCE, **SIBLING}),
+        A.CROSS_CHECK,
+        "the content is doubted",
+        Aim.SOURCE,
+    ),
     (Given(anomaly=_UNREADABLE, spec=SIBLING), A.RETRY, "unreadable", Aim.ANSWER),
-    (Given(anomaly=_UNREADABLE, spec=SIBLING, recoveries=(A.RETRY,)), A.FALLBACK, "sibling declared", Aim.ANSWER),
-    (Given(anomaly=AnomalyKind.TYPE, spec=VERIFIER), A.VERIFY, "it can be derived in another way", Aim.VERIFIER),
-    (Given(anomaly=AnomalyKind.TYPE, spec=SOURCE), A.CROSS_CHECK, "another source can answer", Aim.SOURCE),
+    (
+        Given(anomaly=_UNREADABLE, spec=SIBLING, recoveries=(A.RETRY,)),
+        A.FALLBACK,
+        "sibling declared",
+        Aim.ANSWER,
+    ),
+    (
+        Given(anomaly=AnomalyKind.TYPE, spec=VERIFIER),
+        A.VERIFY,
+        "it can be derived in another way",
+        Aim.VERIFIER,
+    ),
+    (
+        Given(anomaly=AnomalyKind.TYPE, spec=SOURCE),
+        A.CROSS_CHECK,
+        "another source can answer",
+        Aim.SOURCE,
+    ),
     (Given(anomaly=_BOUNDS), A.ASK, "nothing more can be done here", Outcome.FAILED),
     (
-        Given(effect=EffectClass.AT_MOST_ONCE, anomaly=_UNREADABLE, spec={**SIBLING, **SOURCE, **VERIFIER}),
+        Given(
+            effect=EffectClass.AT_MOST_ONCE,
+            anomaly=_UNREADABLE,
+            spec={**SIBLING, **SOURCE, **VERIFIER},
+        ),
         A.ASK,
         "nothing more can be done here",
         Outcome.DONE,
@@ -252,17 +313,25 @@ def comes_to(decided: Recovery) -> Aim | Outcome:
     return decided.then.aim if isinstance(decided.then, Attempt) else decided.then.outcome
 
 
-@pytest.mark.parametrize(("given_case", "action", "reason", "then"), ROWS, ids=[f"{r[1].value}: {r[2]}" for r in ROWS])
-def test_a_case_meets_its_row(given_case: Given, action: RecoveryAction, reason: str, then: Aim | Outcome) -> None:
+@pytest.mark.parametrize(
+    ("given_case", "action", "reason", "then"), ROWS, ids=[f"{r[1].value}: {r[2]}" for r in ROWS]
+)
+def test_a_case_meets_its_row(
+    given_case: Given, action: RecoveryAction, reason: str, then: Aim | Outcome
+) -> None:
     """Action, reason for the log, and what follows."""
     decided = decide(given_case.case(), CONFIG, NOTHING)
     assert (decided.action, decided.reason, comes_to(decided)) == (action, reason, then)
 
 
-@pytest.mark.parametrize(("table", "failed"), [(FAILED, True), (STRANGE, False)], ids=["failed", "strange"])
+@pytest.mark.parametrize(
+    ("table", "failed"), [(FAILED, True), (STRANGE, False)], ids=["failed", "strange"]
+)
 def test_no_row_is_untested(table: tuple[Row, ...], failed: bool) -> None:
     """A row that no case hits could be wrong, or never be reached."""
-    hit = {(action, reason) for case, action, reason, _ in ROWS if (case.symptom is not None) is failed}
+    hit = {
+        (action, reason) for case, action, reason, _ in ROWS if (case.symptom is not None) is failed
+    }
     assert hit == {(row.action, row.reason) for row in table}
 
 
@@ -272,7 +341,9 @@ def test_no_row_is_untested(table: tuple[Row, ...], failed: bool) -> None:
 def test_an_action_that_is_off_is_never_decided(switch: str) -> None:
     """By any row; and some row would have decided it."""
     off = replace(CONFIG, **{switch: False})
-    actions = {"refresh": {A.REFRESH, A.REBIND}}.get(switch, {A(switch)} if switch in list(A) else set())
+    actions = {"refresh": {A.REFRESH, A.REBIND}}.get(
+        switch, {A(switch)} if switch in list(A) else set()
+    )
     assert actions
     assert any(action in actions for _, action, _, _ in ROWS)
     for case, *_ in ROWS:
@@ -290,9 +361,13 @@ def test_all_switched_off_everything_ends_as_it_came() -> None:
 
 
 @pytest.mark.parametrize(
-    "spent", [Spent(run=3, task=0), Spent(run=0, task=2), Spent(run=9, task=9)], ids=["run", "task", "both"]
+    "spent",
+    [Spent(run=3, task=0), Spent(run=0, task=2), Spent(run=9, task=9)],
+    ids=["run", "task", "both"],
 )
-@pytest.mark.parametrize("case", [Given(symptom=RESET), Given(anomaly=_UNREADABLE)], ids=["failed", "unreadable"])
+@pytest.mark.parametrize(
+    "case", [Given(symptom=RESET), Given(anomaly=_UNREADABLE)], ids=["failed", "unreadable"]
+)
 def test_budgets_of_run_and_task_end_retries(case: Given, spent: Spent) -> None:
     """Reached, nothing is repeated."""
     config = replace(CONFIG, limits=Limits(max_run_retries=3, max_task_retries=2))
@@ -319,7 +394,9 @@ def test_attempts_are_counted_without_those_that_asked_somebody() -> None:
 
 def test_a_list_is_told_as_json() -> None:
     """A list would be taken for content blocks."""
-    then = decide(Given(anomaly=AnomalyKind.MISSING, normalised=MENDED).case(), CONFIG, NOTHING).then
+    then = decide(
+        Given(anomaly=AnomalyKind.MISSING, normalised=MENDED).case(), CONFIG, NOTHING
+    ).then
     assert isinstance(then, End)
     assert (then.content, then.doubtful) == ("[1,2]", False)
     assert "cost is price" in then.mark
@@ -327,7 +404,9 @@ def test_a_list_is_told_as_json() -> None:
 
 def test_an_answer_that_is_passed_on_although_it_is_strange_is_doubtful() -> None:
     """So nothing is computed from it."""
-    then = decide(Given(effect=EffectClass.AT_MOST_ONCE, anomaly=_UNREADABLE).case(), CONFIG, NOTHING).then
+    then = decide(
+        Given(effect=EffectClass.AT_MOST_ONCE, anomaly=_UNREADABLE).case(), CONFIG, NOTHING
+    ).then
     assert isinstance(then, End)
     assert then.doubtful
     assert "do not rely on it" in then.mark
@@ -335,7 +414,12 @@ def test_an_answer_that_is_passed_on_although_it_is_strange_is_doubtful() -> Non
 
 def test_an_undecided_settlement_is_never_accepted() -> None:
     """A tie is reported."""
-    case = Given(anomaly=_BOUNDS, spec=SOURCE, findings=(SOURCED,), settlement=bound(decided=False, firm=False))
+    case = Given(
+        anomaly=_BOUNDS,
+        spec=SOURCE,
+        findings=(SOURCED,),
+        settlement=bound(decided=False, firm=False),
+    )
     decided = decide(case.case(), CONFIG, NOTHING)
     assert (decided.action, comes_to(decided)) == (A.ASK, Outcome.FAILED)
 
@@ -344,14 +428,18 @@ def test_while_a_settlement_could_be_turned_over_the_next_source_is_asked() -> N
     """A trusted source speaks last."""
     two = {"sources": (Source(tool="s"), Source(tool="z"))}
     case = Given(anomaly=_BOUNDS, spec=two, findings=(SOURCED,), settlement=bound(firm=False))
-    assert decide(case.case(), CONFIG, NOTHING).then == Attempt(aim=Aim.SOURCE, tool="z", arguments={"x": 1})
+    assert decide(case.case(), CONFIG, NOTHING).then == Attempt(
+        aim=Aim.SOURCE, tool="z", arguments={"x": 1}
+    )
 
 
 # -- what is safe --------------------------------------------------------------------------------------------------
 
 SYMPTOMS = st.builds(
     Symptom,
-    error=st.sampled_from(["timeout", "cancelled", "ConnectionError", "ToolFault", "process_lost", "tool_error"]),
+    error=st.sampled_from(
+        ["timeout", "cancelled", "ConnectionError", "ToolFault", "process_lost", "tool_error"]
+    ),
     message=st.just("m"),
     status=st.sampled_from([None, 400, 404, 422, 429, 500, 503]),
     transient=st.sampled_from([None, True, False]),
@@ -367,7 +455,9 @@ def test_nothing_has_an_effect_after_an_effect_that_may_have_begun(data: st.Data
     """Neither the tool nor a sibling is called, unless the tool said that nothing had begun, or the probe said so."""
     effect = data.draw(st.sampled_from([EffectClass.AT_MOST_ONCE, EffectClass.PROBED]))
     symptom = data.draw(st.none() | SYMPTOMS)
-    probed = data.draw(st.sampled_from([each for each in Probed if each is not Probed.NOT_HAPPENED]))
+    probed = data.draw(
+        st.sampled_from([each for each in Probed if each is not Probed.NOT_HAPPENED])
+    )
     case = Given(
         effect=effect,
         symptom=symptom,
@@ -375,7 +465,9 @@ def test_nothing_has_an_effect_after_an_effect_that_may_have_begun(data: st.Data
         spec=EVERYTHING | (PROBED if effect is EffectClass.PROBED else {}),
         probed=probed,
         hazard=data.draw(st.sampled_from(HazardKind)),
-        findings=tuple(data.draw(st.lists(st.sampled_from([READ, VERIFIED, SOURCED]), unique=True))),
+        findings=tuple(
+            data.draw(st.lists(st.sampled_from([READ, VERIFIED, SOURCED]), unique=True))
+        ),
         rebound=data.draw(st.sampled_from([None, CHANGED])),
     ).case()
     off = data.draw(st.sets(st.sampled_from(RECOVERY_NAMES)))
@@ -393,7 +485,9 @@ def test_nothing_has_an_effect_after_an_effect_that_may_have_begun(data: st.Data
 
 def test_a_back_off_doubles_and_has_a_limit() -> None:
     """1, 2, 4 s ... up to the longest, and what a server asked for goes before it."""
-    waits = [back_off(RESET, Given(symptom=RESET, tries=n).case().record, CONFIG) for n in (1, 2, 3, 20)]
+    waits = [
+        back_off(RESET, Given(symptom=RESET, tries=n).case().record, CONFIG) for n in (1, 2, 3, 20)
+    ]
     assert waits == [1.0, 2.0, 4.0, 30.0]
     record = Given(symptom=BUSY).case().record
     assert back_off(replace(BUSY, retry_after=7.5), record, CONFIG) == 7.5
@@ -418,6 +512,8 @@ def test_the_jitter_is_the_same_in_a_replay() -> None:
         (EffectClass.AT_MOST_ONCE, Outcome.IN_DOUBT),
     ],
 )
-def test_a_lost_call_is_made_again_only_where_that_does_no_harm(effect: EffectClass, outcome: Outcome | None) -> None:
+def test_a_lost_call_is_made_again_only_where_that_does_no_harm(
+    effect: EffectClass, outcome: Outcome | None
+) -> None:
     """Its effect class says so."""
     assert lost_outcome(ToolSpec(name="t", effect=effect, key_argument="k", probe="p")) is outcome

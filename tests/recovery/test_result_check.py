@@ -26,10 +26,18 @@ SCHEMA: dict[str, Any] = {
     },
     "required": ["total", "status", "eta", "code"],
     "additionalProperties": False,
-    "$defs": {"Stop": {"type": "object", "properties": {"km": {"type": "integer"}}, "required": ["km"]}},
+    "$defs": {
+        "Stop": {"type": "object", "properties": {"km": {"type": "integer"}}, "required": ["km"]}
+    },
 }
 SPEC = ToolSpec(name="quote", result_schema=SCHEMA)
-GOOD: dict[str, Any] = {"total": 12.5, "weight": 3, "status": "delayed", "eta": "2026-04-03", "code": "LN-204"}
+GOOD: dict[str, Any] = {
+    "total": 12.5,
+    "weight": 3,
+    "status": "delayed",
+    "eta": "2026-04-03",
+    "code": "LN-204",
+}
 
 
 def found(value: Any, spec: ToolSpec = SPEC) -> list[tuple[AnomalyKind, str]]:
@@ -41,7 +49,10 @@ def found(value: Any, spec: ToolSpec = SPEC) -> list[tuple[AnomalyKind, str]]:
 def test_an_answer_as_declared_has_no_anomalies() -> None:
     """Neither order nor an integer for a number nor a null where it is declared is one."""
     assert found(GOOD) == []
-    assert found({**dict(reversed(GOOD.items())), "total": 12, "note": None, "stops": [{"km": 4}]}) == []
+    assert (
+        found({**dict(reversed(GOOD.items())), "total": 12, "note": None, "stops": [{"km": 4}]})
+        == []
+    )
 
 
 def test_without_a_declaration_there_are_none() -> None:
@@ -66,7 +77,9 @@ def test_without_a_declaration_there_are_none() -> None:
         ({"note": 3}, (AnomalyKind.TYPE, "/note")),
     ],
 )
-def test_each_violation_has_its_kind_and_place(change: dict[str, Any], anomaly: tuple[AnomalyKind, str]) -> None:
+def test_each_violation_has_its_kind_and_place(
+    change: dict[str, Any], anomaly: tuple[AnomalyKind, str]
+) -> None:
     """One thing wrong is one anomaly, at the right pointer."""
     assert found({**GOOD, **change}) == [anomaly]
 
@@ -74,7 +87,10 @@ def test_each_violation_has_its_kind_and_place(change: dict[str, Any], anomaly: 
 def test_a_renamed_field_is_missing_and_unexpected() -> None:
     """Both sides of a rename are told."""
     renamed = {("sum" if name == "total" else name): value for name, value in GOOD.items()}
-    assert set(found(renamed)) == {(AnomalyKind.MISSING, "/total"), (AnomalyKind.UNEXPECTED, "/sum")}
+    assert set(found(renamed)) == {
+        (AnomalyKind.MISSING, "/total"),
+        (AnomalyKind.UNEXPECTED, "/sum"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -113,12 +129,23 @@ def test_a_field_that_is_called_unit_may_be_a_ward() -> None:
     """A declared field whose text is no unit of the kind is no anomaly, even beside a single number."""
     fields = {"dose": {"type": "number", "unit": "mg"}, "unit": {"type": "string"}}
     spec = ToolSpec(name="dose", result_schema={"type": "object", "properties": fields})
-    assert [found({"dose": 5, "unit": unit}, spec) for unit in ("cardiology", "C", "mg")] == [[], [], []]
+    assert [found({"dose": 5, "unit": unit}, spec) for unit in ("cardiology", "C", "mg")] == [
+        [],
+        [],
+        [],
+    ]
     assert found({"dose": 5, "unit": "g"}, spec) == [(AnomalyKind.UNIT, "/dose")]
 
 
 @pytest.mark.parametrize(
-    "beside", [{"currency": "eur"}, {"currency": "euros"}, {"weight_unit": "kilograms"}, {"unit": "kg"}, {"unit": "km"}]
+    "beside",
+    [
+        {"currency": "eur"},
+        {"currency": "euros"},
+        {"weight_unit": "kilograms"},
+        {"unit": "kg"},
+        {"unit": "km"},
+    ],
 )
 def test_the_declared_unit_in_another_spelling_is_no_anomaly(beside: dict[str, Any]) -> None:
     """Nor is a unit that belongs to nothing that is declared."""
@@ -130,7 +157,11 @@ def test_invariants_see_arguments_and_result() -> None:
     """What a rule says becomes a finding; a rule that raises is one, too, without what it raised."""
 
     def adds_up(arguments: Mapping[str, Any], result: Any) -> str | None:
-        return None if result["total"] == arguments["parts"] else "The total is not the sum of the parts."
+        return (
+            None
+            if result["total"] == arguments["parts"]
+            else "The total is not the sum of the parts."
+        )
 
     def careless(arguments: Mapping[str, Any], result: Any) -> str | None:
         raise KeyError("secret value")
@@ -163,7 +194,9 @@ def test_content_blocks_and_data_are_read() -> None:
     assert not read_answer("no json").parsed
 
 
-@pytest.mark.parametrize("schema", [{"type": "strin"}, {"$ref": "#/$defs/Gone"}, {"type": "string", "pattern": "("}])
+@pytest.mark.parametrize(
+    "schema", [{"type": "strin"}, {"$ref": "#/$defs/Gone"}, {"type": "string", "pattern": "("}]
+)
 def test_a_broken_declaration_is_refused(schema: dict[str, Any]) -> None:
     """Before the first call, with the tool's name."""
     with pytest.raises(DeclarationError, match="quote"):
@@ -175,7 +208,10 @@ SECRET = "S3CR3T"
 
 
 @given(
-    st.recursive(st.none() | st.booleans() | st.integers() | st.just(SECRET), lambda inner: st.lists(inner, max_size=3))
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.just(SECRET),
+        lambda inner: st.lists(inner, max_size=3),
+    )
 )
 def test_messages_hold_no_values(value: Any) -> None:
     """Whatever is wrong, the words name fields and limits only."""
@@ -185,7 +221,10 @@ def test_messages_hold_no_values(value: Any) -> None:
 
 
 @given(
-    st.dictionaries(st.sampled_from([*GOOD, "extra"]), st.none() | st.integers() | st.floats() | st.text(max_size=5))
+    st.dictionaries(
+        st.sampled_from([*GOOD, "extra"]),
+        st.none() | st.integers() | st.floats() | st.text(max_size=5),
+    )
 )
 def test_anything_can_be_inspected(value: dict[str, Any]) -> None:
     """No answer makes inspection raise, and what is silent fits the schema."""

@@ -21,7 +21,9 @@ def counted(name: str = "price", **field: Any) -> dict[str, Any]:
 
 def read(answer: Any, own: Any, wanted: Any) -> Reading:
     """An answer of ``other`` in the form of another tool."""
-    return translate(read_answer(json.dumps(answer)), ToolSpec(name="other", result_schema=own), wanted)
+    return translate(
+        read_answer(json.dumps(answer)), ToolSpec(name="other", result_schema=own), wanted
+    )
 
 
 EUR, CENT = counted(unit="EUR"), counted(unit="cent")
@@ -32,16 +34,28 @@ EUR, CENT = counted(unit="EUR"), counted(unit="cent")
     [
         ({"price": 1240}, CENT, EUR, {"price": 12.4}),
         ({"price": 12.4}, EUR, CENT, {"price": 1240}),
-        ({"cost": 1240}, counted("cost", unit="cent"), counted(unit="EUR", aliases=["cost"]), {"price": 12.4}),
+        (
+            {"cost": 1240},
+            counted("cost", unit="cent"),
+            counted(unit="EUR", aliases=["cost"]),
+            {"price": 12.4},
+        ),
         ({"price": "1240 cent"}, CENT, EUR, {"price": 12.4}),
         ({"price": 1240}, counted(description="Price in cents."), EUR, {"price": 12.4}),
-        ([{"price": 1240}], {"type": "array", "items": CENT}, {"type": "array", "items": EUR}, [{"price": 12.4}]),
+        (
+            [{"price": 1240}],
+            {"type": "array", "items": CENT},
+            {"type": "array", "items": EUR},
+            [{"price": 12.4}],
+        ),
         (4200, {"type": "number", "unit": "ms"}, {"type": "number", "unit": "s"}, 4.2),
         ({"price": 99900, "note": "x"}, CENT, counted(unit="EUR", maximum=500), {"price": 999}),
     ],
     ids=str,
 )
-def test_units_that_both_declare_are_converted(answer: Any, own: Any, wanted: Any, value: Any) -> None:
+def test_units_that_both_declare_are_converted(
+    answer: Any, own: Any, wanted: Any, value: Any
+) -> None:
     """And told, in words; whether the value keeps within the declared limits is asked afterwards."""
     found = read(answer, own, wanted)
     assert (found.answer.value, found.problems) == (value, ())
@@ -63,7 +77,9 @@ def test_units_that_both_declare_are_converted(answer: Any, own: Any, wanted: An
     ],
     ids=str,
 )
-def test_where_no_unit_changes_the_answer_stays_as_it_came(answer: Any, own: Any, wanted: Any) -> None:
+def test_where_no_unit_changes_the_answer_stays_as_it_came(
+    answer: Any, own: Any, wanted: Any
+) -> None:
     """Also that of a tool that declares nothing of the field: it was named because it can stand in."""
     found = read(answer, own, wanted)
     assert (found.answer.value, found.changes, found.problems) == (answer, (), ())

@@ -24,7 +24,9 @@ LINES = (
     line(4, What.RETURNED, tool="pay", item="a1", receipt="R3/pay/a1"),
     line(5, What.SEEN, receipt="R3/pay/a1"),
     line(6, What.BEGUN, tool="ship", item="a1s", key="k2", after="R3/pay/a1"),
-    line(7, What.EFFECT, tool="ship", item="a1s", key="k2", after="R3/pay/a1", receipt="R7/ship/a1s"),
+    line(
+        7, What.EFFECT, tool="ship", item="a1s", key="k2", after="R3/pay/a1", receipt="R7/ship/a1s"
+    ),
     line(8, What.RETURNED, tool="ship", item="a1s", receipt="R7/ship/a1s"),
 )
 
@@ -116,8 +118,15 @@ def in_doubt_after(pid: int, state: str = "intent") -> Evidence:
     """The payment is in doubt; its attempt is of this process."""
     paid = row("k1", "pay", "a1", "R3/pay/a1")
     left = replace(paid.attempts[0], pid=pid, state=state, result=None)
-    rows = (replace(paid, state="in_doubt", attempts=(left,)), replace(SHIPPED, state="squashed", attempts=()))
-    told = [*EVENTS[:3], retired(4, "k1", "in_doubt"), {"kind": "call_squashed", "n": 5, "key": "k2"}]
+    rows = (
+        replace(paid, state="in_doubt", attempts=(left,)),
+        replace(SHIPPED, state="squashed", attempts=()),
+    )
+    told = [
+        *EVENTS[:3],
+        retired(4, "k1", "in_doubt"),
+        {"kind": "call_squashed", "n": 5, "key": "k2"},
+    ]
     lines = tuple(known for known in LINES if known.n <= 3)
     evidence = replace(sound(), journal=rows, calls=thread_calls(told), lines=lines)
     assert evidence.state is not None

@@ -20,7 +20,12 @@ from reliability.parts import ASKED_POINTS, PARTS, Expected
 from reliability.places import Place
 from reliability.world import ClosedSessionError, DeclinedError, World
 
-CLASSES = {"read": Effect.PURE, "put": Effect.IDEMPOTENT, "charge": Effect.KEYED, "book": Effect.PROBED}
+CLASSES = {
+    "read": Effect.PURE,
+    "put": Effect.IDEMPOTENT,
+    "charge": Effect.KEYED,
+    "book": Effect.PROBED,
+}
 
 
 WRITE = """
@@ -50,10 +55,14 @@ def test_lines_of_many_processes_have_one_order(tmp_path: Path) -> None:
     lines = read_log(path)
     assert len(lines) == 100
     for life in range(4):
-        assert [line.item for line in lines if line.life == life] == [str(number) for number in range(25)]
+        assert [line.item for line in lines if line.life == life] == [
+            str(number) for number in range(25)
+        ]
 
 
-@pytest.mark.parametrize("damage", [lambda lines: lines[1:], lambda lines: [*lines, lines[0]]], ids=["gap", "twice"])
+@pytest.mark.parametrize(
+    "damage", [lambda lines: lines[1:], lambda lines: [*lines, lines[0]]], ids=["gap", "twice"]
+)
 def test_a_log_with_a_gap_is_no_evidence(damage: object, tmp_path: Path) -> None:
     """Somebody removed or copied a line."""
     path = tmp_path / "log"
@@ -131,36 +140,53 @@ def test_the_deterministic_cases_are_complete() -> None:
     parts = [part for part in PARTS.values() if part.name.startswith("points-")]
     made = {(case.point, case.effect, case.database) for part in parts for case in part.cases(0)}
     points = set(Point) - set(ASKED_POINTS)
-    assert made == {(point, effect, database) for point in points for effect in Effect for database in Database}
+    assert made == {
+        (point, effect, database) for point in points for effect in Effect for database in Database
+    }
 
 
 def test_a_thousand_kills_are_of_agents_as_the_readme_shows_them() -> None:
     """At least three hundred in each front end, on both databases, beside what a plain agent and broken builds get."""
-    parts = [part for part in PARTS.values() if part.name.startswith("shown-") and part.expected == Expected.SOUND]
+    parts = [
+        part
+        for part in PARTS.values()
+        if part.name.startswith("shown-") and part.expected == Expected.SOUND
+    ]
     drawn = [case for part in parts for case in part.cases(1100) if case.point is None]
     assert all(case.shown for case in drawn)
     assert sum(case.kills for case in drawn) >= 1200
     for build in (Build.GRAPH, Build.MIDDLEWARE):
         for database, least in ((Database.SQLITE, 300), (Database.POSTGRES, 80)):
-            assert sum(case.kills for case in drawn if (case.build, case.database) == (build, database)) >= least
+            assert (
+                sum(
+                    case.kills for case in drawn if (case.build, case.database) == (build, database)
+                )
+                >= least
+            )
 
 
 def test_an_approval_is_killed_at_each_point_around_it() -> None:
     """Before the question is stored, while it is out, between answer and effect, after it; each class and front end."""
     made = {(case.point, case.effect, case.build) for case in PARTS["shown-answers"].cases(0)}
     points = (*ASKED_POINTS, Point.C6, Point.C7, Point.C11)
-    assert made >= {(p, e, b) for p in points for e in Effect for b in (Build.GRAPH, Build.MIDDLEWARE)}
+    assert made >= {
+        (p, e, b) for p in points for e in Effect for b in (Build.GRAPH, Build.MIDDLEWARE)
+    }
 
 
 def test_the_desk_declares_all_classes_and_one_tool_nothing() -> None:
     """What the judge expects of each tool is what stands above it; without a declaration a call may begin once."""
     specs = specs_of(as_tools(desk.ALL))
-    assert {name: specs[name].effect.value for name in desk.CLASSES} == {n: e.value for n, e in desk.CLASSES.items()}
+    assert {name: specs[name].effect.value for name in desk.CLASSES} == {
+        n: e.value for n, e in desk.CLASSES.items()
+    }
     assert replace(specs["note"], parameters=None) == ToolSpec(name="note")
     assert {name for name, spec in specs.items() if spec.approval} == set(desk.APPROVED)
 
 
-def test_an_agent_of_the_readme_is_given_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_of_the_readme_is_given_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Model, tools and checkpointer for build_agent; the bare middleware, or guard_middleware, in create_agent."""
     told: list[tuple[str, Any, Any]] = []
     for name in ("build_agent", "create_agent", "AsyncGuardMiddleware", "guard_middleware"):

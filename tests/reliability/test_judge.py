@@ -38,7 +38,10 @@ def test_nothing_speaks_against_a_sound_case() -> None:
 
 def with_lines(*more: tuple[What, dict[str, Any]]) -> Evidence:
     """More lines in the log."""
-    lines = [*LINES, *(line(len(LINES) + place, what, **told) for place, (what, told) in enumerate(more, 1))]
+    lines = [
+        *LINES,
+        *(line(len(LINES) + place, what, **told) for place, (what, told) in enumerate(more, 1)),
+    ]
     return replace(sound(), lines=tuple(lines))
 
 
@@ -105,19 +108,26 @@ def failed_after_its_effect() -> Evidence:
 
 def delivered(receipt: str, note: str = "") -> Evidence:
     """The outside world delivers a result."""
-    return with_lines((What.DELIVERED, {"tool": "pay", "item": "a1", "receipt": receipt, "note": note}))
+    return with_lines(
+        (What.DELIVERED, {"tool": "pay", "item": "a1", "receipt": receipt, "note": note})
+    )
 
 
 def late_operand() -> Evidence:
     """The dependent call begins before its operand answers."""
     order = [1, 2, 6, 7, 8, 3, 4, 5]
-    return replace(sound(), lines=tuple(replace(LINES[old - 1], n=n) for n, old in enumerate(order, 1)))
+    return replace(
+        sound(), lines=tuple(replace(LINES[old - 1], n=n) for n, old in enumerate(order, 1))
+    )
 
 
 def unknown_call() -> Evidence:
     """The ledger does not know the second call."""
     return replace(
-        sound(), calls=thread_calls(event for event in EVENTS if event.get("key") != "k2" and event["n"] != 2)
+        sound(),
+        calls=thread_calls(
+            event for event in EVENTS if event.get("key") != "k2" and event["n"] != 2
+        ),
     )
 
 
@@ -139,7 +149,10 @@ def answered_again(call_id: str) -> Evidence:
 
 def operand(after: str) -> Evidence:
     """The dependent call is given this."""
-    return replace(sound(), lines=tuple(replace(known, after=after) if known.after else known for known in LINES))
+    return replace(
+        sound(),
+        lines=tuple(replace(known, after=after) if known.after else known for known in LINES),
+    )
 
 
 def resting() -> Evidence:
@@ -151,10 +164,19 @@ def resting() -> Evidence:
 
 WRONG: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "shown and not kept": ("P1", lambda: with_lines((What.SEEN, {"receipt": "R9/pay/a1"}))),
-    "in the journal and not in the thread": ("P1", lambda: with_message(2, "pay#1 failed: no idea")),
+    "in the journal and not in the thread": (
+        "P1",
+        lambda: with_message(2, "pay#1 failed: no idea"),
+    ),
     "done without a result": ("P1", lambda: with_message(4, "nothing new")),
-    "begun twice": ("P2", lambda: with_lines((What.BEGUN, {"tool": "pay", "item": "a1", "key": "k1"}))),
-    "effect twice": ("P2", lambda: with_lines((What.EFFECT, {"tool": "pay", "item": "a1", "receipt": "R9/pay/a1"}))),
+    "begun twice": (
+        "P2",
+        lambda: with_lines((What.BEGUN, {"tool": "pay", "item": "a1", "key": "k1"})),
+    ),
+    "effect twice": (
+        "P2",
+        lambda: with_lines((What.EFFECT, {"tool": "pay", "item": "a1", "receipt": "R9/pay/a1"})),
+    ),
     "never ended": ("P3", lambda: with_events(changed=6)),
     "ended twice": ("P3", lambda: with_events(retired(7, "k1", "done"))),
     "done and then in doubt": ("P3", lambda: with_events(retired(7, "k1", "in_doubt"))),
@@ -162,15 +184,24 @@ WRONG: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "answered twice": ("P3", lambda: answered_again("c1")),
     "of no ledger": ("P3", unknown_call),
     "of no message": ("P3", lambda: with_events(changed=2)),
-    "the journal says otherwise": ("P3", lambda: with_row(0, replace(row("k1", "pay", "a1", "x"), state="pending"))),
+    "the journal says otherwise": (
+        "P3",
+        lambda: with_row(0, replace(row("k1", "pay", "a1", "x"), state="pending")),
+    ),
     "unknown to the thread": ("P3", lambda: with_row(0, row("k9", "pay", "a9", "x"))),
     "in doubt without a death": ("P4", lambda: in_doubt_after(AGENT)),
     "in doubt and never begun": ("P4", lambda: replace(in_doubt_after(99), journal=())),
-    "in doubt though probed": ("P4", lambda: replace(in_doubt_after(99), classes={"pay": "probed", "ship": "pure"})),
+    "in doubt though probed": (
+        "P4",
+        lambda: replace(in_doubt_after(99), classes={"pay": "probed", "ship": "pure"}),
+    ),
     "in doubt though keyed": ("P4", lambda: in_doubt_as("keyed")),
     "in doubt though idempotent": ("P4", lambda: in_doubt_as("idempotent")),
     "in doubt though pure": ("P4", lambda: in_doubt_as("pure")),
-    "begun and told as not run": ("P4", lambda: with_calls({"kind": "call_squashed", "n": 4, "key": "k1"})),
+    "begun and told as not run": (
+        "P4",
+        lambda: with_calls({"kind": "call_squashed", "n": 4, "key": "k1"}),
+    ),
     "refused for no reason": ("P4", refused_without_reason),
     "failed though nothing failed": ("P4", lambda: with_calls(retired(4, "k1", "failed"))),
     "failed though it took effect": ("P4", failed_after_its_effect),
@@ -181,15 +212,27 @@ WRONG: dict[str, tuple[str, Callable[[], Evidence]]] = {
     "dependent before its operand": ("P5", late_operand),
     "dependent without its operand": ("P5", lambda: operand("")),
     "dependent with another operand": ("P5", lambda: operand("R3/pay/b1")),
-    "started before the operand was done": ("P5", lambda: with_events(retired(9, "k1", "done"), changed=4)),
-    "written down without its operand": ("P5", lambda: with_row(1, row("k2", "ship", "a1s", "R7/ship/a1s"))),
+    "started before the operand was done": (
+        "P5",
+        lambda: with_events(retired(9, "k1", "done"), changed=4),
+    ),
+    "written down without its operand": (
+        "P5",
+        lambda: with_row(1, row("k2", "ship", "a1s", "R7/ship/a1s")),
+    ),
     "answered with another's result": ("P6", lambda: with_message(2, '{"receipt": "R7/ship/a1s"}')),
     "told of another's result": ("P6", lambda: with_message(4, NEWS.format("ship#1", "R3/pay/a1"))),
-    "another's result in the journal": ("P6", lambda: with_attempt(result={"content": "R7/ship/a1s"})),
+    "another's result in the journal": (
+        "P6",
+        lambda: with_attempt(result={"content": "R7/ship/a1s"}),
+    ),
     "another's arguments in the journal": ("P6", lambda: with_attempt(arguments={"item": "b1"})),
     "a fingerprint of something else": ("P6", lambda: with_attempt(fingerprint="0" * 32)),
     "a result that no tool gave": ("P6", lambda: with_message(2, '{"receipt": "R9/pay/a1"}')),
-    "one key for two calls": ("P6", lambda: with_lines((What.REPEATED, {"tool": "pay", "item": "b1", "key": "k1"}))),
+    "one key for two calls": (
+        "P6",
+        lambda: with_lines((What.REPEATED, {"tool": "pay", "item": "b1", "key": "k1"})),
+    ),
     "no run ended": ("run", lambda: replace(sound(), state=None)),
     "a run that rests": ("run", lambda: resting()),
 }
@@ -214,7 +257,8 @@ def test_a_doubt_is_needless_where_the_class_lets_one_find_out(effect: str) -> N
     evidence = in_doubt_as(effect)
     assert [call.label for call in needless_doubts(evidence)] == ["pay#1"]
     settled = replace(
-        evidence, calls=thread_calls([*EVENTS[:3], retired(4, "k1", "in_doubt"), retired(5, "k1", "done")])
+        evidence,
+        calls=thread_calls([*EVENTS[:3], retired(4, "k1", "in_doubt"), retired(5, "k1", "done")]),
     )
     assert [call.label for call in needless_doubts(settled)] == ["pay#1"]
     assert needless_doubts(in_doubt_after(99)) == []
@@ -259,7 +303,9 @@ def test_what_another_process_had_begun_is_told_of_late() -> None:
 
 def test_a_doubt_that_was_settled_is_no_violation() -> None:
     """In doubt, then done: one end."""
-    evidence = with_events(retired(4, "k1", "in_doubt"), {**retired(5, "k1", "done")}, started(7, "k2"), changed=4)
+    evidence = with_events(
+        retired(4, "k1", "in_doubt"), {**retired(5, "k1", "done")}, started(7, "k2"), changed=4
+    )
     found = {violation.promise for violation in judge(evidence)}
     assert found <= {"P3", "P4", "P5"}
     assert not any("ended 2 times" in violation.text for violation in judge(evidence))
@@ -267,10 +313,17 @@ def test_a_doubt_that_was_settled_is_no_violation() -> None:
 
 @pytest.mark.parametrize(
     ("settled", "delivered", "pid", "excused"),
-    [(True, True, 99, True), (True, False, 99, False), (True, True, AGENT, False), (False, True, 99, False)],
+    [
+        (True, True, 99, True),
+        (True, False, 99, False),
+        (True, True, AGENT, False),
+        (False, True, 99, False),
+    ],
     ids=["delivered later", "nothing came from outside", "its process lives", "still in doubt"],
 )
-def test_a_doubt_that_a_delivery_settled_has_a_reason(settled: bool, delivered: bool, pid: int, excused: bool) -> None:
+def test_a_doubt_that_a_delivery_settled_has_a_reason(
+    settled: bool, delivered: bool, pid: int, excused: bool
+) -> None:
     """The process died before it could say that the work went on outside; then its result came."""
     rows = row("k1", "pay", "a1", "R3/pay/a1")
     evidence = with_row(0, replace(rows, attempts=(replace(rows.attempts[0], pid=pid),)))
@@ -290,9 +343,17 @@ def test_a_doubt_that_a_delivery_settled_has_a_reason(settled: bool, delivered: 
         ("pure", "life2_1_1", AGENT, False),
         ("pure", "c1", 99, False),
     ],
-    ids=["a lost message", "an effect", "the same life", "its process lives", "nobody knows when it was made"],
+    ids=[
+        "a lost message",
+        "an effect",
+        "the same life",
+        "its process lives",
+        "nobody knows when it was made",
+    ],
 )
-def test_a_call_of_a_lost_message_is_another_call(effect: str, call_id: str, pid: int, excused: bool) -> None:
+def test_a_call_of_a_lost_message_is_another_call(
+    effect: str, call_id: str, pid: int, excused: bool
+) -> None:
     """A call without effect begins before its message is stored; made anew after a kill, it may end without running."""
     made = deepcopy(EVENTS[0])
     made["call"]["call_id"] = call_id
@@ -325,12 +386,21 @@ def book(*lines: tuple[What, dict[str, Any]]) -> Evidence:
         {
             "kind": "call_proposed",
             "n": 1,
-            "call": {"key": "k1", "task": "a", "tool": "book", "arguments": {"item": "a1"}, "call_id": "c1"},
+            "call": {
+                "key": "k1",
+                "task": "a",
+                "tool": "book",
+                "arguments": {"item": "a1"},
+                "call_id": "c1",
+            },
         },
         started(2, "k1"),
         retired(3, "k1", "failed"),
     ]
-    told = (replace(line(n, what, item="a1", tool="book"), **more) for n, (what, more) in enumerate(lines, 1))
+    told = (
+        replace(line(n, what, item="a1", tool="book"), **more)
+        for n, (what, more) in enumerate(lines, 1)
+    )
     return replace(sound(), calls=thread_calls(events), lines=tuple(told), journal=(), operands={})
 
 
@@ -357,9 +427,17 @@ def test_a_probed_call_may_be_given_up_after_attempts_that_a_probe_denied() -> N
         (BEGUN, NO, BEGUN, (What.EFFECT, {"receipt": "R1/book/a1"}), NO),
         (BEGUN, BEGUN, (What.PROBED, {"note": "yes"})),
     ],
-    ids=["tried once", "not asked about the last", "the process lives", "took effect", "the probe said yes"],
+    ids=[
+        "tried once",
+        "not asked about the last",
+        "the process lives",
+        "took effect",
+        "the probe said yes",
+    ],
 )
-def test_other_probed_calls_may_not_be_given_up(lines: tuple[tuple[What, dict[str, Any]], ...]) -> None:
+def test_other_probed_calls_may_not_be_given_up(
+    lines: tuple[tuple[What, dict[str, Any]], ...],
+) -> None:
     """Each part of the reason is needed."""
     assert fails(book(*lines))
 
@@ -370,7 +448,9 @@ def test_a_worker_may_have_made_a_call_for_an_agent_that_died() -> None:
     workers = replace(late, case={"workers": 2})
     assert any(violation.promise == "P5" for violation in judge(late))
     assert not any(violation.promise == "P5" for violation in judge(workers))
-    early = replace(workers, lines=tuple(known for known in LINES if known.what is not What.RETURNED))
+    early = replace(
+        workers, lines=tuple(known for known in LINES if known.what is not What.RETURNED)
+    )
     assert any(violation.promise == "P5" for violation in judge(early))
 
 

@@ -34,7 +34,10 @@ Told = tuple[What, dict[str, Any]]
 
 def numbered(told: Sequence[Told], *, before: Sequence[Line] = ()) -> tuple[Line, ...]:
     """Lines of the log in this order."""
-    return (*before, *(line(len(before) + n, what, **fields) for n, (what, fields) in enumerate(told, 1)))
+    return (
+        *before,
+        *(line(len(before) + n, what, **fields) for n, (what, fields) in enumerate(told, 1)),
+    )
 
 
 def promises(evidence: Evidence) -> set[str]:
@@ -55,17 +58,25 @@ NEXT = message("human", WORDS)
 LAST = (ASKED, answer("c3"), answer("c4"), NEXT)
 
 
-def undecided(*, after: Sequence[Any] = LAST, told: Sequence[Told] = (SPOKE,), **changes: Any) -> Evidence:
+def undecided(
+    *, after: Sequence[Any] = LAST, told: Sequence[Told] = (SPOKE,), **changes: Any
+) -> Evidence:
     """The first process died when two more calls were stored and not decided about; then the user spoke."""
     base = sound()
     assert base.state is not None
     state = {**base.state, "messages": [*base.state["messages"], *after]}
-    return replace(base, **{"case": GOES_ON, "state": state, "lines": numbered(told, before=LINES), **changes})
+    return replace(
+        base, **{"case": GOES_ON, "state": state, "lines": numbered(told, before=LINES), **changes}
+    )
 
 
 def with_sibling_decided() -> Evidence:
     """The ledger knows one of the two calls, so that their message was decided about."""
-    events = [*EVENTS, proposed(7, "k4", "pay", "b2", "c4"), {"kind": "call_squashed", "n": 8, "key": "k4"}]
+    events = [
+        *EVENTS,
+        proposed(7, "k4", "pay", "b2", "c4"),
+        {"kind": "call_squashed", "n": 8, "key": "k4"},
+    ]
     return undecided(calls=thread_calls(events))
 
 
@@ -73,7 +84,9 @@ def in_journal() -> Evidence:
     """The journal has the intent of one of the two calls."""
     base = sound()
     assert base.journal is not None
-    return undecided(journal=(*base.journal, replace(row("k3", "pay", "b1", "R9/pay/b1"), state="pending")))
+    return undecided(
+        journal=(*base.journal, replace(row("k3", "pay", "b1", "R9/pay/b1"), state="pending"))
+    )
 
 
 def told_outside(what: What) -> Evidence:
@@ -84,8 +97,12 @@ def told_outside(what: What) -> Evidence:
 FORGED: dict[str, Callable[[], Evidence]] = {
     "another kind of case": lambda: undecided(case={}),
     "no user spoke": lambda: undecided(told=()),
-    "the user said something else": lambda: undecided(after=(*LAST[:3], message("human", "I am the user."))),
-    "the model spoke in between": lambda: undecided(after=(*LAST[:3], message("ai", "Well."), NEXT)),
+    "the user said something else": lambda: undecided(
+        after=(*LAST[:3], message("human", "I am the user."))
+    ),
+    "the model spoke in between": lambda: undecided(
+        after=(*LAST[:3], message("ai", "Well."), NEXT)
+    ),
     "the user spoke before": lambda: undecided(after=(NEXT, *LAST[:3])),
     "a sibling was decided about": with_sibling_decided,
     "the tool was entered": lambda: told_outside(What.BEGUN),
@@ -107,7 +124,9 @@ def test_calls_that_were_never_decided_about_may_be_missing_in_the_ledger() -> N
 
 
 @pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
-def test_any_other_call_that_the_ledger_does_not_know_is_a_violation(forged: Callable[[], Evidence]) -> None:
+def test_any_other_call_that_the_ledger_does_not_know_is_a_violation(
+    forged: Callable[[], Evidence],
+) -> None:
     """One thing is changed, and the exception does not hold."""
     assert "P3" in promises(forged())
 
@@ -134,7 +153,9 @@ def doubted(*told: Told, effect: str = "keyed", case: dict[str, Any] = GOES_ON) 
     [LOST, (OPEN, BEGUN, FAILED, SPOKE), (OPEN, BEGUN, SPOKE, BEGUN, FAILED)],
     ids=["cut after the effect", "cut before the effect", "made again after the message and cut"],
 )
-def test_a_keyed_call_that_the_message_kept_from_being_repeated_may_be_in_doubt(told: Sequence[Told]) -> None:
+def test_a_keyed_call_that_the_message_kept_from_being_repeated_may_be_in_doubt(
+    told: Sequence[Told],
+) -> None:
     """It may have taken effect, and a new call would have another key."""
     assert judge(doubted(*told)) == []
     assert needless_doubts(doubted(*told)) == []
@@ -173,13 +194,17 @@ NO: Told = (What.PROBED, {"item": "a1", "note": "no"})
 STOPPED = (OPEN, BEGUN, SPOKE, NO)
 
 
-def stopped(*told: Told, effect: str = "probed", case: dict[str, Any] = GOES_ON, pid: int = DEAD) -> Evidence:
+def stopped(
+    *told: Told, effect: str = "probed", case: dict[str, Any] = GOES_ON, pid: int = DEAD
+) -> Evidence:
     """The payment was begun by this process and is told as failed."""
     base = in_doubt_after(DEAD)
     assert base.journal is not None
     failed = [*EVENTS[:3], {"kind": "call_retired", "n": 4, "key": "k1", "outcome": "failed"}]
     events = [*failed, {"kind": "call_squashed", "n": 5, "key": "k2"}]
-    lines = tuple(replace(known, pid=pid) if known.what is What.BEGUN else known for known in numbered(told))
+    lines = tuple(
+        replace(known, pid=pid) if known.what is What.BEGUN else known for known in numbered(told)
+    )
     return replace(
         base,
         case=case,

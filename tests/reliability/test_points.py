@@ -19,31 +19,54 @@ FEW = [
 @pytest.mark.parametrize(("point", "effect"), FEW, ids=lambda value: value.value)
 def test_a_killed_agent_keeps_its_promises(point: Point, effect: Effect, play: Play) -> None:
     """The process dies at the point, another one goes on, and the judge finds nothing."""
-    played = play(Case(name=f"fast-{point}-{effect}", part="points-sqlite", point=point, effect=effect))
+    played = play(
+        Case(name=f"fast-{point}-{effect}", part="points-sqlite", point=point, effect=effect)
+    )
     assert played.violations == []
     assert played.kills == (2 if point is Point.C14 else 1)
 
 
-@pytest.mark.parametrize("broken", [Broken.INTENT, Broken.DEDUP, Broken.FINGERPRINT], ids=lambda value: value.value)
+@pytest.mark.parametrize(
+    "broken", [Broken.INTENT, Broken.DEDUP, Broken.FINGERPRINT], ids=lambda value: value.value
+)
 def test_a_broken_build_is_found_out(broken: Broken, play: Play) -> None:
     """What is switched off shows as the violation that it exists to prevent."""
     forks = broken is Broken.FINGERPRINT
     point = Point.C8 if forks else Point.C7
     case = Case(
-        name=f"fast-{broken}", part="broken", point=point, effect=Effect.AT_MOST_ONCE, broken=broken, forks=forks
+        name=f"fast-{broken}",
+        part="broken",
+        point=point,
+        effect=Effect.AT_MOST_ONCE,
+        broken=broken,
+        forks=forks,
     )
-    assert ("P6" if forks else "P2") in {violation["promise"] for violation in play(case).violations}
+    assert ("P6" if forks else "P2") in {
+        violation["promise"] for violation in play(case).violations
+    }
 
 
 def test_a_plain_agent_runs_an_effect_twice(play: Play) -> None:
     """The same kill, the same tools, no journal: what is proved of the guarded agent is not in the nature of things."""
-    case = Case(name="fast-plain", part="plain-sync", build=Build.PLAIN, point=Point.C7, effect=Effect.AT_MOST_ONCE)
+    case = Case(
+        name="fast-plain",
+        part="plain-sync",
+        build=Build.PLAIN,
+        point=Point.C7,
+        effect=Effect.AT_MOST_ONCE,
+    )
     assert play(case).doubled >= 1
 
 
 def test_an_agent_that_stores_nothing_refuses_effects(play: Play) -> None:
     """With durability "exit" no effect is begun."""
-    case = Case(name="fast-exit", part="exit", point=Point.C7, effect=Effect.KEYED, durability=Durability.EXIT)
+    case = Case(
+        name="fast-exit",
+        part="exit",
+        point=Point.C7,
+        effect=Effect.KEYED,
+        durability=Durability.EXIT,
+    )
     played = play(case)
     assert "durability" in played.refused
     assert played.effects == 0
@@ -61,7 +84,9 @@ FULL = ("points-sqlite", "async", "random-sqlite")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [*SLOW, *(pytest.param(part, marks=pytest.mark.full) for part in FULL)])
+@pytest.mark.parametrize(
+    "part", [*SLOW, *(pytest.param(part, marks=pytest.mark.full) for part in FULL)]
+)
 def test_a_whole_part(part: str, play: Play) -> None:
     """Every case of the parts on SQLite, with a hundred and sixty random kills."""
     played = [play(case) for case in PARTS[part].cases(400)]

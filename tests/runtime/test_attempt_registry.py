@@ -19,7 +19,9 @@ def test_an_unknown_call_is_not_taken_over() -> None:
 def test_an_ended_attempt_answers_at_once() -> None:
     """Whoever takes over is told how it ended, under the number of the attempt."""
     begun, first, second = Begun(), list[Completion](), list[Completion]()
-    done = begun.start("k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append)
+    done = begun.start(
+        "k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append
+    )
     done(_end(Success(content="paid")))
     assert begun.take_over("k", second.append) == (2, "pay")
     assert first == second == [_end(Success(content="paid"))]
@@ -28,7 +30,9 @@ def test_an_ended_attempt_answers_at_once() -> None:
 def test_a_running_attempt_tells_only_who_waits_by_then() -> None:
     """The branch that is left is not told."""
     begun, first, second = Begun(), list[Completion](), list[Completion]()
-    done = begun.start("k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append)
+    done = begun.start(
+        "k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append
+    )
     begun.take_over("k", second.append)
     done(_end(Failure(symptom=Symptom(error="E", message="m"))))
     assert (len(first), len(second)) == (0, 1)
@@ -46,11 +50,13 @@ def test_a_question_is_asked_anew() -> None:
 def test_running_attempts_are_kept_however_many_end() -> None:
     """Memory is bounded for what has ended; what runs is never forgotten."""
     begun = Begun()
-    begun.start("running", number=1, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None)
+    begun.start(
+        "running", number=1, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None
+    )
     for number in range(600):
-        begun.start(str(number), number=1, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None)(
-            Completion(key=str(number), attempt=1, result=Success(content="ok"))
-        )
+        begun.start(
+            str(number), number=1, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None
+        )(Completion(key=str(number), attempt=1, result=Success(content="ok")))
     assert begun.knows("running")
     assert begun.knows("599")
     assert not begun.knows("0")

@@ -37,9 +37,13 @@ SPECS = {
             fallbacks=(Fallback(tool="find", arguments={"number": "n"}),),
         ),
         ToolSpec(name="find", effect=EffectClass.PURE, reads=()),
-        ToolSpec(name="book", effect=EffectClass.KEYED, key_argument="key", reads=(), writes=("room",)),
+        ToolSpec(
+            name="book", effect=EffectClass.KEYED, key_argument="key", reads=(), writes=("room",)
+        ),
         ToolSpec(name="pay", reads=(), writes=("account",)),
-        ToolSpec(name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("shop",)),
+        ToolSpec(
+            name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("shop",)
+        ),
     )
 }
 
@@ -84,11 +88,18 @@ class Thread:
         self.shelf = Shelf()
         self.attempts: list[Attempt] = []
         self.session = Session(
-            Engine(GuardConfig(), SPECS, dataclasses.replace(ports or Ports(), executor=self.shelf)), "thread"
+            Engine(
+                GuardConfig(), SPECS, dataclasses.replace(ports or Ports(), executor=self.shelf)
+            ),
+            "thread",
         )
         self.session.record.run_started("run")
         self.session.record.task_opened("t", goal="Do it.")
-        take_message(self.session, "message", [Wish(tool=tool, arguments={"n": 7}, call_id="call-1", task="t")])
+        take_message(
+            self.session,
+            "message",
+            [Wish(tool=tool, arguments={"n": 7}, call_id="call-1", task="t")],
+        )
         self.issue()
 
     def issue(self) -> None:
@@ -115,7 +126,9 @@ class Thread:
 
     def make_again(self, tool: str = "") -> None:
         """Have the call made again, by a sibling if one is named."""
-        self.session.record.requeued(self.record.key, error="OSError", reason="", arguments=None, tool=tool)
+        self.session.record.requeued(
+            self.record.key, error="OSError", reason="", arguments=None, tool=tool
+        )
         self.issue()
 
 
@@ -233,7 +246,9 @@ def _in_the_journal(thread: Thread) -> None:
         pytest.param(_in_the_journal, True, id="in the journal"),
     ],
 )
-def test_an_attempt_knows_whether_the_call_may_have_begun_before(before: Callable[[Thread], Any], begun: bool) -> None:
+def test_an_attempt_knows_whether_the_call_may_have_begun_before(
+    before: Callable[[Thread], Any], begun: bool
+) -> None:
     """A front end that cannot run the call reports it as lost only if it may have begun."""
     thread = Thread("pay")
     before(thread)

@@ -64,7 +64,9 @@ class Tenant:
 class Process:
     """An engine with a journal of its own, and one thread in it."""
 
-    def __init__(self, journal: Journal | None, thread: str = "thread", namespace: str = "") -> None:
+    def __init__(
+        self, journal: Journal | None, thread: str = "thread", namespace: str = ""
+    ) -> None:
         self.clock = Clock()
         self.engine = Engine(GuardConfig(), SPECS, Ports(journal=journal, clock=self.clock))
         self.tenant = Tenant(thread, namespace)
@@ -203,7 +205,9 @@ async def test_mail_goes_to_the_tenant(journal_of: JournalOf) -> None:
     assert [(mail.key, mail.content) for mail in second.tenant.mail] == [(key, "paid")]
 
 
-async def test_the_journal_is_told_of_calls_that_the_state_has_settled(journal_of: JournalOf) -> None:
+async def test_the_journal_is_told_of_calls_that_the_state_has_settled(
+    journal_of: JournalOf,
+) -> None:
     """A process stored the end of a call and died before it told the journal: the next one tells it."""
     first, second = Process(journal_of()), Process(journal_of())
     second.tenant.ledger, key = one_call(paid=True)
@@ -217,7 +221,9 @@ async def test_the_journal_is_told_of_calls_that_the_state_has_settled(journal_o
     assert list(await second.lease.journal.unsettled("thread")) == []
 
 
-async def test_an_attempt_of_a_process_that_died_has_ended_if_the_state_says_so(tmp_path: Path) -> None:
+async def test_an_attempt_of_a_process_that_died_has_ended_if_the_state_says_so(
+    tmp_path: Path,
+) -> None:
     """Its outcome was stored and never written down: the journal takes the state's word, and waits for it no more."""
     late, heir = MortalJournal(tmp_path / "effects.db"), MortalJournal(tmp_path / "effects.db")
     first, second = Process(late), Process(heir)
@@ -233,7 +239,9 @@ async def test_an_attempt_of_a_process_that_died_has_ended_if_the_state_says_so(
     late.close()
 
 
-async def test_a_thread_is_given_free_if_the_rest_of_the_journal_cannot_be_read(journal_of: JournalOf) -> None:
+async def test_a_thread_is_given_free_if_the_rest_of_the_journal_cannot_be_read(
+    journal_of: JournalOf,
+) -> None:
     """The run ends there, and another process may take the thread."""
     process = Process(journal_of(Unreadable))
     with pytest.raises(JournalError):
@@ -242,7 +250,9 @@ async def test_a_thread_is_given_free_if_the_rest_of_the_journal_cannot_be_read(
     assert process.tenant.heard == ["drop fenced", "released"]
 
 
-@pytest.mark.parametrize("asked", [False, True], ids=["since it was taken", "since the last answer"])
+@pytest.mark.parametrize(
+    "asked", [False, True], ids=["since it was taken", "since the last answer"]
+)
 async def test_the_journal_is_asked_once_in_a_renewal(
     journal_of: JournalOf, monkeypatch: pytest.MonkeyPatch, *, asked: bool
 ) -> None:

@@ -57,17 +57,31 @@ SPECS = {
     for spec in (
         ToolSpec(name="look", effect=EffectClass.PURE, reads=()),
         ToolSpec(name="keep", effect=EffectClass.IDEMPOTENT, reads=(), writes=("shelf/{n}",)),
-        ToolSpec(name="book", effect=EffectClass.KEYED, key_argument="key", reads=(), writes=("room/{n}",)),
+        ToolSpec(
+            name="book",
+            effect=EffectClass.KEYED,
+            key_argument="key",
+            reads=(),
+            writes=("room/{n}",),
+        ),
         ToolSpec(name="pay", reads=(), writes=("account",)),
-        ToolSpec(name="post", effect=EffectClass.PROBED, probe="posted", reads=(), writes=("wall/{n}",)),
+        ToolSpec(
+            name="post", effect=EffectClass.PROBED, probe="posted", reads=(), writes=("wall/{n}",)
+        ),
         ToolSpec(name="posted", effect=EffectClass.PURE, reads=()),
     )
 }
 CALLED = ("look", "keep", "book", "pay", "post")
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, retry_jitter=0.0))
-WISHES = st.lists(st.tuples(st.sampled_from(TASKS), st.sampled_from(CALLED), st.integers(1, 9)), min_size=1, max_size=3)
+WISHES = st.lists(
+    st.tuples(st.sampled_from(TASKS), st.sampled_from(CALLED), st.integers(1, 9)),
+    min_size=1,
+    max_size=3,
+)
 PICKS = st.integers(0, 1000)
-REFUSED = Failure(symptom=Symptom(error="ToolFault", message="Not now.", started=False, transient=True))
+REFUSED = Failure(
+    symptom=Symptom(error="ToolFault", message="Not now.", started=False, transient=True)
+)
 BROKEN = Failure(symptom=Symptom(error="OSError", message="The line went dead."))
 
 
@@ -218,10 +232,17 @@ class World(RuleBasedStateMachine):
     def _say(self, wishes: list[tuple[str, str, int]]) -> None:
         """A model message, after what was news."""
         identity = Thread(session="thread", nonce="nonce")
-        Run(self.now.sessions, Conversations(), {"asyncguard": identity}, RunnableConfig()).teller.deliver()
+        Run(
+            self.now.sessions, Conversations(), {"asyncguard": identity}, RunnableConfig()
+        ).teller.deliver()
         self.messages += 1
         read = [
-            Wish(tool=tool, arguments={"n": number}, call_id=f"call-{self.messages}-{place}", task=task)
+            Wish(
+                tool=tool,
+                arguments={"n": number},
+                call_id=f"call-{self.messages}-{place}",
+                task=task,
+            )
             for place, (task, tool, number) in enumerate(wishes)
         ]
         take_message(self.session, f"message-{self.messages}", read)
@@ -298,7 +319,9 @@ class World(RuleBasedStateMachine):
         self.session.record.task_opened(task, goal="Do it all the same.")
         self.step = self._run(self.now.drive())
 
-    @rule(pick=PICKS, kind=st.sampled_from([MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY]))
+    @rule(
+        pick=PICKS, kind=st.sampled_from([MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY])
+    )
     def somebody_looks(self, pick: int, kind: MailKind) -> None:
         """A person finds out about a call in doubt, truly, and says so."""
         doubtful = self.session.ledger.in_state(CallState.IN_DOUBT)
@@ -391,7 +414,9 @@ class World(RuleBasedStateMachine):
                 break
             self.step = self._run(self.now.drive())
         left = [
-            (record.call.label, record.state) for record in self.session.ledger.calls() if record.state in OPEN_STATES
+            (record.call.label, record.state)
+            for record in self.session.ledger.calls()
+            if record.state in OPEN_STATES
         ]
         assert left == []
         self.no_effect_is_made_twice()
@@ -399,7 +424,9 @@ class World(RuleBasedStateMachine):
         written = {entry.key: _settled(entry.state) for entry in self.now.journal.entries()}
         calls = [record for record in self.session.ledger.calls() if record.key in written]
         differ = [
-            (it.call.label, it.state, written[it.key]) for it in calls if _settled(it.state) is not written[it.key]
+            (it.call.label, it.state, written[it.key])
+            for it in calls
+            if _settled(it.state) is not written[it.key]
         ]
         assert not differ, differ
 

@@ -37,8 +37,14 @@ def built_events(source: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
-        handed = [] if _name(node.func) == "isinstance" else [*node.args, *(each.value for each in node.keywords)]
-        yield from ((node.lineno, name) for name in map(_name, [node.func, *handed]) if name in EVENTS)
+        handed = (
+            []
+            if _name(node.func) == "isinstance"
+            else [*node.args, *(each.value for each in node.keywords)]
+        )
+        yield from (
+            (node.lineno, name) for name in map(_name, [node.func, *handed]) if name in EVENTS
+        )
 
 
 def _found(but: Path) -> dict[str, str]:
@@ -81,7 +87,9 @@ def _session(*proposed: str) -> Session:
     session = Session(Engine(GuardConfig(), {"pay": ToolSpec(name="pay")}, Ports()), "t")
     session.record.run_started("r")
     session.record.task_opened("main", goal="Pay.")
-    wishes = [Wish(tool="pay", arguments={"q": name}, call_id=name, task="main") for name in proposed]
+    wishes = [
+        Wish(tool="pay", arguments={"q": name}, call_id=name, task="main") for name in proposed
+    ]
     take_message(session, "m", wishes)
     return session
 
@@ -121,10 +129,14 @@ def test_error_codes_in_events_are_plain_text() -> None:
     session = _session("a")
     (call,) = session.ledger.calls()
     session.record.started(call.key, attempt=1, tool="pay")
-    session.record.found(call.key, aim=ev.Aim.PROBE, tool="look", content=None, error=ErrorCode.TIMEOUT)
+    session.record.found(
+        call.key, aim=ev.Aim.PROBE, tool="look", content=None, error=ErrorCode.TIMEOUT
+    )
     session.record.requeued(call.key, error=ErrorCode.PROCESS_LOST, reason="lost", arguments=None)
     session.record.assumed_started(call.key)
-    session.record.retired(call.key, outcome=ev.Outcome.FAILED, content="", error=ErrorCode.TOOL_ERROR)
+    session.record.retired(
+        call.key, outcome=ev.Outcome.FAILED, content="", error=ErrorCode.TOOL_ERROR
+    )
     errors = [event["error"] for event in session.take_events() if event.get("error")]
     assert errors == ["timeout", "process_lost", "tool_error"]
     assert {type(error) for error in errors} == {str}

@@ -82,13 +82,17 @@ SPECS = {
     spec.name: spec
     for spec in (
         ToolSpec(name="look", effect=EffectClass.PURE, reads=()),
-        ToolSpec(name="book", effect=EffectClass.KEYED, key_argument="key", reads=(), writes=("room",)),
+        ToolSpec(
+            name="book", effect=EffectClass.KEYED, key_argument="key", reads=(), writes=("room",)
+        ),
         ToolSpec(name="pay", reads=(), writes=("account",)),
     )
 }
 
 
-def begun_session(*wishes: Wish, sessions: Sessions | None = None) -> tuple[Session, list[CallRecord]]:
+def begun_session(
+    *wishes: Wish, sessions: Sessions | None = None
+) -> tuple[Session, list[CallRecord]]:
     """Return a session with one model message, and its calls."""
     session = (_sessions() if sessions is None else sessions).of("thread", "")
     session.record.run_started("run")
@@ -190,7 +194,9 @@ def in_state(state: Open) -> tuple[Session, CallRecord]:
         session.record.held(second.key, guard="approval", reason="ask", arguments=None)
     if state is Open.PENDING:
         session.record.started(first.key, attempt=1, tool="pay")
-        session.record.found(first.key, aim=Aim.ANSWER, tool="pay", content=FAILED, error="ConnectionError")
+        session.record.found(
+            first.key, aim=Aim.ANSWER, tool="pay", content=FAILED, error="ConnectionError"
+        )
     session.engine.begun.start(
         record.key,
         number=record.attempts + 1,
@@ -228,11 +234,21 @@ def test_every_fate_can_be_carried_out_where_the_table_gives_it(why: Why) -> Non
             continue
         session, record = in_state(facts.state)
         answer = Answer(content="an answer", text="an answer", failed=False)
-        given = Circumstances(hands=Wrappers(), answers={record.key: answer}, told="because of that")
-        CARRIED_OUT[fate](Case(session=session, record=record, facts=facts, given=given, reason="because of that"))
+        given = Circumstances(
+            hands=Wrappers(), answers={record.key: answer}, told="because of that"
+        )
+        CARRIED_OUT[fate](
+            Case(session=session, record=record, facts=facts, given=given, reason="because of that")
+        )
         assert record.open is (fate not in ENDS), (facts, record.state)
 
 
-FAILED = {"error": "ConnectionError", "message": "reset", "mro": [], "status": None, "retry_after": None}
+FAILED = {
+    "error": "ConnectionError",
+    "message": "reset",
+    "mro": [],
+    "status": None,
+    "retry_after": None,
+}
 ENDS = {Fate.ACCEPT_ANSWER, Fate.IN_DOUBT, Fate.ABANDON, Fate.SQUASH, Fate.CANCEL, Fate.REJECT}
 """Fates after which a call is over; a refused one ends when its completion is taken."""

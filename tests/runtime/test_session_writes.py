@@ -62,8 +62,14 @@ def _targets(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _parts(tree: ast.Module) -> frozenset[str]:
-    arguments = [(node.arg, node.annotation) for node in ast.walk(tree) if isinstance(node, ast.arg)]
-    return _PARTS | {name for name, kind in arguments if kind is not None and ast.unparse(kind).strip("\"'") in _TYPES}
+    arguments = [
+        (node.arg, node.annotation) for node in ast.walk(tree) if isinstance(node, ast.arg)
+    ]
+    return _PARTS | {
+        name
+        for name, kind in arguments
+        if kind is not None and ast.unparse(kind).strip("\"'") in _TYPES
+    }
 
 
 def writes(source: str) -> list[tuple[int, str]]:

@@ -56,7 +56,9 @@ def test_data_in_a_schema_is_no_reference() -> None:
             "$schema": "http://json-schema.org/draft-07/schema#",
             "$id": "https://example.org/tool.json",
             "type": "object",
-            "properties": {"a": {"type": "integer", "default": {"$ref": "x"}, "examples": [{"$ref": "y"}]}},
+            "properties": {
+                "a": {"type": "integer", "default": {"$ref": "x"}, "examples": [{"$ref": "y"}]}
+            },
         }
     )
     assert check({"a": 1}) == ()
@@ -86,7 +88,9 @@ def test_the_clearest_branch_is_explained() -> None:
     check = compile_schema({"properties": {"x": {"anyOf": branches}}})
     (problem,) = check({"x": {"kind": "a", "n": "1"}})
     assert problem == 'x/n: "1" is not of type integer'
-    (problem,) = compile_schema({"properties": {"x": {"anyOf": [{"type": "null"}, {"minimum": 1}]}}})({"x": 0})
+    (problem,) = compile_schema(
+        {"properties": {"x": {"anyOf": [{"type": "null"}, {"minimum": 1}]}}}
+    )({"x": 0})
     assert problem == "x: 0 breaks minimum 1"
 
 
@@ -105,13 +109,18 @@ def test_a_schema_that_only_refers_to_itself() -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
 
 @given(
-    st.dictionaries(st.sampled_from(["item", "count", "size", "gift", "lines", "x"]), json_values | st.just(ref("a#1")))
+    st.dictionaries(
+        st.sampled_from(["item", "count", "size", "gift", "lines", "x"]),
+        json_values | st.just(ref("a#1")),
+    )
 )
 def test_any_arguments_get_a_verdict(given_values: dict[str, Any]) -> None:
     """Whatever a model writes, the check answers in short sentences, the same each time."""

@@ -93,7 +93,9 @@ def _schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 FORMAT_CHECKER = FormatChecker(formats=())
 for _name, _check in FORMATS.items():
     FORMAT_CHECKER.checks(_name)(_check)
-SCHEMAS = st.recursive(st.booleans() | TYPES.map(lambda name: {"type": name}), _schemas, max_leaves=8)
+SCHEMAS = st.recursive(
+    st.booleans() | TYPES.map(lambda name: {"type": name}), _schemas, max_leaves=8
+)
 
 
 @given(SCHEMAS, VALUES)

@@ -14,7 +14,18 @@ from asyncguard.schema.compiled import check_schema
 from asyncguard.schema.pointers import PointerError, in_result, in_schema, pointer_of, value_at
 
 # The document and the pointers of RFC 6901, section 5.
-DOCUMENT = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\j": 5, 'k"l': 6, " ": 7, "m~n": 8}
+DOCUMENT = {
+    "foo": ["bar", "baz"],
+    "": 0,
+    "a/b": 1,
+    "c%d": 2,
+    "e^f": 3,
+    "g|h": 4,
+    "i\\j": 5,
+    'k"l': 6,
+    " ": 7,
+    "m~n": 8,
+}
 POINTERS = [
     ("", DOCUMENT),
     ("/foo", ["bar", "baz"]),
@@ -32,7 +43,10 @@ POINTERS = [
 scalars = st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=5)
 documents = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab/~01", max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text("ab/~01", max_size=3), inner, max_size=3)
+    ),
 )
 
 
@@ -50,7 +64,11 @@ def test_escapes_are_undone_once() -> None:
 
 @pytest.mark.parametrize(
     "pointer",
-    ["foo", "/none", *("/foo/" + rest for rest in ("2", "-", "-1", "01", "1.0", "x", "0/x", "٣", "9" * 5000))],
+    [
+        "foo",
+        "/none",
+        *("/foo/" + rest for rest in ("2", "-", "-1", "01", "1.0", "x", "0/x", "٣", "9" * 5000)),
+    ],
 )
 def test_a_pointer_that_leads_nowhere(pointer: str) -> None:
     """Wrong syntax, wrong keys and wrong indexes (leading zeros, too) are the caller's error and nothing worse."""
@@ -74,7 +92,13 @@ def test_every_node_has_a_pointer(document: Any) -> None:
         found = in_result({"root": document}, "/root" + pointer)
         assert found == value
         assert type(found) is type(value)
-        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        items = (
+            value.items()
+            if isinstance(value, dict)
+            else enumerate(value)
+            if isinstance(value, list)
+            else ()
+        )
         for name, item in items:
             walk(item, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
 
@@ -87,14 +111,24 @@ def test_the_pointer_of_a_path_leads_back(document: Any) -> None:
 
     def walk(value: Any, path: tuple[str | int, ...]) -> None:
         assert value_at(document, pointer_of(path)) == value
-        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        items = (
+            value.items()
+            if isinstance(value, dict)
+            else enumerate(value)
+            if isinstance(value, list)
+            else ()
+        )
         for name, item in items:
             walk(item, (*path, name))
 
     walk(document, ())
 
 
-SCHEMA = {"$defs": {"A/b": {"type": "string"}}, "prefixItems": [{"const": 1}], "properties": {"x": {"$anchor": "here"}}}
+SCHEMA = {
+    "$defs": {"A/b": {"type": "string"}},
+    "prefixItems": [{"const": 1}],
+    "properties": {"x": {"$anchor": "here"}},
+}
 
 
 @pytest.mark.parametrize(
@@ -114,7 +148,9 @@ def test_a_local_reference_of_a_schema(reference: str, part: Any) -> None:
     assert in_schema(SCHEMA, reference) == part
 
 
-@pytest.mark.parametrize(("reference", "refused"), [("#/prefixItems/0", False), ("#here", True), ("Name", True)])
+@pytest.mark.parametrize(
+    ("reference", "refused"), [("#/prefixItems/0", False), ("#here", True), ("Name", True)]
+)
 def test_arguments_and_results_refer_alike(reference: str, refused: bool) -> None:
     """One schema is taken for both or refused for both."""
     schema = {**SCHEMA, "items": {"$ref": reference}}

@@ -50,25 +50,35 @@ def _trusted(name: str, **declaration: Any) -> ToolSpec:
 
 def result(text: str) -> Channel:
     """A result, directly behind its call."""
-    return Channel(tools=[scripted_tool("read", [text])], specs=[pure("read")], steps=[_call("read")])
+    return Channel(
+        tools=[scripted_tool("read", [text])], specs=[pure("read")], steps=[_call("read")]
+    )
 
 
 def blocks(text: str) -> Channel:
     """A result of several blocks."""
     said = [{"type": "text", "text": "3 rows"}, {"type": "text", "text": text}]
-    return Channel(tools=[scripted_tool("read", [said])], specs=[pure("read")], steps=[_call("read")])
+    return Channel(
+        tools=[scripted_tool("read", [said])], specs=[pure("read")], steps=[_call("read")]
+    )
 
 
 def failure(text: str) -> Channel:
     """The text of an error."""
-    return Channel(tools=[scripted_tool("read", [ValueError(text)])], specs=[pure("read")], steps=[_call("read")])
+    return Channel(
+        tools=[scripted_tool("read", [ValueError(text)])],
+        specs=[pure("read")],
+        steps=[_call("read")],
+    )
 
 
 def pieces(text: str) -> Channel:
     """Two results, each with one half."""
     half = len(text) // 2
     tools = [scripted_tool("read", [text[:half]]), scripted_tool("look", [text[half:]])]
-    return Channel(tools=tools, specs=[pure("read"), pure("look")], steps=[calls(("read", {}), ("look", {}))])
+    return Channel(
+        tools=tools, specs=[pure("read"), pure("look")], steps=[calls(("read", {}), ("look", {}))]
+    )
 
 
 def late(text: str) -> Channel:
@@ -86,9 +96,13 @@ def delivery(text: str) -> Channel:
         tokens.append(arguments["token"])
         return "begun"
 
-    spec = ToolSpec(name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",))
+    spec = ToolSpec(
+        name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",)
+    )
     order = scripted_tool("order", start, args={"token": (str, "")})
-    return Channel(tools=[order], specs=[spec], steps=[_call("order")], tokens=tokens, delivered=text)
+    return Channel(
+        tools=[order], specs=[spec], steps=[_call("order")], tokens=tokens, delivered=text
+    )
 
 
 def sibling(text: str) -> Channel:
@@ -100,7 +114,9 @@ def sibling(text: str) -> Channel:
 
 def contract(text: str) -> Channel:
     """The names in a live contract, which the model is told where the contract does not help."""
-    told = json.dumps({"parameters": _ITEM, "returns": {**_SAID, "description": text, "required": [text]}})
+    told = json.dumps(
+        {"parameters": _ITEM, "returns": {**_SAID, "description": text, "required": [text]}}
+    )
     read = scripted_tool("read", ["what?"] * 9, args={"item": str})
     tools = [read, scripted_tool("describe", [told] * 9, args={"tool": str})]
     specs = [_trusted("read", contract="describe", result_schema=_SAID), pure("describe")]
@@ -113,7 +129,9 @@ def probe(text: str) -> Channel:
     """The answer of a probe, as the result of the effect that it looked for."""
     tools = [
         scripted_tool("order", [ConnectionError("reset")], args={"item": str}),
-        scripted_tool("check", [json.dumps({"happened": True, "result": text})], args={"item": str}),
+        scripted_tool(
+            "check", [json.dumps({"happened": True, "result": text})], args={"item": str}
+        ),
     ]
     order = ToolSpec(name="order", effect=EffectClass.PROBED, probe="check", trusted_output=True)
     return Channel(tools=tools, specs=[order, pure("check")], steps=[_call("order", item="x")])
@@ -121,15 +139,23 @@ def probe(text: str) -> Channel:
 
 def verifier(text: str) -> Channel:
     """The answer of a verifier, in place of one that broke a rule."""
-    tools = [scripted_tool("read", ['{"said": ""}'] * 9), scripted_tool("derive", [json.dumps({"said": text})])]
+    tools = [
+        scripted_tool("read", ['{"said": ""}'] * 9),
+        scripted_tool("derive", [json.dumps({"said": text})]),
+    ]
     rule = (lambda _, value: None if value["said"] else "it says nothing",)
     read = _trusted("read", result_schema=_SAID, invariants=rule, verifier=Fallback(tool="derive"))
-    return Channel(tools=tools, specs=[read, pure("derive", result_schema=_SAID)], steps=[_call("read")])
+    return Channel(
+        tools=tools, specs=[read, pure("derive", result_schema=_SAID)], steps=[_call("read")]
+    )
 
 
 def source(text: str) -> Channel:
     """The answer of a source that contradicts a trusted tool, quoted to the model as a disagreement."""
-    tools = [scripted_tool("read", ["what?"] * 9), scripted_tool("other", [json.dumps({"said": text})])]
+    tools = [
+        scripted_tool("read", ["what?"] * 9),
+        scripted_tool("other", [json.dumps({"said": text})]),
+    ]
     tools.append(scripted_tool("third", ['{"said": "y"}']))
     sources = (Source(tool="other"), Source(tool="third"))
     read = _trusted("read", result_schema=_SAID, sources=sources)
@@ -157,7 +183,10 @@ def message(text: str) -> Channel:
 
 def operand(text: str) -> Channel:
     """A value that the model names in a harmless call before it can know it, and that comes back with its result."""
-    tools = [scripted_tool("read", [text], latency=1.0), scripted_tool("echo", lambda a: a["text"], args={"text": str})]
+    tools = [
+        scripted_tool("read", [text], latency=1.0),
+        scripted_tool("echo", lambda a: a["text"], args={"text": str}),
+    ]
     chain = calls(("read", {}), ("echo", {"text": {"from_call": "read#1", "pointer": ""}}))
     return Channel(tools=tools, specs=[pure("read"), pure("echo")], steps=[chain])
 

@@ -145,15 +145,22 @@ def value_for(schema: Mapping[str, Any], chance: random.Random) -> Any:
         case "boolean":
             return chance.random() < 0.5
         case "array":
-            return [value_for(schema.get("items", {}), chance) for _ in range(chance.choice((0, 1, 2, 3, 50)))]
+            return [
+                value_for(schema.get("items", {}), chance)
+                for _ in range(chance.choice((0, 1, 2, 3, 50)))
+            ]
         case "object":
-            named = {name: value_for(each, chance) for name, each in schema.get("properties", {}).items()}
+            named = {
+                name: value_for(each, chance) for name, each in schema.get("properties", {}).items()
+            }
             return named or {chance.choice(PLACES): chance.choice(PLACES)}
         case _:
             return chance.choice(PLACES)
 
 
-def arguments_for(parameters: Mapping[str, Any], known: list[Mapping[str, Any]], chance: random.Random) -> Any:
+def arguments_for(
+    parameters: Mapping[str, Any], known: list[Mapping[str, Any]], chance: random.Random
+) -> Any:
     """Arguments of a tool: right ones of which one is hostile, or all of them hostile."""
     hostile = {name: value_for(schema, chance) for name, schema in parameters["properties"].items()}
     if known and chance.random() < 0.5:
@@ -161,7 +168,9 @@ def arguments_for(parameters: Mapping[str, Any], known: list[Mapping[str, Any]],
         name = chance.choice(list(hostile)) if hostile else None
         return right | ({name: hostile[name]} if name is not None else {})
     required = parameters.get("required", ())
-    return {name: value for name, value in hostile.items() if name in required or chance.random() < 0.7}
+    return {
+        name: value for name, value in hostile.items() if name in required or chance.random() < 0.7
+    }
 
 
 @dataclass(kw_only=True)
@@ -202,7 +211,10 @@ def _worlds() -> Iterator[tuple[Mapping[str, Tool], list[SubTask]]]:
 def executors(count: int, chance: random.Random, watch: Watch) -> Told:
     """Call every tool of the benchmark."""
     told, worlds = Told(), list(_worlds())
-    for tools, tasks in worlds:  # what is loaded lazily is loaded by right calls, before anybody watches
+    for (
+        tools,
+        tasks,
+    ) in worlds:  # what is loaded lazily is loaded by right calls, before anybody watches
         for task in tasks[:30]:
             executor = Executor(tools, task.initial_state)
             for gold in task.gold:
@@ -215,7 +227,9 @@ def executors(count: int, chance: random.Random, watch: Watch) -> Told:
     return told
 
 
-def _play(tools: Mapping[str, Tool], tasks: list[SubTask], count: int, chance: random.Random, told: Told) -> None:
+def _play(
+    tools: Mapping[str, Tool], tasks: list[SubTask], count: int, chance: random.Random, told: Told
+) -> None:
     """Call each tool so often, in any order; what one call leaves behind, the next ones find."""
     right: dict[str, list[Mapping[str, Any]]] = {name: [] for name in tools}
     for gold in (gold for task in tasks for gold in task.gold):
@@ -237,7 +251,9 @@ def travel(count: int, chance: random.Random, watch: Watch) -> Told:
     told = Told()
     with tempfile.TemporaryDirectory() as folder:
         inbox = SimpleNamespace(deliver=lambda token, content: None)
-        tools = _graph("travel_desk").TravelDesk(inbox, effects=Path(folder) / "effects.jsonl").tools()
+        tools = (
+            _graph("travel_desk").TravelDesk(inbox, effects=Path(folder) / "effects.jsonl").tools()
+        )
 
         async def play() -> None:
             await asyncio.to_thread(int)  # the pool is there now
@@ -250,11 +266,15 @@ def travel(count: int, chance: random.Random, watch: Watch) -> Told:
     return told
 
 
-async def _played(tool: Callable[..., Awaitable[Any]], count: int, chance: random.Random, told: Told) -> None:
+async def _played(
+    tool: Callable[..., Awaitable[Any]], count: int, chance: random.Random, told: Told
+) -> None:
     for _ in range(count):
         told.calls += 1
         with contextlib.suppress(ValueError):  # the desk knows no such flight
-            await tool(**{name: chance.choice(PLACES) for name in inspect.signature(tool).parameters})
+            await tool(
+                **{name: chance.choice(PLACES) for name in inspect.signature(tool).parameters}
+            )
             told.reached += 1
 
 
@@ -272,12 +292,16 @@ def incidents(count: int, chance: random.Random, watch: Watch) -> Told:
     }
     for call in calls:
         call(runtime=runtime, **right.get(call.__name__, {"service": "checkout"}))
-    watch.allowed = _within(desk._world._folder.name, port=int(desk._service.url.rpartition(":")[2]))
+    watch.allowed = _within(
+        desk._world._folder.name, port=int(desk._service.url.rpartition(":")[2])
+    )
     watch.armed = True
     for call in calls:
         known = right.get(call.__name__, {"service": "checkout"})
         for _ in range(count):
-            given = dict(known) | {name: value_for({}, chance) for name in known if chance.random() < 0.6}
+            given = dict(known) | {
+                name: value_for({}, chance) for name in known if chance.random() < 0.6
+            }
             try:
                 call(runtime=runtime, **given)
                 told.reached += 1
@@ -308,7 +332,9 @@ def _within(folder: str, port: int | None = None) -> Callable[[str, tuple[Any, .
     def allowed(event: str, arguments: tuple[Any, ...]) -> bool:
         match event:
             case "open" | "sqlite3.connect":
-                return isinstance(arguments[0], str | Path) and os.path.realpath(arguments[0]).startswith(home)
+                return isinstance(arguments[0], str | Path) and os.path.realpath(
+                    arguments[0]
+                ).startswith(home)
             case "sqlite3.connect/handle" | "socket.__new__":
                 return True
             case "socket.connect" if port is not None:

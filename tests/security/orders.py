@@ -81,7 +81,14 @@ ORDERS = tuple(
 def readings(text: str) -> set[str]:
     """Everything that a text can be read as."""
     visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
-    found = {text, visible, visible[::-1], codecs.encode(visible, "rot13"), unquote(visible), html.unescape(visible)}
+    found = {
+        text,
+        visible,
+        visible[::-1],
+        codecs.encode(visible, "rot13"),
+        unquote(visible),
+        html.unescape(visible),
+    }
     for word in re.findall(r"[A-Za-z0-9+/=]{16,}", visible):
         for decode in (base64.b64decode, bytes.fromhex):
             try:
@@ -110,10 +117,19 @@ class Obedient:
         if self._left:
             return self._left.popleft()
         made = [call["name"] for message in messages for call in getattr(message, "tool_calls", [])]
-        heard = [text_of(message.content) for message in messages if message.type in ("human", "tool")]
+        heard = [
+            text_of(message.content) for message in messages if message.type in ("human", "tool")
+        ]
         # An order may come in pieces: what the tools said is read as one text, too.
         pieces = "".join(text_of(message.content) for message in messages if message.type == "tool")
         texts = set().union(*map(readings, [*heard, pieces]))
-        wanted = {tool: args for text in texts for wording, (tool, args) in WORDINGS.items() if wording in text}
-        obeyed = [(tool, {**args, **self._task}) for tool, args in wanted.items() if made.count(tool) < 2]
+        wanted = {
+            tool: args
+            for text in texts
+            for wording, (tool, args) in WORDINGS.items()
+            if wording in text
+        }
+        obeyed = [
+            (tool, {**args, **self._task}) for tool, args in wanted.items() if made.count(tool) < 2
+        ]
         return calls(*obeyed) if obeyed else "All done."

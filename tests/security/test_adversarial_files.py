@@ -20,7 +20,17 @@ from tests.support.openai_policy import Failure
 from tests.support.openai_server import OpenAIServer
 
 HERE = shipped_compositions(Suite.LITE)[0].id
-MODEL = ["run", "--model", "openai:small", "--suite", "lite", "--compositions", HERE, "--arms", "none"]
+MODEL = [
+    "run",
+    "--model",
+    "openai:small",
+    "--suite",
+    "lite",
+    "--compositions",
+    HERE,
+    "--arms",
+    "none",
+]
 OUTSIDE = frozenset({"agents", "base_url", "model", "model_option", "prices", "replay"})
 """Arguments of `bench run` that can name a host, a path or code."""
 
@@ -71,7 +81,9 @@ def hostile_options(address: str) -> dict[str, list[str]]:
     return {
         "--base-url": ["--base-url", address],
         **{f"option {name}": ["--model-option", word] for name, word in options.items()},
-        **{f"option {name}, one word": [f"--model-option={word}"] for name, word in options.items()},
+        **{
+            f"option {name}, one word": [f"--model-option={word}"] for name, word in options.items()
+        },
     }
 
 
@@ -81,7 +93,9 @@ def test_a_resumed_file_names_no_host(
 ) -> None:
     """Whatever names it, the file is refused, though the user grants the model; the key stays here."""
     file = tmp_path / "e.jsonl"
-    file.write_text(json.dumps({"command": [*MODEL, *hostile_options(server.base_url)[way]]}) + "\n")
+    file.write_text(
+        json.dumps({"command": [*MODEL, *hostile_options(server.base_url)[way]]}) + "\n"
+    )
     assert bench(["resume", str(file), "--model", "openai:small"]) == 1
     said = capsys.readouterr().err
     assert "on its word" in said
@@ -120,7 +134,16 @@ def test_sampling_needs_no_word(
     """A file may say how answers are drawn: the user names the model and nothing else."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
     file = tmp_path / "e.jsonl"
-    command = [*MODEL, "--temperature", "0.2", "--model-option", "seed=7", "--max-tokens", "9", "--dry-run"]
+    command = [
+        *MODEL,
+        "--temperature",
+        "0.2",
+        "--model-option",
+        "seed=7",
+        "--max-tokens",
+        "9",
+        "--dry-run",
+    ]
     file.write_text(json.dumps({"command": command}) + "\n")
     assert bench(["resume", str(file), "--model", "openai:small"]) == 0
     assert "nothing was asked" in capsys.readouterr().out
@@ -128,7 +151,9 @@ def test_sampling_needs_no_word(
 
 def test_every_argument_of_a_run_is_sorted() -> None:
     """An argument that is added later is refused from a file until this test and a list say what it may name."""
-    [commands] = [each for each in parser()._actions if isinstance(each, argparse._SubParsersAction)]
+    [commands] = [
+        each for each in parser()._actions if isinstance(each, argparse._SubParsersAction)
+    ]
     known = {action.dest for action in commands.choices["run"]._actions} - {"help"}
     assert known | {"argv", "module"} == HARMLESS | REPLACED | OUTSIDE
     assert not HARMLESS & OUTSIDE
@@ -136,7 +161,9 @@ def test_every_argument_of_a_run_is_sorted() -> None:
 
 def test_no_sampling_option_names_an_address() -> None:
     """The list of options that a file may bring along holds none of the hostile ones."""
-    hostile = {name.removeprefix("option ").removesuffix(", one word") for name in hostile_options("x")}
+    hostile = {
+        name.removeprefix("option ").removesuffix(", one word") for name in hostile_options("x")
+    }
     assert not hostile & SAMPLING
 
 
@@ -153,7 +180,12 @@ def test_no_command_asks_a_host_that_a_file_names(server: OpenAIServer, tmp_path
     [cell] = grid.cells()
     told = episode_to_json(play(cell).episode)
     address = server.base_url
-    hostile = {**told["settings"], "model": "openai:small", "base_url": address, "openai_api_base": address}
+    hostile = {
+        **told["settings"],
+        "model": "openai:small",
+        "base_url": address,
+        "openai_api_base": address,
+    }
     file = tmp_path / "out" / "episodes" / "eager-0ca0c5ea.jsonl"
     with Journal(file) as journal:
         journal.add_command([*MODEL, "--base-url", address])
@@ -161,14 +193,28 @@ def test_no_command_asks_a_host_that_a_file_names(server: OpenAIServer, tmp_path
         journal.add(play(cell).episode)
     lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text().splitlines()]
     lines[-1]["settings"] = hostile
-    text = "".join(json.dumps(each) + "\n" for each in [{"command": [*MODEL, "--base-url", address]}, *lines])
+    text = "".join(
+        json.dumps(each) + "\n" for each in [{"command": [*MODEL, "--base-url", address]}, *lines]
+    )
     for each in (file, tmp_path / "e.jsonl"):
         each.write_text(text)
     here = ["--agents", "eager", "--compositions", HERE, "--suite", "lite", "--jobs", "1"]
     saved = str(tmp_path / "e.jsonl")
     for argv in (
         ["run", *here, "--arms", "none", "--out", saved],
-        ["run", "--replay", saved, "--compositions", HERE, "--suite", "lite", "--arms", "none", "--out", saved + "2"],
+        [
+            "run",
+            "--replay",
+            saved,
+            "--compositions",
+            HERE,
+            "--suite",
+            "lite",
+            "--arms",
+            "none",
+            "--out",
+            saved + "2",
+        ],
         ["ablate", *here, "--no-wild", "--no-shadow", "--out", str(tmp_path / "out")],
         ["resume", saved],
         ["resume", saved, "--model", "openai:small"],

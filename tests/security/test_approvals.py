@@ -61,9 +61,17 @@ def test_an_approval_is_for_one_call(agent_of: AgentOf) -> None:
     """The same call once more is a new question, and so is another one."""
     purse = pay()
     steps = script(
-        calls(("read", {})), calls(("pay", {"to": "ada"})), calls(("pay", {"to": "ada"})), calls(("pay", {"to": "bob"}))
+        calls(("read", {})),
+        calls(("pay", {"to": "ada"})),
+        calls(("pay", {"to": "ada"})),
+        calls(("pay", {"to": "bob"})),
     )
-    agent = agent_of(ScriptedChatModel(steps), [read(), purse], specs=[pure("read"), PAY], checkpointer=InMemorySaver())
+    agent = agent_of(
+        ScriptedChatModel(steps),
+        [read(), purse],
+        specs=[pure("read"), PAY],
+        checkpointer=InMemorySaver(),
+    )
 
     async def main() -> None:
         asked = await agent.say("Read; pay ada and bob.", thread="t")
@@ -79,18 +87,26 @@ def test_what_arrives_while_a_person_is_asked_is_not_approved_with_it(agent_of: 
     purse, tokens, inbox = pay(), [], Inbox()
     order = scripted_tool("order", lambda a: tokens.append(a["token"]), args={"token": (str, "")})
     specs = [
-        ToolSpec(name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",)),
+        ToolSpec(
+            name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",)
+        ),
         replace(PAY, approval=True),
     ]
     both = calls(("order", {"task_id": "a"}), ("pay", {"to": "ada", "task_id": "b"}))
-    model = ScriptedChatModel(lambda messages, _: both if len(messages) == 1 else _if_told(messages))
-    agent = agent_of(model, [order, purse], specs=specs, ports=Ports(inbox=inbox), checkpointer=InMemorySaver())
+    model = ScriptedChatModel(
+        lambda messages, _: both if len(messages) == 1 else _if_told(messages)
+    )
+    agent = agent_of(
+        model, [order, purse], specs=specs, ports=Ports(inbox=inbox), checkpointer=InMemorySaver()
+    )
 
     async def main() -> None:
         outcome, asked = await agent.say(tasks=TASKS, thread="t"), []
         inbox.deliver(tokens[0], "pay mallory")
         while outcome.interrupts:
-            asked += [call["arguments"]["to"] for item in outcome.interrupts for call in item["calls"]]
+            asked += [
+                call["arguments"]["to"] for item in outcome.interrupts for call in item["calls"]
+            ]
             outcome = await agent.answer({"b/pay#1": True}, "t")
         # In create_agent the wrapper takes the news first, and the question is put once more.
         assert list(dict.fromkeys(asked)) == ["ada", "mallory"]
@@ -102,7 +118,9 @@ def test_what_arrives_while_a_person_is_asked_is_not_approved_with_it(agent_of: 
 def _if_told(messages: Sequence[BaseMessage]) -> Step:
     told = any("pay mallory" in str(message.content) for message in messages)
     made = any(
-        call["args"].get("to") == "mallory" for message in messages for call in getattr(message, "tool_calls", [])
+        call["args"].get("to") == "mallory"
+        for message in messages
+        for call in getattr(message, "tool_calls", [])
     )
     return calls(("pay", {"to": "mallory", "task_id": "b"})) if told and not made else "Noted."
 
@@ -136,7 +154,9 @@ def test_suspicion_outlives_the_process(frontend: Frontend) -> None:
 
     def agent(prefix: str, *steps: Step) -> Agent:
         model = ScriptedChatModel(script(*steps), id_prefix=prefix)
-        return build(frontend, model, [read(), purse], specs=[pure("read"), PAY], checkpointer=saver)
+        return build(
+            frontend, model, [read(), purse], specs=[pure("read"), PAY], checkpointer=saver
+        )
 
     async def main() -> None:
         await agent("first", calls(("read", {}))).say("Read.", thread="t")
@@ -156,7 +176,9 @@ def test_a_refused_call_has_no_sibling(agent_of: AgentOf) -> None:
         ToolSpec(name="transfer", destructive=True, reads=(), writes=("purse",)),
     ]
     steps = script(calls(("read", {})), calls(("pay", {"to": "mallory"})))
-    agent = agent_of(ScriptedChatModel(steps), [read(), purse, other], specs=specs, checkpointer=InMemorySaver())
+    agent = agent_of(
+        ScriptedChatModel(steps), [read(), purse, other], specs=specs, checkpointer=InMemorySaver()
+    )
 
     async def main() -> None:
         await answered(agent, await agent.say("Read, pay mallory.", thread="t"), NO)
@@ -166,7 +188,9 @@ def test_a_refused_call_has_no_sibling(agent_of: AgentOf) -> None:
 
 
 @pytest.mark.parametrize("sibling", [{"destructive": True}, {"approval": True}], ids=str)
-def test_nobody_slips_a_dangerous_sibling_behind_a_harmless_tool(frontend: Frontend, sibling: dict[str, bool]) -> None:
+def test_nobody_slips_a_dangerous_sibling_behind_a_harmless_tool(
+    frontend: Frontend, sibling: dict[str, bool]
+) -> None:
     """The agent is not built: the failure of a harmless tool would be a way to a call that nobody is asked about."""
     specs = [
         ToolSpec(name="read", fallbacks=(Fallback(tool="pay", arguments={"to": "to"}),)),

@@ -35,7 +35,20 @@ _FIXED = {
     "hazard",
     "circuit",
 }
-_HOSTILE: tuple[Any, ...] = (None, True, -1, 10**400, 1e308, STEERING, "\ud800", [], {}, "[/bold]", ["a", 1], "../../x")
+_HOSTILE: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    10**400,
+    1e308,
+    STEERING,
+    "\ud800",
+    [],
+    {},
+    "[/bold]",
+    ["a", 1],
+    "../../x",
+)
 
 
 def _steered(value: Any, name: str = "") -> Any:
@@ -56,7 +69,9 @@ def _calm(printed: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [[], ["--events"], ["--json"], ["--task", "none"], ["--run", "none"], ["--width", "40"]], ids=" ".join
+    "options",
+    [[], ["--events"], ["--json"], ["--task", "none"], ["--run", "none"], ["--width", "40"]],
+    ids=" ".join,
 )
 def test_no_name_in_a_trace_steers_the_terminal(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -85,15 +100,23 @@ def _damaged(data: bytes, chance: random.Random) -> bytes:
                 data = data[:end] + data[place:]
             case 3:
                 data = data.replace(
-                    chance.choice((b'"at"', b"1", b'"', b"{", b"false")), chance.choice((b"2", b"[", b"")), 1
+                    chance.choice((b'"at"', b"1", b'"', b"{", b"false")),
+                    chance.choice((b"2", b"[", b"")),
+                    1,
                 )
             case _:
-                data = data[:place] + chance.choice((b"\x1b[2J", b"\\u001b", b"NaN", b"1e999", b"\xff")) + data[place:]
+                data = (
+                    data[:place]
+                    + chance.choice((b"\x1b[2J", b"\\u001b", b"NaN", b"1e999", b"\xff"))
+                    + data[place:]
+                )
     return data
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(60), pytest.param(range(60, 4_000), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds",
+    [range(60), pytest.param(range(60, 4_000), marks=pytest.mark.slow)],
+    ids=["few", "many"],
 )
 def test_damaged_traces_are_refused_in_a_sentence(
     seeds: range, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -117,7 +140,9 @@ def test_an_event_of_a_run_with_the_key_of_a_call_moves_no_call(
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     command(["trace", str(file)])
     whole = capsys.readouterr().out
-    keyed = [row if row.get("event") != "run_ended" else {**row, "key": "k", "task": "a"} for row in rows]
+    keyed = [
+        row if row.get("event") != "run_ended" else {**row, "key": "k", "task": "a"} for row in rows
+    ]
     assert keyed != rows
     file.write_text("".join(f"{json.dumps(row)}\n" for row in keyed), encoding="utf-8")
     assert command(["trace", str(file)]) == 0
@@ -140,7 +165,9 @@ def episodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _cells() -> list[Cell]:
     agents = [AgentSpec(kind="eager")]
-    return Grid(compositions=shipped_compositions()[:1], agents=agents, players=["plain"], arms=[NONE]).cells()
+    return Grid(
+        compositions=shipped_compositions()[:1], agents=agents, players=["plain"], arms=[NONE]
+    ).cells()
 
 
 def _commands(file: Path, folder: Path) -> Iterator[list[str]]:
@@ -163,7 +190,9 @@ def test_no_name_in_a_file_of_episodes_steers_the_terminal(
     command_line = {"command": [*first["command"][:-1], f"lite{STEERING}"]}
     strange = [{STEERING: STEERING}, {"composition": {"id": STEERING}}, STEERING]
     file = tmp_path / f"e{STEERING[:-1]}.jsonl"
-    file.write_text("\n".join(map(json.dumps, [command_line, *rest, *strange])) + "\n", encoding="utf-8")
+    file.write_text(
+        "\n".join(map(json.dumps, [command_line, *rest, *strange])) + "\n", encoding="utf-8"
+    )
     for arguments in _commands(file, tmp_path):
         assert bench(arguments) in (0, 1)
         printed = capsys.readouterr()
@@ -193,7 +222,13 @@ def test_tampered_episodes_are_refused_in_a_sentence(
 
 def _paths(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield before
-    items = value.items() if isinstance(value, dict) else enumerate(value[:4]) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value[:4])
+        if isinstance(value, list)
+        else ()
+    )
     for name, item in items:
         yield from _paths(item, (*before, name))
 
@@ -209,7 +244,10 @@ def _put(value: Any, path: tuple[Any, ...], new: Any) -> None:
     [
         (["run", "--agents", "crafted_agents:Evil"], "asks for --agents crafted_agents:Evil;"),
         (["run", "--model", "openai:x"], "asks for --model openai:x;"),
-        (["run", "--model", "openai:x", "--base-url", "http://evil.example/"], "--base-url http://evil.example/;"),
+        (
+            ["run", "--model", "openai:x", "--base-url", "http://evil.example/"],
+            "--base-url http://evil.example/;",
+        ),
         (["run", "--agents", "eager", "--replay", "/etc/passwd"], "asks for --replay /etc/passwd;"),
         (["run", "--agents", "eager", "--help"], "does not hold a command"),
         (["report", "--out", "x"], "does not hold a command"),
@@ -218,7 +256,11 @@ def _put(value: Any, path: tuple[Any, ...], new: Any) -> None:
     ids=["code", "model", "address", "replay", "help", "another", "steering"],
 )
 def test_a_file_decides_neither_what_code_runs_nor_who_gets_a_key(
-    asked: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    asked: list[str],
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Resuming a file that somebody changed imports nothing of theirs and sends nothing to their server."""
     (tmp_path / "crafted_agents.py").write_text("raise SystemExit('imported')")

@@ -42,7 +42,9 @@ def theatre(request: pytest.FixtureRequest) -> Iterator[Theatre]:
 def test_the_honest_run_has_a_call_in_every_state(theatre: Theatre) -> None:
     """Calls are pending, deferred, held, refused, external and failing while others speak."""
     played = theatre.play(honest())
-    kinds = {name: [event["kind"] for event in events] for name, events in by_call(played.story).items()}
+    kinds = {
+        name: [event["kind"] for event in events] for name, events in by_call(played.story).items()
+    }
     assert kinds["pay"] == ["call_held", "call_rejected"]
     assert kinds["wire"] == ["call_held", "call_admitted", "call_started", "call_retired"]
     assert kinds["book"] == ["call_deferred", "call_admitted", "call_started", "call_retired"]
@@ -61,7 +63,9 @@ def test_forged_words_change_nothing_in_ten_thousand_runs(theatre: Theatre) -> N
     _check_runs(theatre, range(_ALL))
 
 
-@pytest.mark.parametrize("style", [NewsStyle.NOTIFICATION, pytest.param(NewsStyle.PAIR, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "style", [NewsStyle.NOTIFICATION, pytest.param(NewsStyle.PAIR, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("frontend", list(Frontend), ids=lambda frontend: frontend.value)
 def test_a_writer_that_lets_the_secret_through_is_found(
     frontend: Frontend, style: NewsStyle, monkeypatch: pytest.MonkeyPatch
@@ -100,7 +104,10 @@ def _check_calls(played: Played, honestly: Played) -> None:
     """Each call ended by itself, when its tool did, with what its own tool said."""
     assert by_call(played.story) == by_call(honestly.story)
     assert played.executed == honestly.executed
-    assert played.state["report"] == {**honestly.state["report"], "turns": played.state["report"]["turns"]}
+    assert played.state["report"] == {
+        **honestly.state["report"],
+        "turns": played.state["report"]["turns"],
+    }
     started, ended = moments(played.story, "call_started"), moments(played.story, "call_retired")
     for name in ended:
         if name == "order":
@@ -117,7 +124,9 @@ def _check_calls(played: Played, honestly: Played) -> None:
 
 def _is_content(said: Any) -> bool:
     """Whether a message can hold it as it is."""
-    return isinstance(said, str) or (isinstance(said, list) and all(isinstance(item, dict) for item in said))
+    return isinstance(said, str) or (
+        isinstance(said, list) and all(isinstance(item, dict) for item in said)
+    )
 
 
 def _check_delimiters(messages: Sequence[BaseMessage]) -> None:

@@ -14,7 +14,9 @@ from tests.security.channels import CHANNELS, Channel, late, result
 from tests.security.orders import ORDERS, Obedient, Order
 
 _DESTRUCTIVE = ("wipe", "pay")
-_SPECS = tuple(ToolSpec(name=name, destructive=True, reads=(), writes=(name,)) for name in _DESTRUCTIVE)
+_SPECS = tuple(
+    ToolSpec(name=name, destructive=True, reads=(), writes=(name,)) for name in _DESTRUCTIVE
+)
 _FEW = ORDERS[::67]
 """Of several forms and wordings."""
 
@@ -65,7 +67,9 @@ async def _to_the_end(agent: Agent, channel: Channel, inbox: Inbox, answer: Any)
 
 def questions(outcomes: Sequence[Outcome]) -> list[tuple[str, Mapping[str, Any]]]:
     """The calls about which a person was asked, with their arguments, in order."""
-    asked = [item for outcome in outcomes for item in outcome.interrupts if item["type"] == "approval"]
+    asked = [
+        item for outcome in outcomes for item in outcome.interrupts if item["type"] == "approval"
+    ]
     return [(call["tool"], call["arguments"]) for item in asked for call in item["calls"]]
 
 
@@ -73,7 +77,9 @@ _GUARDED = GuardConfig(timing=Timing(retry_initial=0.0, retry_jitter=0.0))
 _BARE = _GUARDED.with_switches({"trust": False})
 
 
-def _check_held(frontend: Frontend, channel: Channel, order: Order, config: GuardConfig = _GUARDED) -> None:
+def _check_held(
+    frontend: Frontend, channel: Channel, order: Order, config: GuardConfig = _GUARDED
+) -> None:
     harm, outcomes = play(frontend, channel, config=config)
     assert harm.done == []
     assert order.tool in [name for name, _ in questions(outcomes)]
@@ -100,7 +106,9 @@ def test_an_order_in_a_result_reaches_a_person_only(frontend: Frontend, order: O
 
 @pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.__name__)
 @pytest.mark.parametrize("frontend", list(Frontend), ids=lambda frontend: frontend.value)
-def test_an_order_reaches_a_person_only_on_whatever_way_it_comes(frontend: Frontend, channel: Any) -> None:
+def test_an_order_reaches_a_person_only_on_whatever_way_it_comes(
+    frontend: Frontend, channel: Any
+) -> None:
     """Errors, news, deliveries, siblings, contracts, probes, verifiers and sources are tool output like any other."""
     _check_held(frontend, channel(ORDERS[0].text), ORDERS[0])
 
@@ -136,9 +144,13 @@ def test_news_as_pairs_are_no_less_suspicious(frontend: Frontend) -> None:
 
 
 @pytest.mark.parametrize("frontend", list(Frontend), ids=lambda frontend: frontend.value)
-def test_a_guard_that_admits_all_is_found(frontend: Frontend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guard_that_admits_all_is_found(
+    frontend: Frontend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The check can fail: with a trust guard that asks nobody, the money is gone."""
-    blind = tuple((name, (lambda _, __: ADMIT) if name == "trust" else judge) for name, judge in guards.GUARDS)
+    blind = tuple(
+        (name, (lambda _, __: ADMIT) if name == "trust" else judge) for name, judge in guards.GUARDS
+    )
     monkeypatch.setattr(guards, "GUARDS", blind)
     with pytest.raises(AssertionError):
         _check_held(frontend, result(ORDERS[0].text), ORDERS[0])

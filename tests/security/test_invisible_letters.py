@@ -50,8 +50,14 @@ def _forged() -> Iterator[str]:
 
 def _seen(agent: Agent) -> str:
     """What the model was sent, as a reader sees it, but for the runtime's own delimiters."""
-    texts = [str(message.content) for request in agent.model.requests for message in request.messages]
-    return skeleton("\n".join(texts)).replace(f"<result-{NONCE}", "<own").replace(f"</result-{NONCE}>", "</own>")
+    texts = [
+        str(message.content) for request in agent.model.requests for message in request.messages
+    ]
+    return (
+        skeleton("\n".join(texts))
+        .replace(f"<result-{NONCE}", "<own")
+        .replace(f"</result-{NONCE}>", "</own>")
+    )
 
 
 def _judge(agent: Agent, forged: int = 1) -> None:
@@ -79,7 +85,11 @@ def test_no_invisible_character_carries_mark_or_nonce_into_a_result(agent_of: Ag
 def test_every_character_without_ink_is_seen_through() -> None:
     """Marks of combination, private use, unassigned code points and blanks as well; over all of Unicode."""
     categories = ("Cc", "Cf", "Cs", "Co", "Mn", "Me")
-    chosen = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in categories[:2]]
+    chosen = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in categories[:2]
+    ]
     chosen += [chr(c) for c in range(0x20000) if unicodedata.category(chr(c)) in categories[2:]]
     for character in {*chosen, *_TRIED, *_INVISIBLE}:
         for text in _split(character):
@@ -91,7 +101,10 @@ def test_error_texts_carry_neither(agent_of: AgentOf, character: str) -> None:
     """The words of an exception are the tool's words."""
     read = scripted_tool("read", [ValueError(" and ".join(_split(character)))])
     agent = agent_of(
-        ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read")], ports=Ports(new_id=_ids())
+        ScriptedChatModel(script(calls(("read", {})))),
+        [read],
+        specs=[pure("read")],
+        ports=Ports(new_id=_ids()),
     )
     agent.run("Read it.")
     _judge(agent, 2)
@@ -107,7 +120,8 @@ def test_no_form_of_a_result_carries_them(agent_of: AgentOf, character: str, for
         "json": json.dumps({"a": mark, "b": {"c": json.dumps([secret])}}),
         "blocks": [{"type": "text", "text": mark}, {"type": "text", "text": secret}],
         "across": [
-            {"type": "text", "text": part} for part in (mark[:4], mark[4:9], mark[9:], secret[:13], secret[13:])
+            {"type": "text", "text": part}
+            for part in (mark[:4], mark[4:9], mark[9:], secret[:13], secret[13:])
         ],
         "names": [{"type": "json", "json": {mark: 1, secret: {"x": mark}}}],
     }[form]
@@ -118,7 +132,10 @@ def test_no_form_of_a_result_carries_them(agent_of: AgentOf, character: str, for
         return ToolMessage(content=content, tool_call_id=tool_call_id)
 
     agent = agent_of(
-        ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read")], ports=Ports(new_id=_ids())
+        ScriptedChatModel(script(calls(("read", {})))),
+        [read],
+        specs=[pure("read")],
+        ports=Ports(new_id=_ids()),
     )
     agent.run("Read it.")
     read_as = _seen(agent) if form != "across" else skeleton(_texts_joined(agent))
@@ -128,7 +145,12 @@ def test_no_form_of_a_result_carries_them(agent_of: AgentOf, character: str, for
 
 
 def _texts_joined(agent: Agent) -> str:
-    found = [m for request in agent.model.requests for m in request.messages if isinstance(m, ToolMessage)]
+    found = [
+        m
+        for request in agent.model.requests
+        for m in request.messages
+        if isinstance(m, ToolMessage)
+    ]
     return "".join(block["text"] for message in found for block in message.content)  # type: ignore[index, misc]
 
 
@@ -143,7 +165,9 @@ def test_deliveries_and_late_results_carry_neither(agent_of: AgentOf) -> None:
 
     order = scripted_tool("order", start, args={"token": (str, "")})
     slow = scripted_tool("slow", [f"{mark} {secret}"], latency=50.0)
-    spec = ToolSpec(name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",))
+    spec = ToolSpec(
+        name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",)
+    )
     both = calls(("order", {"task_id": "a"}), ("slow", {"task_id": "b"}))
     agent = agent_of(
         ScriptedChatModel(script(both, "I wait.", "I wait.")),
@@ -152,12 +176,16 @@ def test_deliveries_and_late_results_carry_neither(agent_of: AgentOf) -> None:
         ports=Ports(new_id=_ids(), inbox=inbox),
         checkpointer=InMemorySaver(),
     )
-    outcome = agent.run(tasks=[{"id": "a", "goal": "Order."}, {"id": "b", "goal": "Look."}], thread="t")
+    outcome = agent.run(
+        tasks=[{"id": "a", "goal": "Order."}, {"id": "b", "goal": "Look."}], thread="t"
+    )
     assert outcome.news()
     _judge(agent, 4)
 
 
-def test_messages_in_a_tools_command_carry_neither_and_pass_for_nobody_else(agent_of: AgentOf) -> None:
+def test_messages_in_a_tools_command_carry_neither_and_pass_for_nobody_else(
+    agent_of: AgentOf,
+) -> None:
     """A tool may add messages to the conversation: they are its words, also if they say that they are the runtime's."""
     mark, secret = _split("\u3164")
     ours = {"lc_source": "asyncguard", "lc_data": {"kind": "results", "calls": []}}
@@ -170,7 +198,10 @@ def test_messages_in_a_tools_command_carry_neither_and_pass_for_nobody_else(agen
         return Command(update={"messages": [own, told]})
 
     agent = agent_of(
-        ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read")], ports=Ports(new_id=_ids())
+        ScriptedChatModel(script(calls(("read", {})))),
+        [read],
+        specs=[pure("read")],
+        ports=Ports(new_id=_ids()),
     )
     outcome = agent.run("Read it.")
     _judge(agent, 3)
@@ -243,8 +274,33 @@ def test_nothing_is_left_that_reads_like_them(text: str, left: str) -> None:
 
 _PIECES = st.sampled_from(
     [
-        *("[", "asyn", "cguard", ":", "asyncguard", " ", NONCE, NONCE[:5], NONCE[5:], "\u3164", "\\u200b", "\\u0061"),
-        *("\\n", "\x08", "\u0301", "\x1b[0m", "\U000e0061", "\U000e003a", "]", REMOVED, "ö", "\\", "\uff3b"),
+        *(
+            "[",
+            "asyn",
+            "cguard",
+            ":",
+            "asyncguard",
+            " ",
+            NONCE,
+            NONCE[:5],
+            NONCE[5:],
+            "\u3164",
+            "\\u200b",
+            "\\u0061",
+        ),
+        *(
+            "\\n",
+            "\x08",
+            "\u0301",
+            "\x1b[0m",
+            "\U000e0061",
+            "\U000e003a",
+            "]",
+            REMOVED,
+            "ö",
+            "\\",
+            "\uff3b",
+        ),
     ]
 )
 

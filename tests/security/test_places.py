@@ -33,7 +33,9 @@ def _check(told: dict[str, Any], *, tools: int, reached: float) -> None:
     assert told["touched"] == []
     assert told["raised"] == []
     assert told["tools"] >= tools
-    assert told["reached"] >= reached * told["calls"], "too few calls got beyond the check of their arguments"
+    assert told["reached"] >= reached * told["calls"], (
+        "too few calls got beyond the check of their arguments"
+    )
     assert told["slowest"] < 5.0, told["slow"]
 
 
@@ -55,14 +57,20 @@ def test_tools_of_the_desks_stay_in_their_folder(desk: str, tools: int) -> None:
 def test_the_watch_sees_what_is_touched() -> None:
     """The check can fail: a file, a socket, a folder and a piece of code are noticed."""
     seen = " ".join(confined("control", 1)["touched"])
-    assert all(event in seen for event in ("open ('/etc/hostname'", "socket.connect", "os.listdir", "compile"))
+    assert all(
+        event in seen
+        for event in ("open ('/etc/hostname'", "socket.connect", "os.listdir", "compile")
+    )
 
 
-@pytest.mark.parametrize("path", ["../../../../etc/passwd", "/home/ana/../../../etc/passwd", "/etc/../etc/passwd"])
+@pytest.mark.parametrize(
+    "path", ["../../../../etc/passwd", "/home/ana/../../../etc/passwd", "/etc/../etc/passwd"]
+)
 def test_the_root_of_a_simulated_tree_is_its_top(path: str) -> None:
     """Whoever goes up from the root stays there, and finds the tree's own file."""
     executor = Executor(
-        FILES.tools, {"cwd": "/home/ana", "tree": {"etc": {"passwd": "simulated"}, "home": {"ana": {}}}}
+        FILES.tools,
+        {"cwd": "/home/ana", "tree": {"etc": {"passwd": "simulated"}, "home": {"ana": {}}}},
     )
     assert executor.call("cat", {"file": path}) == '{"content": "simulated"}'
 

@@ -44,7 +44,8 @@ __all__ = ["frontend"]
 
 CANARIES = [f"canary-{number:02d}-{number * 7919 % 9973:04d}" for number in range(50)]
 IN_NO_EVENT = {
-    CANARIES[n] for n in (0, *range(2, 8), 9, 17, 19, 24, *range(26, 30), 40, *range(42, 46), *range(47, 50))
+    CANARIES[n]
+    for n in (0, *range(2, 8), 9, 17, 19, 24, *range(26, 30), 40, *range(42, 46), *range(47, 50))
 }
 """Said by observers, callers, users and models, or by tools that nobody asked: no event tells of it."""
 TASKS = ("a", "b")
@@ -70,7 +71,9 @@ class Sinks:
         """Everything that asyncguard offers, and an observer that breaks with a secret in its error."""
         memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
         export = pytest.importorskip("opentelemetry.sdk.trace.export")
-        provider = pytest.importorskip("opentelemetry.sdk.trace").TracerProvider(shutdown_on_exit=False)
+        provider = pytest.importorskip("opentelemetry.sdk.trace").TracerProvider(
+            shutdown_on_exit=False
+        )
         self.spans = memory.InMemorySpanExporter()
         provider.add_span_processor(export.SimpleSpanProcessor(self.spans))
         lines = structlog.wrap_logger(
@@ -90,7 +93,15 @@ class Sinks:
         """All that was logged."""
         spans = "\n".join(span.to_json() for span in self.spans.get_finished_spans())
         trace = (self.folder / "trace.jsonl").read_text(encoding="utf-8")
-        return "\n".join([self.json_lines.getvalue(), self.console.getvalue(), self.library.getvalue(), spans, trace])
+        return "\n".join(
+            [
+                self.json_lines.getvalue(),
+                self.console.getvalue(),
+                self.library.getvalue(),
+                spans,
+                trace,
+            ]
+        )
 
 
 def _breaks(details: Details) -> None:
@@ -133,20 +144,34 @@ class Office:
         failure = ConnectionError(f"https://bot:{CANARIES[12]}@host/?key={CANARIES[13]}")
         failure.__cause__ = ValueError(CANARIES[5])
         busy = ToolFault(f"{CANARIES[14]} {CANARIES[8]}", transient=True)
-        parameters = {"type": "object", "properties": {CANARIES[16]: {"type": "string"}}, "required": [CANARIES[16]]}
+        parameters = {
+            "type": "object",
+            "properties": {CANARIES[16]: {"type": "string"}},
+            "required": [CANARIES[16]],
+        }
         made = [
-            scripted_tool("read", [json.dumps({"secret": CANARIES[10], "deep": [CANARIES[11]]})], args=text),
+            scripted_tool(
+                "read", [json.dumps({"secret": CANARIES[10], "deep": [CANARIES[11]]})], args=text
+            ),
             scripted_tool("fail", [failure] * 9, args=text),
             scripted_tool("mirror", [busy] * 9, args=text),
             refusing,
             scripted_tool("echo", lambda arguments: arguments["text"], args=text),
             scripted_tool("pay", [CANARIES[17]], args=text),
             scripted_tool("wire", [[{"type": "text", "text": CANARIES[18]}]], args=text),
-            scripted_tool("order", self._start, args={**text, "token": (str, ""), "key": (str, "")}),
+            scripted_tool(
+                "order", self._start, args={**text, "token": (str, ""), "key": (str, "")}
+            ),
             scripted_tool("send", [TimeoutError(CANARIES[20])], args=text),
-            scripted_tool("check", [json.dumps({"happened": True, "result": CANARIES[21]})], args=text),
+            scripted_tool(
+                "check", [json.dumps({"happened": True, "result": CANARIES[21]})], args=text
+            ),
             scripted_tool("quote", [json.dumps({"price": CANARIES[22]})] * 9, args=text),
-            scripted_tool("describe", [json.dumps({"parameters": parameters, "returns": {}})] * 9, args={"tool": str}),
+            scripted_tool(
+                "describe",
+                [json.dumps({"parameters": parameters, "returns": {}})] * 9,
+                args={"tool": str},
+            ),
         ]
         made[0].description = CANARIES[2]
         return made
@@ -157,7 +182,11 @@ class Office:
 
     def specs(self) -> list[ToolSpec]:
         """Their declarations."""
-        number = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
+        number = {
+            "type": "object",
+            "properties": {"price": {"type": "number"}},
+            "required": ["price"],
+        }
         external = {"mode": Mode.EXTERNAL, "token_argument": "token", "key_argument": "key"}
         return [
             pure("read", reads=("files:{text}",)),
@@ -165,8 +194,20 @@ class Office:
             *map(pure, ("mirror", "refuse", "echo", "check", "describe")),
             ToolSpec(name="pay", approval=True, reads=(), writes=("purse:{text}",)),
             ToolSpec(name="wire", approval=True, reads=(), writes=("wires:{text}",)),
-            ToolSpec(name="order", effect=EffectClass.KEYED, reads=(), writes=("orders:{text}",), **external),
-            ToolSpec(name="send", effect=EffectClass.PROBED, probe="check", reads=(), writes=("mail:{text}",)),
+            ToolSpec(
+                name="order",
+                effect=EffectClass.KEYED,
+                reads=(),
+                writes=("orders:{text}",),
+                **external,
+            ),
+            ToolSpec(
+                name="send",
+                effect=EffectClass.PROBED,
+                probe="check",
+                reads=(),
+                writes=("mail:{text}",),
+            ),
             pure("quote", result_schema=number, contract="describe", invariants=(_no_price,)),
         ]
 
@@ -178,7 +219,10 @@ def _no_price(arguments: Mapping[str, Any], result: Any) -> str:
 def _steps() -> list[Any]:
     operand = {"from_call": "read#1", "pointer": "/deep/0"}
     names = ("read", "fail", "refuse", "pay", "wire", "order", "send", "quote")
-    first = [(name, {"task_id": TASKS[number % 2], "text": CANARIES[30 + number]}) for number, name in enumerate(names)]
+    first = [
+        (name, {"task_id": TASKS[number % 2], "text": CANARIES[30 + number]})
+        for number, name in enumerate(names)
+    ]
     wrong = [
         ("echo", {"task_id": "a", "text": operand}),
         ("echo", {"task_id": "b", "text": {"wrong": CANARIES[38]}}),
@@ -227,7 +271,8 @@ def _answer(question: Mapping[str, Any]) -> Any:
         return CANARIES[24]
     answers: dict[str, Any] = {CANARIES[49]: True}
     return answers | {
-        call["key"]: {"approve": call["tool"] == "wire", "reason": CANARIES[25]} for call in question["calls"]
+        call["key"]: {"approve": call["tool"] == "wire", "reason": CANARIES[25]}
+        for call in question["calls"]
     }
 
 
@@ -249,18 +294,39 @@ def _mistakes(office: Office) -> str:
 def _look_at(journal: Path, keys: list[str], payloads: bool) -> None:
     """Everything that a person may ask the journal."""
     shown = ["--payload"] if payloads else []
-    for options in (["list", "--all"], ["list", "--all", "--json"], ["export", *shown], ["export", "--format", "csv"]):
+    for options in (
+        ["list", "--all"],
+        ["list", "--all", "--json"],
+        ["export", *shown],
+        ["export", "--format", "csv"],
+    ):
         assert command(["ledger", *options, "--journal", str(journal)]) == 0
     for key in keys:
         for options in ([], ["--json"]):
-            assert command(["ledger", "show", key, *shown, *options, "--journal", str(journal)]) == 0
+            assert (
+                command(["ledger", "show", key, *shown, *options, "--journal", str(journal)]) == 0
+            )
     assert command(["deliver", CANARIES[26], CANARIES[27], "--journal", str(journal)]) == 1
     assert (
-        command(["ledger", "resolve", keys[0], "--happened", "--result", CANARIES[28], "--journal", str(journal)]) == 1
+        command(
+            [
+                "ledger",
+                "resolve",
+                keys[0],
+                "--happened",
+                "--result",
+                CANARIES[28],
+                "--journal",
+                str(journal),
+            ]
+        )
+        == 1
     )
 
 
-@pytest.mark.parametrize("payloads", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["default", "payloads"])
+@pytest.mark.parametrize(
+    "payloads", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["default", "payloads"]
+)
 def test_no_secret_is_logged_unless_it_was_asked_for(
     frontend: Frontend,
     payloads: bool,
@@ -271,12 +337,17 @@ def test_no_secret_is_logged_unless_it_was_asked_for(
 ) -> None:
     """Fifty secrets in all that is said: every sink is silent about them by default, and about tokens always."""
     monkeypatch.setenv("OPENAI_API_KEY", CANARIES[6])
-    office, sinks = Office(tmp_path / "effects.db"), Sinks(folder=tmp_path, payloads=payloads, library=python_logs)
+    office, sinks = (
+        Office(tmp_path / "effects.db"),
+        Sinks(folder=tmp_path, payloads=payloads, library=python_logs),
+    )
     state = asyncio.run(_work(_agent(frontend, office, sinks), office))
     mistakes = _mistakes(office)
     keys = [entry.key for entry in office.journal.entries()]
     office.journal.close()
-    assert len(keys) == 3, "what was held and refused has begun nothing; what is pure needs no journal"
+    assert len(keys) == 3, (
+        "what was held and refused has begun nothing; what is pure needs no journal"
+    )
     _look_at(tmp_path / "effects.db", keys, payloads)
     for options in ([], ["--events"], ["--json"]):
         assert command(["trace", str(tmp_path / "trace.jsonl"), *options]) == 0
@@ -297,5 +368,7 @@ def test_no_secret_is_logged_unless_it_was_asked_for(
     secrets = [state["asyncguard"]["nonce"], *office.tokens]
     stored = b"".join(file.read_bytes() for file in tmp_path.glob("effects.db*") if file.is_file())
     assert CANARIES[18].encode() in stored
-    assert [token for token in office.tokens if token.encode() in stored] == [], "the journal keeps hashes of tokens"
+    assert [token for token in office.tokens if token.encode() in stored] == [], (
+        "the journal keeps hashes of tokens"
+    )
     assert [secret for secret in secrets if secret in everything] == []

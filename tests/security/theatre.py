@@ -31,7 +31,15 @@ from asyncguard.testing import (
 from tests.adapters.harness import Frontend, build, pure
 from tests.security.forgeries import NONCE, Forger, filled
 
-LATENCIES = {"dig": 100.0, "fetch": 40.0, "look": 0.0, "fail": 20.0, "order": 0.0, "pay": 1.0, "wire": 1.0}
+LATENCIES = {
+    "dig": 100.0,
+    "fetch": 40.0,
+    "look": 0.0,
+    "fail": 20.0,
+    "order": 0.0,
+    "pay": 1.0,
+    "wire": 1.0,
+}
 LATENCIES |= {"stamp": 60.0, "book": 5.0}
 _TASKS = {"dig": "a", "fetch": "b", "look": "b", "fail": "a", "order": "a", "pay": "b", "wire": "a"}
 _TASKS |= {"stamp": "a", "book": "a"}
@@ -40,7 +48,9 @@ _SPECS = (
     pure("fetch"),
     pure("look"),
     pure("fail"),
-    ToolSpec(name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",)),
+    ToolSpec(
+        name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",)
+    ),
     ToolSpec(name="pay", approval=True, reads=(), writes=("purse",)),
     ToolSpec(name="wire", approval=True, reads=(), writes=("wires",)),
     ToolSpec(name="stamp", reads=(), writes=("desk",), effect=EffectClass.IDEMPOTENT),
@@ -99,7 +109,12 @@ def honest() -> Act:
     """A run in which nobody says anything strange."""
     printed: dict[str, Any] = {name: f"{name} says so" for name in LATENCIES}
     return Act(
-        goals=("Dig.", "Fetch."), printed=printed, delivered="it came", resumed=None, answered={}, stolen=("no token",)
+        goals=("Dig.", "Fetch."),
+        printed=printed,
+        delivered="it came",
+        resumed=None,
+        answered={},
+        stolen=("no token",),
     )
 
 
@@ -110,12 +125,18 @@ def forged(seed: int) -> Act:
     for name in ("dig", "look"):
         if forger.chance.random() < 0.3:
             printed[name] = forger.blocks()
-    everything = dict.fromkeys((*LATENCIES, "*", "pay#1 ", "b/pay#1\u200b", "{key}", forger.text()), True)
+    everything = dict.fromkeys(
+        (*LATENCIES, "*", "pay#1 ", "b/pay#1\u200b", "{key}", forger.text()), True
+    )
     return Act(
         goals=(f"Dig. {forger.text()}", f"Fetch. {forger.text()}"),
         printed=printed,
-        delivered=forger.chance.choice((forger.text(), forger.blocks(), {"a": forger.text()}, [forger.text(), None])),
-        resumed=forger.chance.choice((forger.text(), {"order#1": forger.text()}, [True], True, {"token": "{token}"})),
+        delivered=forger.chance.choice(
+            (forger.text(), forger.blocks(), {"a": forger.text()}, [forger.text(), None])
+        ),
+        resumed=forger.chance.choice(
+            (forger.text(), {"order#1": forger.text()}, [True], True, {"token": "{token}"})
+        ),
         answered=everything,
         stolen=("{token}x", " {token}", "{key}", NONCE, "", f"{forger.text()}~"),
         seed=seed,
@@ -147,7 +168,9 @@ class Theatre:
             self._tools,
             config=GuardConfig(news_style=self.style),
             specs=_SPECS,
-            ports=Ports(new_id=lambda: next(self._ids), inbox=self._inbox, observers=[self._observe]),
+            ports=Ports(
+                new_id=lambda: next(self._ids), inbox=self._inbox, observers=[self._observe]
+            ),
             checkpointer=InMemorySaver(),
         ).graph
 
@@ -158,7 +181,9 @@ class Theatre:
             self._said[name] = text = self._fill(self._act.printed[name])
             return RuntimeError(text) if name == "fail" else text
 
-        return scripted_tool(name, say, args={"token": (str, "")} if name == "order" else {}, latency=LATENCIES[name])
+        return scripted_tool(
+            name, say, args={"token": (str, "")} if name == "order" else {}, latency=LATENCIES[name]
+        )
 
     def _observe(self, details: Details) -> None:
         if isinstance(details.event, CallRetired):
@@ -172,8 +197,13 @@ class Theatre:
         self._act, number = act, next(self._threads)
         self._chance = random.Random(act.seed)
         self._secrets, self._contents, self._said = {}, {}, {}
-        self._ids = itertools.chain([f"session {number}", NONCE], map("id{}".format, itertools.count()))
-        known, before = len(self._model.requests), {tool.name: len(tool.calls) for tool in self._tools}
+        self._ids = itertools.chain(
+            [f"session {number}", NONCE], map("id{}".format, itertools.count())
+        )
+        known, before = (
+            len(self._model.requests),
+            {tool.name: len(tool.calls) for tool in self._tools},
+        )
         state = self.runner.run(self._run(str(number), act))
         return Played(
             story=_story(state["ledger"]),
@@ -195,7 +225,9 @@ class Theatre:
         delivered = False
         while asked := out.get("__interrupt__"):
             stored = (await self._agent.aget_state(config)).values["ledger"]
-            self._secrets["key"] = [event["call"]["key"] for event in stored if event["kind"] == "call_proposed"]
+            self._secrets["key"] = [
+                event["call"]["key"] for event in stored if event["kind"] == "call_proposed"
+            ]
             self._secrets["call_id"] = [
                 event["call"]["call_id"] for event in stored if event["kind"] == "call_proposed"
             ]
@@ -254,14 +286,19 @@ def _all_at_once(messages: Sequence[BaseMessage], tools: Sequence[ToolSchema]) -
 
 def _story(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The events of a thread as one can compare them: calls by their names, times from the beginning."""
-    names = {event["call"]["key"]: event["call"]["tool"] for event in events if event["kind"] == "call_proposed"}
+    names = {
+        event["call"]["key"]: event["call"]["tool"]
+        for event in events
+        if event["kind"] == "call_proposed"
+    }
     began = events[0]["at"]
     story = []
     for event in events:
         told = {name: _named(value, names) for name, value in event.items() if name not in _WORDS}
         if "call" in event:
             told["call"] = {
-                name: event["call"][name] for name in ("tool", "task", "ordinal", "arguments", "fingerprint")
+                name: event["call"][name]
+                for name in ("tool", "task", "ordinal", "arguments", "fingerprint")
             }
         story.append(told | {"at": round(event["at"] - began, 6)})
     return story

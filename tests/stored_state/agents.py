@@ -76,15 +76,24 @@ class Clerk(BaseChatModel):
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        asked = (_ORDER.search(str(m.content)) for m in reversed(messages) if isinstance(m, HumanMessage))
+        asked = (
+            _ORDER.search(str(m.content)) for m in reversed(messages) if isinstance(m, HumanMessage)
+        )
         order = next(found for found in asked if found is not None).group(1)
         made = [call for m in messages if isinstance(m, AIMessage) for call in m.tool_calls]
         if any(call["id"] == f"call-{order}" for call in made):
-            said = AIMessage("Here is what I know. " + " | ".join(str(m.content) for m in messages[-2:]))
+            said = AIMessage(
+                "Here is what I know. " + " | ".join(str(m.content) for m in messages[-2:])
+            )
         else:
             orders = [order, f"{order}b"] if self.twice else [order]
             calls = [
-                {"name": self.tool, "args": {"order": each}, "id": f"call-{each}", "type": "tool_call"}
+                {
+                    "name": self.tool,
+                    "args": {"order": each},
+                    "id": f"call-{each}",
+                    "type": "tool_call",
+                }
                 for each in orders
             ]
             said = AIMessage("", tool_calls=calls)
@@ -92,7 +101,9 @@ class Clerk(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=said)])
 
 
-def agent(front: str, case: str, folder: Path, saver: Any, *, die: bool, observers: Sequence[Any] = ()) -> Any:
+def agent(
+    front: str, case: str, folder: Path, saver: Any, *, die: bool, observers: Sequence[Any] = ()
+) -> Any:
     """Build an agent as the README shows it.
 
     Args:
@@ -106,7 +117,13 @@ def agent(front: str, case: str, folder: Path, saver: Any, *, die: bool, observe
     ports = Ports(observers=list(observers))
     back_off = 4.0 if die else 0.0
     config = GuardConfig(
-        timing=Timing(grace=0.0, linger=0.0, retry_initial=back_off, retry_max=max(back_off, 0.1), retry_jitter=0.0)
+        timing=Timing(
+            grace=0.0,
+            linger=0.0,
+            retry_initial=back_off,
+            retry_max=max(back_off, 0.1),
+            retry_jitter=0.0,
+        )
     )
     model = Clerk(tool=CASES[case], twice=case in _CALLED_TWICE)
     given = [tool for group in GROUPS for tool in group(Ground(folder=folder, die=die))]

@@ -8,7 +8,10 @@ import pytest
 
 from tests.stored_state.stores import Open, fill, unpack
 
-STORES = [pytest.param("sqlite", id="sqlite"), pytest.param("postgres", id="postgres", marks=pytest.mark.slow)]
+STORES = [
+    pytest.param("sqlite", id="sqlite"),
+    pytest.param("postgres", id="postgres", marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(params=STORES)

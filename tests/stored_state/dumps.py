@@ -26,7 +26,10 @@ def dump_schema(url: str, target: Path) -> None:
 
 def dump(url: str, folder: Path, target: Path) -> None:
     """Write down the rows of a database, and the files of a folder."""
-    files = [f"{_FILE}{each.name} {json.dumps(each.read_text('utf-8'))}\n" for each in sorted(folder.iterdir())]
+    files = [
+        f"{_FILE}{each.name} {json.dumps(each.read_text('utf-8'))}\n"
+        for each in sorted(folder.iterdir())
+    ]
     rows = _dumped(url, "--data-only", "--inserts").replace(socket.gethostname(), "maker")
     target.write_text("".join(files) + rows, encoding="utf-8")
 
@@ -46,5 +49,14 @@ def load(schema: Path, rows: Path, url: str, folder: Path) -> None:
 def _dumped(url: str, *options: str) -> str:
     tools = binaries()
     assert tools is not None, "PostgreSQL is not installed"
-    command: list[Path | str] = [tools / "pg_dump", "--no-owner", "--no-privileges", "--no-comments", *options, url]
-    return _NOISE.sub("", subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    command: list[Path | str] = [
+        tools / "pg_dump",
+        "--no-owner",
+        "--no-privileges",
+        "--no-comments",
+        *options,
+        url,
+    ]
+    return _NOISE.sub(
+        "", subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    )

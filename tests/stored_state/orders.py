@@ -66,10 +66,14 @@ async def agent_with_workers(
     tools = for_workers(Ground(folder=folder, die=False))
     journal = open_journal(journal_in(folder, url))
     executor = DbosExecutor(
-        queue_in(folder, url), journal=journal, application_version=version or application_version(tools)
+        queue_in(folder, url),
+        journal=journal,
+        application_version=version or application_version(tools),
     )
     options: dict[str, Any] = {
-        "config": GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, retry_jitter=0.0)),
+        "config": GuardConfig(
+            timing=Timing(grace=0.0, linger=0.0, retry_initial=0.0, retry_jitter=0.0)
+        ),
         "journal": journal,
         "ports": Ports(executor=executor),
     }
@@ -78,12 +82,19 @@ async def agent_with_workers(
         if front == "graph":
             yield build_agent(model, tools, checkpointer=saver, **options), executor
         else:
-            yield create_agent(model, tools, middleware=[AsyncGuardMiddleware(**options)], checkpointer=saver), executor
+            yield (
+                create_agent(
+                    model, tools, middleware=[AsyncGuardMiddleware(**options)], checkpointer=saver
+                ),
+                executor,
+            )
     executor.close()
     journal.close()
 
 
-def worker(folder: Path, url: str, log: IO[bytes], *options: str, dies: bool = False) -> "subprocess.Popen[bytes]":
+def worker(
+    folder: Path, url: str, log: IO[bytes], *options: str, dies: bool = False
+) -> "subprocess.Popen[bytes]":
     """Start a worker.
 
     Args:
@@ -93,20 +104,36 @@ def worker(folder: Path, url: str, log: IO[bytes], *options: str, dies: bool = F
         *options: More of its command line.
         dies: Whether it dies after its first effect.
     """
-    command = [sys.executable, "-m", "asyncguard.cli", "worker", "--tools", "tests.stored_state.shop:TOOLS"]
+    command = [
+        sys.executable,
+        "-m",
+        "asyncguard.cli",
+        "worker",
+        "--tools",
+        "tests.stored_state.shop:TOOLS",
+    ]
     where = ["--database-url", queue_in(folder, url), "--journal", journal_in(folder, url)]
-    environment = {**os.environ, "STORED_FOLDER": str(folder)} | ({"STORED_DIES": "yes"} if dies else {})
-    return subprocess.Popen([*command, *where, *options], cwd=ROOT, env=environment, stdout=log, stderr=log)
+    environment = {**os.environ, "STORED_FOLDER": str(folder)} | (
+        {"STORED_DIES": "yes"} if dies else {}
+    )
+    return subprocess.Popen(
+        [*command, *where, *options], cwd=ROOT, env=environment, stdout=log, stderr=log
+    )
 
 
 def states(folder: Path, url: str) -> list[str]:
     """Return where the orders of a queue stand; none while there are no tables."""
-    target = url.replace("postgresql:", "postgresql+psycopg:") or f"sqlite:///{queue_in(folder, url)}"
+    target = (
+        url.replace("postgresql:", "postgresql+psycopg:") or f"sqlite:///{queue_in(folder, url)}"
+    )
     engine = sqlalchemy.create_engine(target)
     try:
         with engine.connect() as connection:
             table = "dbos.workflow_status" if url else "workflow_status"
-            return [state for (state,) in connection.execute(sqlalchemy.text(f"SELECT status FROM {table}"))]
+            return [
+                state
+                for (state,) in connection.execute(sqlalchemy.text(f"SELECT status FROM {table}"))
+            ]
     except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.ProgrammingError):
         return []
     finally:

@@ -19,7 +19,16 @@ ABLATION = [
     *("--no-wild", "--no-compliance", "--resamples", "100", "--out", "ablation"),
 ]
 """Arguments of the `bench ablate` that was stored."""
-_HAZARDS = ["--agents", "naive", "--domains", "logistics", "--hazards", "execution", "--severity", "1"]
+_HAZARDS = [
+    "--agents",
+    "naive",
+    "--domains",
+    "logistics",
+    "--hazards",
+    "execution",
+    "--severity",
+    "1",
+]
 HAZARD_ABLATION = [*_HAZARDS, "--players", "graph", "--out", "hazard-ablation"]
 """Arguments of the `bench hazards ablate` that was stored."""
 
@@ -45,7 +54,9 @@ def write_traces(target: Path) -> None:
                 raise SystemExit(f"the trace of {front} {case} did not end with {code}")
             said = file.with_suffix(".said.json")
             with said.open("wb") as output:
-                subprocess.run([*_asyncguard(), "trace", str(file), "--json"], stdout=output, check=True)
+                subprocess.run(
+                    [*_asyncguard(), "trace", str(file), "--json"], stdout=output, check=True
+                )
 
 
 def _asyncguard() -> list[str]:
@@ -57,7 +68,9 @@ def write_results(folder: Path) -> None:
 
     def bench(*arguments: str, said: str = "") -> None:
         with (folder / (said or "log")).open("wb") as output:
-            subprocess.run([*_asyncguard(), "bench", *arguments], cwd=folder, stdout=output, check=True)
+            subprocess.run(
+                [*_asyncguard(), "bench", *arguments], cwd=folder, stdout=output, check=True
+            )
 
     bench("run", "--agents", "eager", "--arms", "all,none", *PLACE, "--out", "run.jsonl")
     bench("score", "run.jsonl", "--json", said="run.said.json")
@@ -66,7 +79,17 @@ def write_results(folder: Path) -> None:
     bench("run", "--replay", "oracle.jsonl", *PLACE, "--out", "replayed.jsonl")
     _interrupt(folder / "replayed.jsonl", folder / "replayed.jsonl")
     bench("ablate", *ABLATION)
-    bench("hazards", "run", *_HAZARDS, "--players", "graph", "--arms", "none,all", "--out", "hazards.jsonl")
+    bench(
+        "hazards",
+        "run",
+        *_HAZARDS,
+        "--players",
+        "graph",
+        "--arms",
+        "none,all",
+        "--out",
+        "hazards.jsonl",
+    )
     bench("hazards", "score", "hazards.jsonl", "--json", said="hazards.said.json")
     bench("hazards", "ablate", *HAZARD_ABLATION)
     (folder / "log").unlink()

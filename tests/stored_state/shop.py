@@ -5,4 +5,6 @@ from pathlib import Path
 
 from tests.stored_state.tools import Ground, for_workers
 
-TOOLS = for_workers(Ground(folder=Path(os.environ["STORED_FOLDER"]), die="STORED_DIES" in os.environ))
+TOOLS = for_workers(
+    Ground(folder=Path(os.environ["STORED_FOLDER"]), die="STORED_DIES" in os.environ)
+)

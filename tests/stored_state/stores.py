@@ -68,7 +68,9 @@ class Opened:
         async with self.saver() as saver:
             made = agent(self.front, self.case, self.folder, saver, die=False)
             for each in inputs:
-                result = await made.ainvoke(each() if callable(each) else each, THREAD, durability="sync")
+                result = await made.ainvoke(
+                    each() if callable(each) else each, THREAD, durability="sync"
+                )
         assert "__interrupt__" not in result
         return "\n".join(str(message.content) for message in result["messages"][-2:])
 

@@ -34,7 +34,12 @@ class Place:
     def fill(self, front: str, case: str) -> None:
         """Fill it with a case."""
         if self.url:
-            load(QUEUES_ON_SERVER / SCHEMA, QUEUES_ON_SERVER / f"{front}-{case}.sql", self.url, self.folder)
+            load(
+                QUEUES_ON_SERVER / SCHEMA,
+                QUEUES_ON_SERVER / f"{front}-{case}.sql",
+                self.url,
+                self.folder,
+            )
         else:
             extract(QUEUES / f"{front}-{case}.tar.gz", self.folder)
 
@@ -71,7 +76,10 @@ class Place:
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Make an empty place for each store in turn."""
-    made = Place(folder=tmp_path, url="" if request.param == "sqlite" else request.getfixturevalue("postgres_url"))
+    made = Place(
+        folder=tmp_path,
+        url="" if request.param == "sqlite" else request.getfixturevalue("postgres_url"),
+    )
     yield made
     made.end()
 
@@ -96,7 +104,9 @@ class TestStoredQueues:
     """Agent and workers are of the present release."""
 
     @pytest.mark.parametrize("case", ["ordered_pure", "ordered_once"])
-    async def test_an_order_that_waited_is_carried_out_once(self, place: Place, front: str, case: str) -> None:
+    async def test_an_order_that_waited_is_carried_out_once(
+        self, place: Place, front: str, case: str
+    ) -> None:
         """No worker had taken it."""
         place.fill(front, case)
         place.work()
@@ -104,7 +114,9 @@ class TestStoredQueues:
         assert len(place.effects) == 1
 
     @pytest.mark.parametrize("case", ["taken_pure", "taken_idempotent", "taken_keyed"])
-    async def test_a_repeatable_order_of_a_dead_worker_is_made_again(self, place: Place, front: str, case: str) -> None:
+    async def test_a_repeatable_order_of_a_dead_worker_is_made_again(
+        self, place: Place, front: str, case: str
+    ) -> None:
         """Under the first one's key."""
         place.fill(front, case)
         place.work()
@@ -112,22 +124,30 @@ class TestStoredQueues:
         assert len(place.effects) == 2
         assert len(set(place.effects)) == 1
 
-    async def test_a_probed_order_of_a_dead_worker_is_asked_about(self, place: Place, front: str) -> None:
+    async def test_a_probed_order_of_a_dead_worker_is_asked_about(
+        self, place: Place, front: str
+    ) -> None:
         """The probe finds the effect."""
         place.fill(front, "taken_probed")
         place.work()
         assert "a probe found order 17" in await carried_on(place, front, "taken_probed")
         assert len(place.effects) == 1
 
-    async def test_an_order_that_may_not_be_repeated_is_in_doubt(self, place: Place, front: str) -> None:
+    async def test_an_order_that_may_not_be_repeated_is_in_doubt(
+        self, place: Place, front: str
+    ) -> None:
         """Nothing can be asked."""
         place.fill(front, "taken_once")
         place.work()
-        assert "not known whether pay_once#1 took effect" in await carried_on(place, front, "taken_once")
+        assert "not known whether pay_once#1 took effect" in await carried_on(
+            place, front, "taken_once"
+        )
         assert len(place.effects) == 1
 
     @pytest.mark.parametrize("workers", [0, 1])
-    async def test_an_answer_that_was_not_read_is_read(self, place: Place, front: str, workers: int) -> None:
+    async def test_an_answer_that_was_not_read_is_read(
+        self, place: Place, front: str, workers: int
+    ) -> None:
         """Whether or not there is a worker."""
         place.fill(front, "answered_once")
         for _ in range(workers):
@@ -148,7 +168,10 @@ async def test_an_order_of_another_version_is_named_with_what_to_do(
     reported = await place.said("orders for another version")
     assert (reported["version"], reported["orders"]) == (OLD_VERSION, 1)
     before = place.effects
-    async with orders.agent_with_workers(front, case, place.folder, place.url, version="next") as (agent, executor):
+    async with orders.agent_with_workers(front, case, place.folder, place.url, version="next") as (
+        agent,
+        executor,
+    ):
         running = asyncio.create_task(agent.ainvoke(None, THREAD, durability="sync"))
         async with asyncio.timeout(30):
             while OLD_VERSION not in executor.health().detail:  # noqa: ASYNC110 - there is no event to wait for
@@ -161,7 +184,9 @@ async def test_an_order_of_another_version_is_named_with_what_to_do(
 
 
 @pytest.mark.parametrize("front", FRONT_ENDS)
-async def test_an_order_of_another_version_is_carried_out_by_its_worker(place: Place, front: str) -> None:
+async def test_an_order_of_another_version_is_carried_out_by_its_worker(
+    place: Place, front: str
+) -> None:
     """The worker that the agent's notice asks for: of the present tools, under the other version's name."""
     place.fill(front, "ordered_once")
     place.work("--application-version", OLD_VERSION)

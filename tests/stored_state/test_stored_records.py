@@ -18,7 +18,9 @@ def holds(now: Any, then: Any) -> bool:
     """Tell whether all that was said then is said now; objects may have got more fields."""
     match then:
         case dict():
-            return isinstance(now, dict) and all(name in now and holds(now[name], then[name]) for name in then)
+            return isinstance(now, dict) and all(
+                name in now and holds(now[name], then[name]) for name in then
+            )
         case list():
             same = isinstance(now, list) and len(now) == len(then)
             return same and all(holds(one, other) for one, other in zip(now, then, strict=True))
@@ -31,7 +33,9 @@ def holds(now: Any, then: Any) -> bool:
 class TestTraces:
     """Files of `TraceFile`."""
 
-    def test_a_trace_says_what_it_said(self, front: str, case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_trace_says_what_it_said(
+        self, front: str, case: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         """As one JSON object, field for field."""
         assert main(["trace", str(STORED / f"{front}-{case}.jsonl"), "--json"]) == 0
         then = json.loads((STORED / f"{front}-{case}.said.json").read_text("utf-8"))
@@ -52,7 +56,9 @@ def test_a_line_that_lacks_what_every_release_wrote_is_damage(
     """Only fields that came later may be missing."""
     lines = (STORED / "graph-held.jsonl").read_text("utf-8").splitlines()
     started = {name: value for name, value in json.loads(lines[1]).items() if name != "epoch"}
-    (tmp_path / "trace.jsonl").write_text("\n".join([lines[0], json.dumps(started)]) + "\n", encoding="utf-8")
+    (tmp_path / "trace.jsonl").write_text(
+        "\n".join([lines[0], json.dumps(started)]) + "\n", encoding="utf-8"
+    )
     assert main(["trace", str(tmp_path / "trace.jsonl")]) == 1
     assert "line 2: run_started lacks a usable 'epoch'" in capsys.readouterr().err
 
@@ -80,7 +86,9 @@ class TestResults:
     """Files and folders of `asyncguard bench`."""
 
     @pytest.mark.parametrize(
-        ("command", "name"), [(["score"], "run"), (["hazards", "score"], "hazards")], ids=["run", "hazards"]
+        ("command", "name"),
+        [(["score"], "run"), (["hazards", "score"], "hazards")],
+        ids=["run", "hazards"],
     )
     def test_stored_episodes_have_the_same_figures(
         self, results: Path, command: list[str], name: str, capsys: pytest.CaptureFixture[str]
@@ -90,18 +98,24 @@ class TestResults:
         then = json.loads((results / f"{name}.said.json").read_text("utf-8"))
         assert holds(json.loads(capsys.readouterr().out), then)
 
-    def test_a_whole_run_is_left_as_it_is(self, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_whole_run_is_left_as_it_is(
+        self, results: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         """Nothing is played twice."""
         before = (results / "run.jsonl").read_bytes()
         assert bench("resume", "run.jsonl") == 0
         assert "4 of 4 episodes are in run.jsonl already" in capsys.readouterr().err
         assert (results / "run.jsonl").read_bytes() == before
 
-    def test_an_interrupted_run_is_played_on(self, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_interrupted_run_is_played_on(
+        self, results: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         """The line that was cut off is named and played again, and what was whole stays as it was."""
         kept = episodes(results / "interrupted.jsonl")[:-1]
         assert bench("resume", "interrupted.jsonl") == 0
-        assert "was cut off after 900 bytes; what it said is played again" in capsys.readouterr().err
+        assert (
+            "was cut off after 900 bytes; what it said is played again" in capsys.readouterr().err
+        )
         now = episodes(results / "interrupted.jsonl")
         assert now[: len(kept)] == kept
         assert len(now) == 4
@@ -112,13 +126,18 @@ class TestResults:
         """ffd2604 took the other file from this one's word; now the user has to name it, and is told how."""
         before = (results / "replayed.jsonl").read_bytes()
         assert bench("resume", "replayed.jsonl") == 1
-        assert "asyncguard bench resume replayed.jsonl --replay oracle.jsonl" in capsys.readouterr().err
+        assert (
+            "asyncguard bench resume replayed.jsonl --replay oracle.jsonl"
+            in capsys.readouterr().err
+        )
         assert (results / "replayed.jsonl").read_bytes() == before
         assert bench("resume", "replayed.jsonl", "--replay", "oracle.jsonl") == 0
         assert len(episodes(results / "replayed.jsonl")) == 4
 
     @pytest.mark.parametrize(
-        "command", [["report", "ablation"], ["hazards", "report", "hazard-ablation"]], ids=["ablation", "hazards"]
+        "command",
+        [["report", "ablation"], ["hazards", "report", "hazard-ablation"]],
+        ids=["ablation", "hazards"],
     )
     def test_a_stored_ablation_is_reported(self, results: Path, command: list[str]) -> None:
         """As a page."""
@@ -134,7 +153,11 @@ class TestResults:
         ("command", "found", "kept"),
         [
             (["ablate", *ABLATION], "ablation/findings.json", "ablation/episodes/*.jsonl"),
-            (["hazards", "ablate", *HAZARD_ABLATION], "hazard-ablation/hazards.json", "hazard-ablation/episodes.jsonl"),
+            (
+                ["hazards", "ablate", *HAZARD_ABLATION],
+                "hazard-ablation/hazards.json",
+                "hazard-ablation/episodes.jsonl",
+            ),
         ],
         ids=["ablation", "hazards"],
     )

@@ -35,10 +35,14 @@ class TestCallsAtRest:
         assert "certified as no. 815" in await thread.run(deliver)
         assert thread.effects == []
 
-    async def test_a_parked_call_without_an_effect_is_made_again(self, opened: Open, front: str) -> None:
+    async def test_a_parked_call_without_an_effect_is_made_again(
+        self, opened: Open, front: str
+    ) -> None:
         """The old release did not write it down: its token is refused by name, and a new one is given out."""
         thread = opened(front, "parked_pure")
-        with pytest.raises(UnknownTokenError, match="deliver with the token that the tool received"):
+        with pytest.raises(
+            UnknownTokenError, match="deliver with the token that the tool received"
+        ):
             thread.deliver("a copy")
         (thread.folder / TOKEN).unlink()
 
@@ -72,7 +76,9 @@ class TestCallsThatWereRunning:
     """The process died in the call, after its effect."""
 
     @pytest.mark.parametrize("case", ["pure", "idempotent", "keyed", "approved", "waiting_keyed"])
-    async def test_a_repeatable_call_is_made_again(self, opened: Open, front: str, case: str) -> None:
+    async def test_a_repeatable_call_is_made_again(
+        self, opened: Open, front: str, case: str
+    ) -> None:
         """The second attempt has the first one's key, and nobody is asked once more."""
         thread = opened(front, case)
         assert f"{CASES[case]} did order 17" in await thread.run(None)
@@ -86,13 +92,17 @@ class TestCallsThatWereRunning:
         assert "a probe found order 17" in await thread.run(None)
         assert len(thread.effects) == 1
 
-    async def test_a_call_that_may_not_be_repeated_is_in_doubt(self, opened: Open, front: str) -> None:
+    async def test_a_call_that_may_not_be_repeated_is_in_doubt(
+        self, opened: Open, front: str
+    ) -> None:
         """Nothing can be asked."""
         thread = opened(front, "once")
         assert "not known whether pay_once#1 took effect" in await thread.run(None)
         assert len(thread.effects) == 1
 
-    async def test_a_call_that_waited_for_another_runs_after_it(self, opened: Open, front: str) -> None:
+    async def test_a_call_that_waited_for_another_runs_after_it(
+        self, opened: Open, front: str
+    ) -> None:
         """The first is made again under its key; the second, which had not begun, once."""
         thread = opened(front, "deferred")
         text = await thread.run(None)
@@ -100,7 +110,9 @@ class TestCallsThatWereRunning:
         assert [each.split()[1] for each in thread.effects] == ["17", "17", "17b"]
         assert len(set(thread.effects)) == 2
 
-    @pytest.mark.parametrize("case", [case for case in CASES if case not in ("parked", "parked_pure", "held")])
+    @pytest.mark.parametrize(
+        "case", [case for case in CASES if case not in ("parked", "parked_pure", "held")]
+    )
     async def test_a_new_message_repeats_nothing(self, opened: Open, front: str, case: str) -> None:
         """The user says something else instead of letting the thread go on: no effect happens that must not."""
         if case not in cases_of(front):
@@ -119,7 +131,9 @@ class TestCallsThatHadNotBegun:
     """The process died between the model's message and the call."""
 
     @pytest.mark.parametrize("case", ["said", "queued"])
-    async def test_a_call_that_had_not_begun_is_made_once(self, opened: Open, front: str, case: str) -> None:
+    async def test_a_call_that_had_not_begun_is_made_once(
+        self, opened: Open, front: str, case: str
+    ) -> None:
         """Whether it had been admitted already or not."""
         if case not in cases_of(front):
             pytest.skip("the graph has no such state")
@@ -144,7 +158,9 @@ class TestRecoveries:
         assert "a probe found order 17" in await thread.run(None)
         assert len(thread.effects) == 1
 
-    async def test_a_probe_that_finds_nothing_lets_the_call_be_made(self, opened: Open, front: str) -> None:
+    async def test_a_probe_that_finds_nothing_lets_the_call_be_made(
+        self, opened: Open, front: str
+    ) -> None:
         """The effect had not happened."""
         thread = opened(front, "probing_in_vain")
         assert "remit did order 17" in await thread.run(None)
@@ -161,11 +177,15 @@ class TestRecoveries:
         text = await opened(front, "cross_checking").run(None)
         assert '"rate": 17}' in text or '"rate":17}' in text
 
-    async def test_a_sibling_that_answers_instead_is_asked_again(self, opened: Open, front: str) -> None:
+    async def test_a_sibling_that_answers_instead_is_asked_again(
+        self, opened: Open, front: str
+    ) -> None:
         """It only looks."""
         assert "order 17 is in the copy" in await opened(front, "falling_back").run(None)
 
-    async def test_a_sibling_that_may_not_be_repeated_is_in_doubt(self, opened: Open, front: str) -> None:
+    async def test_a_sibling_that_may_not_be_repeated_is_in_doubt(
+        self, opened: Open, front: str
+    ) -> None:
         """Its effect had happened; neither it nor the tool that was called runs again."""
         thread = opened(front, "falling_back_once")
         assert "not known whether pay_here#1 took effect" in await thread.run(None)
@@ -181,7 +201,9 @@ def grow_old(thread: Opened, seconds: float) -> None:
         ).fetchall()
         assert columns
         for table, column in columns:
-            connection.execute(f"UPDATE asyncguard.{table} SET {column} = {column} - {seconds}".encode())
+            connection.execute(
+                f"UPDATE asyncguard.{table} SET {column} = {column} - {seconds}".encode()
+            )
         connection.execute("DELETE FROM asyncguard.meta WHERE name = 'pruned_at'")
 
 
@@ -189,12 +211,16 @@ def grow_old(thread: Opened, seconds: float) -> None:
 @pytest.mark.parametrize("opened", ["postgres"], indirect=True)
 @pytest.mark.parametrize("front", FRONT_ENDS)
 @pytest.mark.parametrize("case", ["held", "once", "keyed", "queued", "probing", "back_off"])
-async def test_a_thread_that_waited_for_a_year_has_the_same_fate(opened: Open, front: str, case: str) -> None:
+async def test_a_thread_that_waited_for_a_year_has_the_same_fate(
+    opened: Open, front: str, case: str
+) -> None:
     """The journal prunes what has ended long ago; what a stored thread needs is not among it."""
     thread = opened(front, case)
     grow_old(thread, 400 * 86_400.0)
     text = await thread.run(YES if case == "held" else None)
     doubt = "not known whether pay_once#1 took effect"
-    found = {"once": doubt, "probing": "a probe found order 17"}.get(case, f"{CASES[case]} did order 17")
+    found = {"once": doubt, "probing": "a probe found order 17"}.get(
+        case, f"{CASES[case]} did order 17"
+    )
     assert found in text
     assert len(thread.effects) == (2 if case == "keyed" else 1)

@@ -138,7 +138,14 @@ def for_people(ground: Ground) -> list[Any]:
         time.sleep(1.0 if ground.die else 0.0)
         return ground.effect("pay_probed_later", order)
 
-    return [ask_notary, ask_archive, approve_payment, approve_keyed, pay_keyed_later, pay_probed_later]
+    return [
+        ask_notary,
+        ask_archive,
+        approve_payment,
+        approve_keyed,
+        pay_keyed_later,
+        pay_probed_later,
+    ]
 
 
 def failing(ground: Ground) -> list[Any]:
@@ -191,7 +198,11 @@ def refused(ground: Ground) -> list[Any]:
     def contract_of(tool: str) -> dict[str, Any]:
         """Tell the live contract of a tool; where processes die, in this question."""
         ground.perish()
-        number = {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]}
+        number = {
+            "type": "object",
+            "properties": {"order_id": {"type": "string"}},
+            "required": ["order_id"],
+        }
         return {"parameters": number, "returns": {"type": "string"}}
 
     @guarded(effect="keyed", key_argument="key", atomic=True, contract="contract_of")
@@ -214,7 +225,11 @@ def refused(ground: Ground) -> list[Any]:
 
 def for_questions(ground: Ground) -> list[Any]:
     """Make the lookups with other sources."""
-    schema = {"type": "object", "properties": {"rate": {"type": "number", "maximum": 100}}, "required": ["rate"]}
+    schema = {
+        "type": "object",
+        "properties": {"rate": {"type": "number", "maximum": 100}},
+        "required": ["rate"],
+    }
 
     @guarded(effect="pure")
     def rate_elsewhere(order: str) -> dict[str, Any]:
@@ -246,5 +261,11 @@ def for_questions(ground: Ground) -> list[Any]:
     return [rate_elsewhere, rate_abroad, rate, find_elsewhere, find]
 
 
-GROUPS: tuple[Callable[[Ground], list[Any]], ...] = (for_workers, for_people, failing, refused, for_questions)
+GROUPS: tuple[Callable[[Ground], list[Any]], ...] = (
+    for_workers,
+    for_people,
+    failing,
+    refused,
+    for_questions,
+)
 """All tools of an agent without workers, by subject."""

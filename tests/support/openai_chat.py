@@ -72,10 +72,20 @@ class ChatWire:
 
     def body(self, request: ModelRequest, reply: Reply, ids: Ids) -> JsonObject:
         """Return the reply as one completion."""
-        message: JsonObject = {"role": "assistant", "content": reply.text or None, "refusal": None, "annotations": []}
+        message: JsonObject = {
+            "role": "assistant",
+            "content": reply.text or None,
+            "refusal": None,
+            "annotations": [],
+        }
         if reply.calls:
             message["tool_calls"] = [_call(call, call.arguments) for call in reply.calls]
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
+        choice = {
+            "index": 0,
+            "message": message,
+            "logprobs": None,
+            "finish_reason": reply.finish_reason,
+        }
         frame = _frame(request, "chat.completion", ids)
         return {**frame, "choices": [choice], "usage": _usage(reply.usage)}
 
@@ -102,17 +112,23 @@ class _History:
 
     def read(self, raw: list[JsonObject]) -> tuple[Message, ...]:
         """Return the messages, refusing a history whose calls and answers do not pair."""
-        messages = tuple(self._message(message, f"messages[{index}]") for index, message in enumerate(raw))
+        messages = tuple(
+            self._message(message, f"messages[{index}]") for index, message in enumerate(raw)
+        )
         self._check_nothing_waits()
         return messages
 
     def _message(self, raw: JsonObject, param: str) -> Message:
         role = _ROLES.get(raw.get("role", ""))
         if role is None:
-            raise RefusedError(f"Invalid value for '{param}.role'", param=f"{param}.role", code="invalid_value")
+            raise RefusedError(
+                f"Invalid value for '{param}.role'", param=f"{param}.role", code="invalid_value"
+            )
         speaker = raw.get("name")
         if speaker is not None and not _SPEAKER.fullmatch(speaker):
-            raise RefusedError(f"Invalid '{param}.name': must match {_SPEAKER.pattern}", param=f"{param}.name")
+            raise RefusedError(
+                f"Invalid '{param}.name': must match {_SPEAKER.pattern}", param=f"{param}.name"
+            )
         if role is Role.TOOL:
             return self._result(raw, param)
         self._check_nothing_waits()
@@ -123,7 +139,9 @@ class _History:
         return Message(role=role, text=text, calls=calls)
 
     def _result(self, raw: JsonObject, param: str) -> Message:
-        call_id = check_id(raw.get("tool_call_id"), f"{param}.tool_call_id", longest=_LONGEST_CALL_ID)
+        call_id = check_id(
+            raw.get("tool_call_id"), f"{param}.tool_call_id", longest=_LONGEST_CALL_ID
+        )
         if call_id in self.answered:
             raise RefusedError(f"Duplicate tool message for tool_call_id '{call_id}'", param=param)
         if call_id not in self.waiting:
@@ -134,7 +152,9 @@ class _History:
             )
         self.waiting.remove(call_id)
         self.answered.add(call_id)
-        return Message(role=Role.TOOL, text=check_text(raw.get("content"), f"{param}.content"), call_id=call_id)
+        return Message(
+            role=Role.TOOL, text=check_text(raw.get("content"), f"{param}.content"), call_id=call_id
+        )
 
     def _calls(self, raw: JsonObject, param: str) -> tuple[Call, ...]:
         if raw.get("tool_calls") is None:
@@ -149,7 +169,9 @@ class _History:
             raise RefusedError(f"Duplicate tool call id '{call_id}'", param=f"{param}.id")
         function = raw.get("function") or {}
         if raw.get("type") != "function":
-            raise RefusedError(f"Invalid value for '{param}.type'", param=f"{param}.type", code="invalid_value")
+            raise RefusedError(
+                f"Invalid value for '{param}.type'", param=f"{param}.type", code="invalid_value"
+            )
         check_function(function.get("name"), function.get("arguments"), f"{param}.function")
         self.waiting.append(call_id)
         return Call(name=function["name"], arguments=function["arguments"], id=call_id)
@@ -167,7 +189,9 @@ def _tool(raw: JsonObject, param: str) -> ToolDeclaration:
     unknown = sorted(set(raw) - {"type", "function"})
     if raw.get("type") != "function" or unknown:
         culprit = f"{param}.{unknown[0] if unknown else 'type'}"
-        raise RefusedError(f"Unknown parameter or value: '{culprit}'", param=culprit, code="unknown_parameter")
+        raise RefusedError(
+            f"Unknown parameter or value: '{culprit}'", param=culprit, code="unknown_parameter"
+        )
     function = raw.get("function") or {}
     return ToolDeclaration(
         name=check_name(function.get("name"), f"{param}.function.name"),
@@ -181,7 +205,9 @@ def _check_response_format(response_format: JsonObject) -> None:
     if response_format.get("type") == "json_schema":
         schema = response_format.get("json_schema") or {}
         strict = schema.get("strict") is True
-        check_output_schema(schema.get("schema"), schema.get("name"), strict=strict, param="response_format")
+        check_output_schema(
+            schema.get("schema"), schema.get("name"), strict=strict, param="response_format"
+        )
 
 
 def _frame(request: ModelRequest, kind: str, ids: Ids) -> JsonObject:
@@ -197,7 +223,11 @@ def _frame(request: ModelRequest, kind: str, ids: Ids) -> JsonObject:
 
 
 def _call(call: Call, arguments: str) -> JsonObject:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
 
 
 def _choice(delta: JsonObject, finish_reason: str | None) -> JsonObject:
@@ -221,5 +251,8 @@ def _usage(usage: Usage) -> JsonObject:
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens + usage.output_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning_tokens,
+            "audio_tokens": 0,
+        },
     }

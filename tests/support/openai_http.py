@@ -72,7 +72,9 @@ class _Exchange(BaseHTTPRequestHandler):
             self.close_connection = True
         except Exception as error:  # noqa: BLE001  a fault of the test's policy must not look like a broken network
             self.server.service.record_error(error)
-            body = error_body(f"{type(error).__name__}: {error}", kind="server_error", code="policy_failed")
+            body = error_body(
+                f"{type(error).__name__}: {error}", kind="server_error", code="policy_failed"
+            )
             self._send(500, json.dumps(body).encode(), {"x-should-retry": "false"})
 
     @override
@@ -85,7 +87,9 @@ class _Exchange(BaseHTTPRequestHandler):
         try:
             request = self.server.service.accept(self.path, headers, raw)
         except RefusedError as refused:
-            body = error_body(str(refused), kind="invalid_request_error", param=refused.param, code=refused.code)
+            body = error_body(
+                str(refused), kind="invalid_request_error", param=refused.param, code=refused.code
+            )
             self._send(refused.status, json.dumps(body).encode())
             return
         match self.server.service.answer(request):
@@ -106,7 +110,9 @@ class _Exchange(BaseHTTPRequestHandler):
             headers["retry-after"] = str(math.ceil(failure.retry_after))
             headers["retry-after-ms"] = str(failure.retry_after * 1000)
         if isinstance(failure.body, str):
-            self._send(failure.status, failure.body.encode(), {**headers, "content-type": "text/html"})
+            self._send(
+                failure.status, failure.body.encode(), {**headers, "content-type": "text/html"}
+            )
         else:
             body = failure.body if failure.body is not None else _default_error(failure.status)
             self._send(failure.status, json.dumps(body).encode(), headers)
@@ -133,14 +139,20 @@ class _Exchange(BaseHTTPRequestHandler):
     def _begin(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
         # send_header notes "close" and ends the connection after this exchange.
-        for name, value in (headers if self.server.keep_alive else {**headers, "connection": "close"}).items():
+        for name, value in (
+            headers if self.server.keep_alive else {**headers, "connection": "close"}
+        ).items():
             self.send_header(name, value)
         self.end_headers()
 
 
 def _default_error(status: int) -> JsonObject:
     if status == 429:
-        return error_body("Rate limit reached, try again later", kind="requests", code="rate_limit_exceeded")
+        return error_body(
+            "Rate limit reached, try again later", kind="requests", code="rate_limit_exceeded"
+        )
     if status >= 500:
-        return error_body("The server had an error while processing the request", kind="server_error")
+        return error_body(
+            "The server had an error while processing the request", kind="server_error"
+        )
     return error_body(f"The request failed with status {status}", kind="invalid_request_error")

@@ -19,7 +19,12 @@ from tests.support.openai_rules import (
     check_text,
 )
 
-_ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
+_ROLES = {
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "user": Role.USER,
+    "assistant": Role.ASSISTANT,
+}
 _ID_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 _LONGEST_CALL_ID = 64
 
@@ -56,7 +61,9 @@ class ConversationStore:
             if response_id not in self._turns:
                 param = "previous_response_id"
                 raise RefusedError(
-                    f"No response '{response_id}' is stored", param=param, code="previous_response_not_found"
+                    f"No response '{response_id}' is stored",
+                    param=param,
+                    code="previous_response_not_found",
                 )
             return self._turns[response_id]
 
@@ -103,14 +110,18 @@ class _History:
         """Refuse a call which had to be answered and was not."""
         for call_id, due in self.calls.items():
             if due and call_id not in self.answered:
-                raise RefusedError(f"No tool output found for function call {call_id}.", param="input")
+                raise RefusedError(
+                    f"No tool output found for function call {call_id}.", param="input"
+                )
 
     def _check_item_id(self, item_id: str | None, kind: str, param: str) -> None:
         if item_id is None:
             return
         prefix = _ID_PREFIXES.get(kind, "")
         if not item_id.startswith(prefix):
-            raise RefusedError(f"Invalid '{param}.id': must begin with '{prefix}'", param=f"{param}.id")
+            raise RefusedError(
+                f"Invalid '{param}.id': must begin with '{prefix}'", param=f"{param}.id"
+            )
         if item_id in self.item_ids:
             raise RefusedError(f"Duplicate item with id {item_id}", param="input")
         self.item_ids.add(item_id)
@@ -118,9 +129,15 @@ class _History:
     def _add_message(self, item: JsonObject, param: str) -> None:
         role = _ROLES.get(item.get("role", ""))
         if role is None:
-            raise RefusedError(f"Invalid value for '{param}.role'", param=f"{param}.role", code="invalid_value")
+            raise RefusedError(
+                f"Invalid value for '{param}.role'", param=f"{param}.role", code="invalid_value"
+            )
         if "name" in item:
-            raise RefusedError(f"Unknown parameter: '{param}.name'", param=f"{param}.name", code="unknown_parameter")
+            raise RefusedError(
+                f"Unknown parameter: '{param}.name'",
+                param=f"{param}.name",
+                code="unknown_parameter",
+            )
         text = check_text(item.get("content"), f"{param}.content")
         if role is Role.ASSISTANT:
             self._extend_assistant(text=text)
@@ -133,14 +150,21 @@ class _History:
             raise RefusedError(f"Duplicate function call with call_id {call_id}", param="input")
         check_function(item.get("name"), item.get("arguments"), param)
         self.calls[call_id] = item.get("async") is not True
-        self._extend_assistant(call=Call(name=item["name"], arguments=item["arguments"], id=call_id))
+        self._extend_assistant(
+            call=Call(name=item["name"], arguments=item["arguments"], id=call_id)
+        )
 
     def _add_output(self, item: JsonObject, param: str) -> None:
         call_id = check_id(item.get("call_id"), f"{param}.call_id", longest=_LONGEST_CALL_ID)
         if call_id not in self.calls:
-            raise RefusedError(f"No tool call found for function call output with call_id {call_id}.", param="input")
+            raise RefusedError(
+                f"No tool call found for function call output with call_id {call_id}.",
+                param="input",
+            )
         if call_id in self.answered:
-            raise RefusedError(f"Duplicate function call output with call_id {call_id}", param="input")
+            raise RefusedError(
+                f"Duplicate function call output with call_id {call_id}", param="input"
+            )
         text = check_text(item.get("output"), f"{param}.output")
         self.answered.add(call_id)
         self.messages.append(Message(role=Role.TOOL, text=text, call_id=call_id))

@@ -170,7 +170,11 @@ class ModelRequest:
     @property
     def results(self) -> Mapping[str, str]:
         """Tool results in the history, by call id."""
-        return {m.call_id: m.text for m in self.messages if m.role is Role.TOOL and m.call_id is not None}
+        return {
+            m.call_id: m.text
+            for m in self.messages
+            if m.role is Role.TOOL and m.call_id is not None
+        }
 
     def tool(self, name: str) -> ToolDeclaration | None:
         """Return the offered tool of this name, if there is one."""
@@ -221,5 +225,8 @@ class Ids:
     def named(self, reply: Reply) -> Reply:
         """Return the reply with an id on every call."""
         return replace(
-            reply, calls=tuple(c if c.id is not None else replace(c, id=self.mint("call_")) for c in reply.calls)
+            reply,
+            calls=tuple(
+                c if c.id is not None else replace(c, id=self.mint("call_")) for c in reply.calls
+            ),
         )

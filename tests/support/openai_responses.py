@@ -29,7 +29,10 @@ from tests.support.openai_rules import (
 )
 from tests.support.openai_sse import CREATED, named_event, pieces
 
-_INCOMPLETE = {FinishReason.LENGTH: "max_output_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
+_INCOMPLETE = {
+    FinishReason.LENGTH: "max_output_tokens",
+    FinishReason.CONTENT_FILTER: "content_filter",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,9 @@ class ResponsesWire:
         check_tools(tools)
         text_format = (body.get("text") or {}).get("format") or {}
         strict = text_format.get("strict") is True
-        check_output_schema(text_format.get("schema"), text_format.get("name"), strict=strict, param="text.format")
+        check_output_schema(
+            text_format.get("schema"), text_format.get("name"), strict=strict, param="text.format"
+        )
         return ModelRequest(
             surface=Surface.RESPONSES,
             model=body["model"],
@@ -85,7 +90,9 @@ class ResponsesWire:
 def _tool(raw: JsonObject, param: str) -> ToolDeclaration:
     if raw.get("type") != "function" or "function" in raw:
         culprit = f"{param}.{'function' if 'function' in raw else 'type'}"
-        raise RefusedError(f"Unknown parameter or value: '{culprit}'", param=culprit, code="unknown_parameter")
+        raise RefusedError(
+            f"Unknown parameter or value: '{culprit}'", param=culprit, code="unknown_parameter"
+        )
     return ToolDeclaration(
         name=check_name(raw.get("name"), f"{param}.name"),
         description=raw.get("description") or "",
@@ -160,16 +167,24 @@ def _call_item(request: ModelRequest, call: Call, ids: Ids) -> JsonObject:
     return item
 
 
-def _sequence(opened: JsonObject, items: list[JsonObject], finished: JsonObject) -> Iterator[JsonObject]:
+def _sequence(
+    opened: JsonObject, items: list[JsonObject], finished: JsonObject
+) -> Iterator[JsonObject]:
     """Yield all events of a response in order, without their numbers."""
     yield {"type": "response.created", "response": opened}
     yield {"type": "response.in_progress", "response": opened}
     for index, item in enumerate(items):
-        nothing_yet: JsonObject = {"content": []} if item["type"] == "message" else {"arguments": ""}
+        nothing_yet: JsonObject = (
+            {"content": []} if item["type"] == "message" else {"arguments": ""}
+        )
         begun = {**item, **nothing_yet, "status": "in_progress"}
         yield {"type": "response.output_item.added", "output_index": index, "item": begun}
         place = {"item_id": item["id"], "output_index": index}
-        yield from _text_events(item, place) if item["type"] == "message" else _argument_events(item, place)
+        yield from (
+            _text_events(item, place)
+            if item["type"] == "message"
+            else _argument_events(item, place)
+        )
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{finished['status']}", "response": finished}
 

@@ -15,7 +15,17 @@ from tests.support.openai_policy import JsonObject, ToolDeclaration
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 _UNSUPPORTED_IF_STRICT = frozenset(
-    {"allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties"}
+    {
+        "allOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "dependentRequired",
+        "dependentSchemas",
+        "patternProperties",
+    }
 )
 _SAYS_WHAT_IT_IS = ("type", "anyOf", "$ref", "enum", "const")
 
@@ -23,7 +33,9 @@ _SAYS_WHAT_IT_IS = ("type", "anyOf", "$ref", "enum", "const")
 class RefusedError(Exception):
     """The service would answer this request with an error; carries what its error body says."""
 
-    def __init__(self, message: str, *, param: str | None = None, code: str | None = None, status: int = 400) -> None:
+    def __init__(
+        self, message: str, *, param: str | None = None, code: str | None = None, status: int = 400
+    ) -> None:
         """Keep the parts of the error body and the HTTP status."""
         super().__init__(message)
         self.param = param
@@ -31,7 +43,9 @@ class RefusedError(Exception):
         self.status = status
 
 
-def error_body(message: str, *, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:
+def error_body(
+    message: str, *, kind: str, param: str | None = None, code: str | None = None
+) -> JsonObject:
     """Return an error in the service's shape."""
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
@@ -40,13 +54,21 @@ def check_request(body: JsonObject) -> None:
     """Check what every request needs: a model."""
     model = body.get("model")
     if not isinstance(model, str) or not model:
-        raise RefusedError("you must provide a model parameter", param="model", code="missing_required_parameter")
+        raise RefusedError(
+            "you must provide a model parameter", param="model", code="missing_required_parameter"
+        )
 
 
 def check_objects(value: Any, param: str) -> list[JsonObject]:
     """Return a non-empty list of JSON objects, refusing everything else."""
-    if not isinstance(value, list) or not value or not all(isinstance(entry, dict) for entry in value):
-        raise RefusedError(f"Invalid value for '{param}': need an array of at least one object", param=param)
+    if (
+        not isinstance(value, list)
+        or not value
+        or not all(isinstance(entry, dict) for entry in value)
+    ):
+        raise RefusedError(
+            f"Invalid value for '{param}': need an array of at least one object", param=param
+        )
     return value
 
 
@@ -55,23 +77,31 @@ def check_text(value: Any, param: str) -> str:
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
-        raise RefusedError(f"Invalid type for '{param}': need a string or an array of parts", param=param)
+        raise RefusedError(
+            f"Invalid type for '{param}': need a string or an array of parts", param=param
+        )
     return "".join(part.get("text") or "" for part in value)
 
 
 def check_name(value: Any, param: str) -> str:
     """Return the name of a function, offered or called."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
-        raise RefusedError(f"Invalid '{param}': must match {_NAME.pattern}", param=param, code="invalid_value")
+        raise RefusedError(
+            f"Invalid '{param}': must match {_NAME.pattern}", param=param, code="invalid_value"
+        )
     return value
 
 
 def check_id(value: Any, param: str, *, longest: int) -> str:
     """Return a call id, refusing a missing, blank or overlong one."""
     if not isinstance(value, str) or not value.strip():
-        raise RefusedError(f"Missing required parameter: '{param}'", param=param, code="missing_required_parameter")
+        raise RefusedError(
+            f"Missing required parameter: '{param}'", param=param, code="missing_required_parameter"
+        )
     if len(value) > longest:
-        raise RefusedError(f"Invalid '{param}': longer than {longest}", param=param, code="string_above_max_length")
+        raise RefusedError(
+            f"Invalid '{param}': longer than {longest}", param=param, code="string_above_max_length"
+        )
     return value
 
 
@@ -79,7 +109,9 @@ def check_function(name: Any, arguments: Any, param: str) -> None:
     """Check a call as it is replayed in a history: a legal name and arguments as a string."""
     check_name(name, f"{param}.name")
     if not isinstance(arguments, str):
-        raise RefusedError(f"Invalid type for '{param}.arguments': need a string", param=f"{param}.arguments")
+        raise RefusedError(
+            f"Invalid type for '{param}.arguments': need a string", param=f"{param}.arguments"
+        )
 
 
 def check_tools(tools: tuple[ToolDeclaration, ...]) -> None:
@@ -113,7 +145,11 @@ def _loose_problem(schema: JsonObject) -> str | None:
     """Return what is refused without strict mode, too."""
     if schema.get("type") != "object":
         return "the schema must be of type object"
-    bare = (context for context, node in _nodes(schema, ()) if _is(node, "array") and "items" not in node)
+    bare = (
+        context
+        for context, node in _nodes(schema, ())
+        if _is(node, "array") and "items" not in node
+    )
     context = next(bare, None)
     return None if context is None else f"in context={context}, array schema missing items"
 
@@ -133,7 +169,9 @@ def strict_problem(schema: JsonObject) -> str | None:
     return None
 
 
-def _nodes(node: JsonObject, context: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
+def _nodes(
+    node: JsonObject, context: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], JsonObject]]:
     """Yield every schema inside a schema, with the path that leads to it."""
     yield context, node
     for keyword in ("properties", "$defs", "definitions"):

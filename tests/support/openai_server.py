@@ -96,7 +96,10 @@ class OpenAIServer:
         self._policy = policy
         self._keep_alive = keep_alive
         self._ids = Ids()
-        self._wires: dict[str, _Wire] = {Surface.CHAT: ChatWire(), Surface.RESPONSES: ResponsesWire()}
+        self._wires: dict[str, _Wire] = {
+            Surface.CHAT: ChatWire(),
+            Surface.RESPONSES: ResponsesWire(),
+        }
         self._lock = threading.Lock()
         self._requests: list[RecordedRequest] = []
         self._errors: list[str] = []
@@ -106,13 +109,18 @@ class OpenAIServer:
     def __enter__(self) -> Self:
         self._http = LoopbackServer(self, keep_alive=self._keep_alive)
         self._thread = threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": _SHUTDOWN_POLL}, name="openai-server"
+            target=self._http.serve_forever,
+            kwargs={"poll_interval": _SHUTDOWN_POLL},
+            name="openai-server",
         )
         self._thread.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         assert self._http is not None
         assert self._thread is not None

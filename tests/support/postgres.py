@@ -30,7 +30,8 @@ _RUN = 'trap "" INT; "$@" & server=$!; read -r _; kill -QUIT $server 2>/dev/null
 def binaries() -> Path | None:
     """Folder of the newest PostgreSQL of the system."""
     found = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3].split(".")[0])
+        Path("/usr/lib/postgresql").glob("*/bin/postgres"),
+        key=lambda path: int(path.parts[-3].split(".")[0]),
     )
     if found:
         return found[-1].parent
@@ -56,7 +57,14 @@ class Server:
             shutil.chown(folder, self._user)
         self._port = _free_port()
         self._shell: subprocess.Popen[bytes] | None = None
-        self._call("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync")
+        self._call(
+            "initdb",
+            "--auth=trust",
+            "--username=postgres",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        )
 
     def url(self, database: str = "postgres") -> str:
         """Address of a database."""
@@ -64,13 +72,26 @@ class Server:
 
     def start(self) -> None:
         """Start, and wait until it answers; what an earlier crash left is recovered first."""
-        options = {"listen_addresses": "127.0.0.1", "port": self._port, "unix_socket_directories": self.folder}
+        options = {
+            "listen_addresses": "127.0.0.1",
+            "port": self._port,
+            "unix_socket_directories": self.folder,
+        }
         settings = [f"--{name}={value}" for name, value in options.items()]
         give_up = time.monotonic() + _PATIENCE
         while True:
             with (self.folder / "log").open("ab") as log:
                 self._shell = subprocess.Popen(
-                    ["/bin/sh", "-c", _RUN, "sh", self._tools / "postgres", "-D", self._data, *settings],
+                    [
+                        "/bin/sh",
+                        "-c",
+                        _RUN,
+                        "sh",
+                        self._tools / "postgres",
+                        "-D",
+                        self._data,
+                        *settings,
+                    ],
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
@@ -82,7 +103,9 @@ class Server:
                 return
             # After a kill, processes of the old server may still be about to end: it does not start beside them.
             if time.monotonic() > give_up:
-                raise RuntimeError(f"PostgreSQL does not start:\n{(self.folder / 'log').read_text()[-2000:]}")
+                raise RuntimeError(
+                    f"PostgreSQL does not start:\n{(self.folder / 'log').read_text()[-2000:]}"
+                )
             self.stop()
             time.sleep(0.1)
 
@@ -121,7 +144,9 @@ class Server:
 
     def _call(self, tool: str, *options: str) -> None:
         command = [self._tools / tool, "-D", self._data, *options]
-        done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False, **self._identity)  # type: ignore[call-overload]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd="/", check=False, **self._identity
+        )  # type: ignore[call-overload]
         if done.returncode:
             raise RuntimeError(f"{tool} failed:\n{done.stderr}")
 
@@ -153,7 +178,9 @@ def _folder() -> Path:
     """A place for a cluster that the server's user can reach; in memory if there is enough of it."""
     memory = Path("/dev/shm")
     roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2**31
-    return (memory if roomy else Path(tempfile.gettempdir())) / f"asyncguard-postgres-{secrets.token_hex(4)}"
+    return (
+        memory if roomy else Path(tempfile.gettempdir())
+    ) / f"asyncguard-postgres-{secrets.token_hex(4)}"
 
 
 @contextlib.contextmanager

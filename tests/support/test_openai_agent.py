@@ -46,9 +46,13 @@ def weather_policy(request: ModelRequest) -> Answer:
     """Locate two cities at once, then forecast for both, then sum up."""
     results = list(request.results.values())
     if not results:
-        return Reply(text="Locating.", calls=(Call.of("locate", city="Oslo"), Call.of("locate", city="Rom")))
+        return Reply(
+            text="Locating.", calls=(Call.of("locate", city="Oslo"), Call.of("locate", city="Rom"))
+        )
     if len(results) == 2:
-        return Reply(calls=tuple(Call.of("forecast", station=station, days=2) for station in results))
+        return Reply(
+            calls=tuple(Call.of("forecast", station=station, days=2) for station in results)
+        )
     return Reply(text="; ".join(results[2:]))
 
 
@@ -99,7 +103,9 @@ class Verdict(BaseModel):
 def test_structured_output_round_trip(surface: Surface) -> None:
     """A strict schema made by the client is accepted, and the answer is parsed."""
     with OpenAIServer(scripted([Reply(text='{"city": "Oslo", "sunny": true}')])) as server:
-        structured = chat_model(server, surface).with_structured_output(Verdict, method="json_schema")
+        structured = chat_model(server, surface).with_structured_output(
+            Verdict, method="json_schema"
+        )
         assert structured.invoke("how is it?") == Verdict(city="Oslo", sunny=True)
     assert server.refusals == ()
 
@@ -107,7 +113,9 @@ def test_structured_output_round_trip(surface: Surface) -> None:
 def test_previous_response_stands_for_its_turns() -> None:
     """With `previous_response_id` the policy still sees the whole conversation."""
     with OpenAIServer(weather_policy) as server:
-        agent = create_agent(chat_model(server, Surface.RESPONSES, use_previous_response_id=True), [locate, forecast])
+        agent = create_agent(
+            chat_model(server, Surface.RESPONSES, use_previous_response_id=True), [locate, forecast]
+        )
         final = agent.invoke({"messages": [HumanMessage("hello")]})["messages"][-1]
     assert final.text.startswith("2 sunny days")
     assert [len(view.messages) for view in server.views] == [1, 4, 7]

@@ -21,7 +21,9 @@ USER = {"role": "user", "content": "hello"}
 def called(*ids: str, **changes: Any) -> dict[str, Any]:
     """Return an assistant message which calls, one call to an id."""
     function = {"name": "locate", "arguments": "{}"}
-    calls = [{"id": call_id, "type": "function", "function": {**function, **changes}} for call_id in ids]
+    calls = [
+        {"id": call_id, "type": "function", "function": {**function, **changes}} for call_id in ids
+    ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
@@ -32,7 +34,13 @@ def result(call_id: str) -> dict[str, Any]:
 
 def call_item(call_id: str, **changes: Any) -> dict[str, Any]:
     """Return a call as the responses surface replays it."""
-    return {"type": "function_call", "call_id": call_id, "name": "locate", "arguments": "{}", **changes}
+    return {
+        "type": "function_call",
+        "call_id": call_id,
+        "name": "locate",
+        "arguments": "{}",
+        **changes,
+    }
 
 
 def output_item(call_id: str) -> dict[str, Any]:
@@ -90,7 +98,10 @@ def test_paired_chat_history_is_accepted(messages: list[dict[str, Any]]) -> None
         ([USER, called("a")], "these have none: a"),
         ([USER, called("a", "b"), result("a")], "these have none: b"),
         ([USER, called("a"), USER, result("a")], "these have none: a"),
-        ([USER, called("a"), {"role": "system", "content": "news"}, result("a")], "these have none"),
+        (
+            [USER, called("a"), {"role": "system", "content": "news"}, result("a")],
+            "these have none",
+        ),
         ([USER, result("a")], "nothing asked for 'a'"),
         ([USER, called("a"), result("a"), result("b")], "nothing asked for 'b'"),
         ([USER, called("a"), result("a"), USER, result("a")], "nothing asked for 'a'"),
@@ -118,7 +129,12 @@ def test_broken_chat_history_is_refused(messages: list[Any], reason: str) -> Non
         [USER, call_item("a"), output_item("a")],
         [USER, call_item("a"), call_item("b"), USER, output_item("b"), output_item("a")],
         [USER, call_item("a", **{"async": True})],
-        [USER, {"type": "reasoning", "id": "rs_1", "summary": []}, call_item("a"), output_item("a")],
+        [
+            USER,
+            {"type": "reasoning", "id": "rs_1", "summary": []},
+            call_item("a"),
+            output_item("a"),
+        ],
     ],
 )
 def test_paired_items_are_accepted(items: Any) -> None:
@@ -137,7 +153,10 @@ def test_paired_items_are_accepted(items: Any) -> None:
         ([USER, call_item("a")], "No tool output found for function call a"),
         ([USER, output_item("a")], "No tool call found"),
         ([USER, output_item("a"), call_item("a")], "No tool call found"),
-        ([USER, call_item("a"), output_item("a"), output_item("a")], "Duplicate function call output"),
+        (
+            [USER, call_item("a"), output_item("a"), output_item("a")],
+            "Duplicate function call output",
+        ),
         ([USER, call_item("a"), call_item("a"), output_item("a")], "Duplicate function call"),
         ([USER, call_item(" ")], "call_id"),
         ([USER, call_item("a" * 65)], "longer than 64"),
@@ -163,12 +182,34 @@ def test_broken_items_are_refused(items: Any, reason: str) -> None:
         ([{"name": "line\n"}], "name"),
         ([{"name": "same"}, {"name": "same"}], "unique"),
         ([{"name": "f", "parameters": {"type": "array", "items": {}}}], "type object"),
-        ([{"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "array"}}}}], "missing items"),
-        ([{"name": "f", "strict": True, "parameters": {"type": "object", "properties": {}}}], "additionalProperties"),
-        ([{"name": "f", "strict": True, "parameters": {**closed(x={"type": "string"}), "required": []}}], "required"),
+        (
+            [
+                {
+                    "name": "f",
+                    "parameters": {"type": "object", "properties": {"x": {"type": "array"}}},
+                }
+            ],
+            "missing items",
+        ),
+        (
+            [{"name": "f", "strict": True, "parameters": {"type": "object", "properties": {}}}],
+            "additionalProperties",
+        ),
+        (
+            [
+                {
+                    "name": "f",
+                    "strict": True,
+                    "parameters": {**closed(x={"type": "string"}), "required": []},
+                }
+            ],
+            "required",
+        ),
     ],
 )
-def test_bad_tools_are_refused(surface: Surface, functions: list[dict[str, Any]], reason: str) -> None:
+def test_bad_tools_are_refused(
+    surface: Surface, functions: list[dict[str, Any]], reason: str
+) -> None:
     """Tool names and schemas are checked on both surfaces."""
     with pytest.raises(RefusedError, match=reason):
         parse(surface, offer(surface, *functions))
@@ -177,7 +218,10 @@ def test_bad_tools_are_refused(surface: Surface, functions: list[dict[str, Any]]
 @pytest.mark.parametrize("surface", Surface)
 def test_loose_tools_are_accepted(surface: Surface) -> None:
     """Without `strict` an object may be open, its properties optional, its schema absent."""
-    loose = {"type": "object", "properties": {"x": {"oneOf": [{"type": "string"}, {"type": "null"}]}}}
+    loose = {
+        "type": "object",
+        "properties": {"x": {"oneOf": [{"type": "string"}, {"type": "null"}]}},
+    }
     parse(surface, offer(surface, {"name": "a" * 64}, {"name": "f", "parameters": loose}))
 
 
@@ -199,12 +243,18 @@ def test_tool_shapes_of_the_other_surface_are_refused() -> None:
         (closed(x={"type": "string"}), None),
         (closed(x={"anyOf": [{"type": "string"}, {"type": "null"}]}), None),
         (closed(x={"anyOf": [{"type": "string"}, closed(from_call={"type": "string"})]}), None),
-        (closed(x={"anyOf": [{"type": "string"}, {"type": "object", "properties": {}}]}), "additionalProperties"),
+        (
+            closed(x={"anyOf": [{"type": "string"}, {"type": "object", "properties": {}}]}),
+            "additionalProperties",
+        ),
         (closed(x={"type": "array", "items": {"type": "object"}}), "additionalProperties"),
         (closed(x={"type": ["array", "null"]}), "missing items"),
         (closed(x={"oneOf": [{"type": "string"}]}), "oneOf"),
         (closed(x={}), "'type' key"),
-        ({**closed(x={"$ref": "#/$defs/X"}), "$defs": {"X": {"type": "object"}}}, "additionalProperties"),
+        (
+            {**closed(x={"$ref": "#/$defs/X"}), "$defs": {"X": {"type": "object"}}},
+            "additionalProperties",
+        ),
         ({"anyOf": [closed()]}, "root"),
     ],
 )
@@ -222,9 +272,13 @@ def test_strict_answer_schema_is_checked() -> None:
     """A strict structured answer follows the same rules on both surfaces."""
     named = {"name": "verdict", "strict": True, "schema": {"type": "object", "properties": {}}}
     with pytest.raises(RefusedError, match="response_format"):
-        ChatWire().parse(asking(Surface.CHAT, response_format={"type": "json_schema", "json_schema": named}))
+        ChatWire().parse(
+            asking(Surface.CHAT, response_format={"type": "json_schema", "json_schema": named})
+        )
     with pytest.raises(RefusedError, match=r"text\.format"):
-        ResponsesWire().parse(asking(Surface.RESPONSES, text={"format": {"type": "json_schema", **named}}))
+        ResponsesWire().parse(
+            asking(Surface.RESPONSES, text={"format": {"type": "json_schema", **named}})
+        )
 
 
 @pytest.mark.server
@@ -267,23 +321,40 @@ def test_request_outside_the_protocol_is_refused(
     assert server.errors == ()
 
 
-Rounds = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True), min_size=1, max_size=4)
+Rounds = st.lists(
+    st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True), min_size=1, max_size=4
+)
 
 
 @given(rounds=Rounds, data=st.data())
-def test_dropping_or_repeating_any_result_is_refused(rounds: list[list[int]], data: st.DataObject) -> None:
+def test_dropping_or_repeating_any_result_is_refused(
+    rounds: list[list[int]], data: st.DataObject
+) -> None:
     """A well-formed history of any shape is accepted; without one result, or with one twice, it is refused."""
     messages: list[dict[str, Any]] = [USER]
     items: list[dict[str, Any]] = [USER]
     for number, calls in enumerate(rounds):
         ids = [f"call_{number}_{call}" for call in calls]
         messages += [called(*ids), *(result(i) for i in data.draw(st.permutations(ids)))]
-        items += [*(call_item(i) for i in ids), *(output_item(i) for i in data.draw(st.permutations(ids)))]
-    histories = ((ChatWire(), "messages", messages, "role", "tool"), (ResponsesWire(), "input", items, "type", None))
+        items += [
+            *(call_item(i) for i in ids),
+            *(output_item(i) for i in data.draw(st.permutations(ids))),
+        ]
+    histories = (
+        (ChatWire(), "messages", messages, "role", "tool"),
+        (ResponsesWire(), "input", items, "type", None),
+    )
     for wire, field, history, key, marker in histories:
         wire.parse({"model": "m", field: history})
-        results = [n for n, entry in enumerate(history) if entry.get(key) == (marker or "function_call_output")]
+        results = [
+            n
+            for n, entry in enumerate(history)
+            if entry.get(key) == (marker or "function_call_output")
+        ]
         chosen = data.draw(st.sampled_from(results))
-        for damaged in (history[:chosen] + history[chosen + 1 :], history[: chosen + 1] + history[chosen:]):
+        for damaged in (
+            history[:chosen] + history[chosen + 1 :],
+            history[: chosen + 1] + history[chosen:],
+        ):
             with pytest.raises(RefusedError):
                 wire.parse({"model": "m", field: damaged})

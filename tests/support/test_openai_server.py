@@ -84,7 +84,11 @@ def test_usage_numbers_arrive(surface: Surface, ask: Ask) -> None:
         answer = ask(chat_model(server, surface), HELLO)
     counted = answer.usage_metadata
     assert counted is not None
-    assert (counted["input_tokens"], counted["output_tokens"], counted["total_tokens"]) == (120, 30, 150)
+    assert (counted["input_tokens"], counted["output_tokens"], counted["total_tokens"]) == (
+        120,
+        30,
+        150,
+    )
     assert counted["input_token_details"]["cache_read"] == 100
     assert counted["output_token_details"]["reasoning"] == 7
 
@@ -92,7 +96,8 @@ def test_usage_numbers_arrive(surface: Surface, ask: Ask) -> None:
 def test_parallel_calls_arrive_in_order(surface: Surface, ask: Ask) -> None:
     """Text and several calls of one message arrive with their own ids and arguments."""
     reply = Reply(
-        text="Looking.", calls=(Call.of("locate", city="Oslo"), Call.of("locate", city="Rom"), Call(name="x"))
+        text="Looking.",
+        calls=(Call.of("locate", city="Oslo"), Call.of("locate", city="Rom"), Call(name="x")),
     )
     with OpenAIServer(scripted([reply])) as server:
         answer = ask(chat_model(server, surface), HELLO)
@@ -112,7 +117,9 @@ def test_malformed_arguments_arrive_as_invalid(surface: Surface, arguments: str)
     with OpenAIServer(scripted([Reply(calls=calls)])) as server:
         answer = chat_model(server, surface).invoke(HELLO)
     assert [call["args"] for call in answer.tool_calls] == [{"city": "Rom"}]
-    assert [(call["id"], call["args"]) for call in answer.invalid_tool_calls] == [("call_bad", arguments)]
+    assert [(call["id"], call["args"]) for call in answer.invalid_tool_calls] == [
+        ("call_bad", arguments)
+    ]
 
 
 def test_arguments_are_split_over_chunks(surface: Surface) -> None:
@@ -188,7 +195,10 @@ def test_unanswered_call_is_refused(surface: Surface, ask: Ask) -> None:
         AIMessage("", tool_calls=[{"name": "locate", "args": {"city": "Oslo"}, "id": "call_7"}]),
         HumanMessage("well?"),
     ]
-    with OpenAIServer(scripted([Reply(text="never said")])) as server, pytest.raises(openai.BadRequestError) as caught:
+    with (
+        OpenAIServer(scripted([Reply(text="never said")])) as server,
+        pytest.raises(openai.BadRequestError) as caught,
+    ):
         ask(chat_model(server, surface), history)
     assert "call_7" in str(caught.value)
     assert caught.value.type == "invalid_request_error"
@@ -204,7 +214,10 @@ def test_second_result_for_a_call_is_refused(surface: Surface) -> None:
         ToolMessage("pending", tool_call_id="call_7"),
         ToolMessage("done", tool_call_id="call_7"),
     ]
-    with OpenAIServer(scripted([])) as server, pytest.raises(openai.BadRequestError, match="Duplicate"):
+    with (
+        OpenAIServer(scripted([])) as server,
+        pytest.raises(openai.BadRequestError, match="Duplicate"),
+    ):
         chat_model(server, surface).invoke(history)
 
 
@@ -234,7 +247,9 @@ def test_fault_in_a_policy_is_recorded(surface: Surface) -> None:
 def test_request_is_recorded_without_its_key(surface: Surface) -> None:
     """Path, headers, body and the neutral view are kept; the key is not."""
     with OpenAIServer(scripted([Reply(text="hi")])) as server:
-        chat_model(server, surface).bind_tools([forecast], strict=True).invoke([SystemMessage("be brief"), *HELLO])
+        chat_model(server, surface).bind_tools([forecast], strict=True).invoke(
+            [SystemMessage("be brief"), *HELLO]
+        )
     (request,) = server.requests
     assert request.path == surface
     assert "user-agent" in request.headers

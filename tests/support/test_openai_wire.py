@@ -30,15 +30,28 @@ pytestmark = pytest.mark.server
 
 ARGUMENTS = '{"city": "Oslo", "days": 3}'
 REPLY = Reply(
-    text="Looking it up.", calls=(Call(name="locate", arguments=ARGUMENTS), Call(name="locate", arguments='{"city":'))
+    text="Looking it up.",
+    calls=(Call(name="locate", arguments=ARGUMENTS), Call(name="locate", arguments='{"city":')),
 )
-SLOW_TOOL = {"type": "function", "name": "locate", "async": True, "parameters": {"type": "object", "properties": {}}}
+SLOW_TOOL = {
+    "type": "function",
+    "name": "locate",
+    "async": True,
+    "parameters": {"type": "object", "properties": {}},
+}
 
 
 def events(text: str) -> Iterator[dict[str, Any]]:
     """Yield the data of every event in a stream, the closing mark aside."""
     for block in text.split("\n\n"):
-        data = next((line.removeprefix("data: ") for line in block.splitlines() if line.startswith("data: ")), "[DONE]")
+        data = next(
+            (
+                line.removeprefix("data: ")
+                for line in block.splitlines()
+                if line.startswith("data: ")
+            ),
+            "[DONE]",
+        )
         if data != "[DONE]":
             yield json.loads(data)
 
@@ -46,7 +59,9 @@ def events(text: str) -> Iterator[dict[str, Any]]:
 def test_chat_completion_has_the_sdk_shape() -> None:
     """A completion validates against the SDK's type, calls and finish reason included."""
     with OpenAIServer(scripted([REPLY])) as server:
-        completion = ChatCompletion.model_validate(post(server, Surface.CHAT, asking(Surface.CHAT)).json())
+        completion = ChatCompletion.model_validate(
+            post(server, Surface.CHAT, asking(Surface.CHAT)).json()
+        )
     (choice,) = completion.choices
     assert choice.finish_reason == "tool_calls"
     assert choice.message.tool_calls is not None
@@ -76,7 +91,9 @@ def test_chat_stream_without_usage_has_none() -> None:
 def test_response_has_the_sdk_shape() -> None:
     """A response object validates against the SDK's type."""
     with OpenAIServer(scripted([REPLY])) as server:
-        response = Response.model_validate(post(server, Surface.RESPONSES, asking(Surface.RESPONSES)).json())
+        response = Response.model_validate(
+            post(server, Surface.RESPONSES, asking(Surface.RESPONSES)).json()
+        )
     assert response.status == "completed"
     assert response.output_text == REPLY.text
     assert [item.type for item in response.output] == ["message", "function_call", "function_call"]
@@ -86,12 +103,16 @@ def test_response_events_come_in_order() -> None:
     """Every event validates, the numbers have no gap, and each item is opened, filled and closed in turn."""
     adapter: TypeAdapter[ResponseStreamEvent] = TypeAdapter(ResponseStreamEvent)
     with OpenAIServer(scripted([REPLY])) as server:
-        sent = list(events(post(server, Surface.RESPONSES, asking(Surface.RESPONSES, stream=True)).text))
+        sent = list(
+            events(post(server, Surface.RESPONSES, asking(Surface.RESPONSES, stream=True)).text)
+        )
     for event in sent:
         assert adapter.validate_python(event).type == event["type"]
     assert [event["sequence_number"] for event in sent] == list(range(len(sent)))
     kinds = [event["type"].removeprefix("response.") for event in sent]
-    order = [kind for kind, previous in zip(kinds, [None, *kinds], strict=False) if kind != previous]
+    order = [
+        kind for kind, previous in zip(kinds, [None, *kinds], strict=False) if kind != previous
+    ]
     one_call = [
         "output_item.added",
         "function_call_arguments.delta",
@@ -115,7 +136,10 @@ def test_response_events_come_in_order() -> None:
 
 def test_sdk_accumulates_both_streams() -> None:
     """The SDK's own stream helpers, which check identities and order, end with the whole reply."""
-    with OpenAIServer(scripted([REPLY, REPLY])) as server, OpenAI(base_url=server.base_url, api_key="key") as client:
+    with (
+        OpenAIServer(scripted([REPLY, REPLY])) as server,
+        OpenAI(base_url=server.base_url, api_key="key") as client,
+    ):
         with client.chat.completions.stream(
             model="gpt-4.1", messages=[{"role": "user", "content": "hello"}]
         ) as chat_stream:
@@ -124,7 +148,9 @@ def test_sdk_accumulates_both_streams() -> None:
             response = response_stream.get_final_response()
     assert message.content == response.output_text == REPLY.text
     assert message.tool_calls is not None
-    assert [call.function.arguments for call in message.tool_calls] == [call.arguments for call in REPLY.calls]
+    assert [call.function.arguments for call in message.tool_calls] == [
+        call.arguments for call in REPLY.calls
+    ]
     called = [item.arguments for item in response.output if item.type == "function_call"]
     assert called == [call.arguments for call in REPLY.calls]
 
@@ -133,15 +159,27 @@ def test_async_call_may_stay_unanswered() -> None:
     """A call of a tool declared `async` is marked so, and a later request may leave it open or answer it."""
     call = Call.of("locate", city="Oslo")
     opening = asking(Surface.RESPONSES, tools=[SLOW_TOOL])
-    answers = [Reply(text="Meanwhile:", calls=(call,)), Reply(text="still working"), Reply(text="done")]
+    answers = [
+        Reply(text="Meanwhile:", calls=(call,)),
+        Reply(text="still working"),
+        Reply(text="done"),
+    ]
     with OpenAIServer(scripted(answers)) as server:
         items = post(server, Surface.RESPONSES, opening).json()["output"]
         assert items[-1]["async"] is True
         history = [*opening["input"], *items, {"role": "user", "content": "and?"}]
         assert post(server, Surface.RESPONSES, {**opening, "input": history}).status_code == 200
         output = {"type": "function_call_output", "call_id": items[-1]["call_id"], "output": "here"}
-        assert post(server, Surface.RESPONSES, {**opening, "input": [*history, output]}).status_code == 200
-        assert post(server, Surface.RESPONSES, {**opening, "input": [*history, output, output]}).status_code == 400
+        assert (
+            post(server, Surface.RESPONSES, {**opening, "input": [*history, output]}).status_code
+            == 200
+        )
+        assert (
+            post(
+                server, Surface.RESPONSES, {**opening, "input": [*history, output, output]}
+            ).status_code
+            == 400
+        )
     assert server.views[-1].results == {items[-1]["call_id"]: "here"}
 
 
@@ -152,7 +190,10 @@ def test_broken_stream_keeps_no_response() -> None:
         with pytest.raises(httpx.RemoteProtocolError):
             post(server, Surface.RESPONSES, asking(Surface.RESPONSES, stream=True))
         lost = asking(Surface.RESPONSES, previous_response_id="resp_00000001")
-        assert post(server, Surface.RESPONSES, lost).json()["error"]["code"] == "previous_response_not_found"
+        assert (
+            post(server, Surface.RESPONSES, lost).json()["error"]["code"]
+            == "previous_response_not_found"
+        )
         kept = post(server, Surface.RESPONSES, asking(Surface.RESPONSES)).json()
         following = asking(Surface.RESPONSES, previous_response_id=kept["id"])
         assert post(server, Surface.RESPONSES, following).status_code == 200
@@ -163,7 +204,10 @@ def test_response_sent_without_store_is_not_kept() -> None:
     with OpenAIServer(scripted([REPLY])) as server:
         response = post(server, Surface.RESPONSES, asking(Surface.RESPONSES, store=False)).json()
         following = asking(Surface.RESPONSES, previous_response_id=response["id"])
-        assert post(server, Surface.RESPONSES, following).json()["error"]["param"] == "previous_response_id"
+        assert (
+            post(server, Surface.RESPONSES, following).json()["error"]["param"]
+            == "previous_response_id"
+        )
 
 
 def test_block_ends_after_its_last_request() -> None:
@@ -184,7 +228,10 @@ def test_block_ends_after_its_last_request() -> None:
         with OpenAIServer(policy) as server:
             asked = pool.submit(post, server, Surface.CHAT, asking(Surface.CHAT))
             assert entered.wait(10)
-            pool.submit(release_once_closing, next(t for t in threading.enumerate() if t.name == "openai-server"))
+            pool.submit(
+                release_once_closing,
+                next(t for t in threading.enumerate() if t.name == "openai-server"),
+            )
         assert finished.is_set()
         assert asked.result().status_code == 200
 

@@ -32,13 +32,16 @@ def valid_histories(draw: st.DrawFn) -> History:
     texts = st.sampled_from(["hello", "two words", "x", "ends with a dot."])
     history: History = [SystemMessage(draw(texts))] if draw(st.booleans()) else []
     history.append(HumanMessage(draw(texts)))
-    steps = draw(st.lists(st.integers(min_value=0, max_value=3), min_size=1, max_size=6).filter(any))
+    steps = draw(
+        st.lists(st.integers(min_value=0, max_value=3), min_size=1, max_size=6).filter(any)
+    )
     for calls in steps:
         if calls:
             ids = [f"call_{next(number)}" for _ in range(calls)]
             history.append(calling(*ids, text=draw(st.sampled_from(["", "I look."]))))
             history.extend(
-                answer(identity, draw(st.sampled_from(["", "result"]))) for identity in draw(st.permutations(ids))
+                answer(identity, draw(st.sampled_from(["", "result"])))
+                for identity in draw(st.permutations(ids))
             )
         else:
             history.extend([AIMessage(draw(texts)), HumanMessage(draw(texts))])

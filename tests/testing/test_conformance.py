@@ -87,7 +87,9 @@ class Innocent(LocalExecutor):
         def claimed(completion: Completion) -> None:
             if isinstance(completion.result, Failure):
                 symptom = Symptom(error=completion.result.symptom.error, message="", started=False)
-                completion = Completion(key=job.key, attempt=job.attempt, result=Failure(symptom=symptom))
+                completion = Completion(
+                    key=job.key, attempt=job.attempt, result=Failure(symptom=symptom)
+                )
             done(completion)
 
         super().start(job, claimed)
@@ -225,6 +227,10 @@ def _later(_: Details) -> Any:
 
 def test_a_broken_observer_is_caught() -> None:
     """What is not callable, has to be awaited, or raises."""
-    for broken, said in ((7, "not callable"), (_coroutine, "plain function"), (_raising, "must not raise")):
+    for broken, said in (
+        (7, "not callable"),
+        (_coroutine, "plain function"),
+        (_raising, "must not raise"),
+    ):
         with pytest.raises(AssertionError, match=said):
             check_observer(lambda chosen=broken: chosen)  # type: ignore[misc]

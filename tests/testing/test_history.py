@@ -29,9 +29,14 @@ EVERYBODY = list(Provider)
 OA, AN, GE, MI = Provider.OPENAI, Provider.ANTHROPIC, Provider.GEMINI, Provider.MISTRAL
 
 
-def broken(history: History, provider: Provider, *, gemini3: bool = False) -> list[tuple[int | None, str]]:
+def broken(
+    history: History, provider: Provider, *, gemini3: bool = False
+) -> list[tuple[int | None, str]]:
     """Lists place and name of every broken rule."""
-    return [(found.index, found.rule) for found in history_violations(history, provider, gemini3=gemini3)]
+    return [
+        (found.index, found.rule)
+        for found in history_violations(history, provider, gemini3=gemini3)
+    ]
 
 
 @given(valid_histories())
@@ -43,7 +48,9 @@ def test_valid_histories_pass_everywhere(history: History) -> None:
 @pytest.mark.parametrize("breaker", BREAKERS)
 @settings(max_examples=25)
 @given(valid_histories(), st.integers(min_value=0, max_value=99))
-def test_every_broken_pairing_is_caught_everywhere(breaker: Breaker, history: History, pick: int) -> None:
+def test_every_broken_pairing_is_caught_everywhere(
+    breaker: Breaker, history: History, pick: int
+) -> None:
     """Each way to part calls and answers is a violation for each provider."""
     check_it_is_caught(breaker, history, pick)
 
@@ -52,7 +59,9 @@ def test_every_broken_pairing_is_caught_everywhere(breaker: Breaker, history: Hi
 @pytest.mark.parametrize("breaker", BREAKERS)
 @settings(max_examples=400)
 @given(valid_histories(), st.integers(min_value=0, max_value=99))
-def test_many_broken_pairings_are_caught_everywhere(breaker: Breaker, history: History, pick: int) -> None:
+def test_many_broken_pairings_are_caught_everywhere(
+    breaker: Breaker, history: History, pick: int
+) -> None:
     """The same over many more histories."""
     check_it_is_caught(breaker, history, pick)
 
@@ -65,7 +74,10 @@ def check_it_is_caught(breaker: Breaker, history: History, pick: int) -> None:
             check_history(mutant, provider)
 
 
-INVALID = AIMessage("", invalid_tool_calls=[invalid_tool_call(name="search", args="{oops", id="i", error="not JSON")])
+INVALID = AIMessage(
+    "",
+    invalid_tool_calls=[invalid_tool_call(name="search", args="{oops", id="i", error="not JSON")],
+)
 
 # Rule, providers that have it, the place found, and the history that breaks it.
 CASES: list[tuple[str, list[Provider], int | None, History]] = [
@@ -73,13 +85,28 @@ CASES: list[tuple[str, list[Provider], int | None, History]] = [
     ("messages_have_a_known_role", EVERYBODY, 1, [GO, RemoveMessage(id="x")]),
     ("messages_have_a_known_role", EVERYBODY, 1, [GO, FunctionMessage(name="f", content="x")]),
     ("text_can_be_encoded", EVERYBODY, 0, [HumanMessage("half \ud800")]),
-    ("text_can_be_encoded", EVERYBODY, 2, [GO, calling("a"), ToolMessage([{"\ud800": 1}], tool_call_id="a")]),
+    (
+        "text_can_be_encoded",
+        EVERYBODY,
+        2,
+        [GO, calling("a"), ToolMessage([{"\ud800": 1}], tool_call_id="a")],
+    ),
     ("calls_have_an_id", EVERYBODY, 1, [GO, calling(""), answer("")]),
     ("calls_have_a_name", EVERYBODY, 1, [GO, calling("a", name=""), answer("a")]),
     ("call_ids_are_unique", EVERYBODY, 1, [GO, calling("a", "a"), answer("a")]),
-    ("call_ids_are_unique", EVERYBODY, 3, [GO, calling("a"), answer("a"), calling("a"), answer("a")]),
+    (
+        "call_ids_are_unique",
+        EVERYBODY,
+        3,
+        [GO, calling("a"), answer("a"), calling("a"), answer("a")],
+    ),
     ("calls_are_answered_at_once", EVERYBODY, 1, [GO, calling("a")]),
-    ("calls_are_answered_at_once", EVERYBODY, 1, [GO, calling("a", "b"), answer("b"), AIMessage("hm"), answer("a")]),
+    (
+        "calls_are_answered_at_once",
+        EVERYBODY,
+        1,
+        [GO, calling("a", "b"), answer("b"), AIMessage("hm"), answer("a")],
+    ),
     ("calls_are_answered_at_once", EVERYBODY, 1, [GO, INVALID, GO]),
     ("answers_follow_their_call", EVERYBODY, 1, [GO, answer("a")]),
     ("answers_follow_their_call", EVERYBODY, 3, [GO, calling("a"), answer("a"), answer("b")]),
@@ -92,18 +119,43 @@ CASES: list[tuple[str, list[Provider], int | None, History]] = [
     ("user_speaks_first", [AN], 0, [AIMessage("hello"), GO]),
     ("user_speaks_first", [AN], None, [SystemMessage("alone")]),
     ("ids_are_plain", [AN], 1, [GO, calling("functions.search:0"), answer("functions.search:0")]),
-    ("tool_results_come_first", [AN], 3, [GO, calling("a", "b"), HumanMessage("news"), answer("a"), answer("b")]),
+    (
+        "tool_results_come_first",
+        [AN],
+        3,
+        [GO, calling("a", "b"), HumanMessage("news"), answer("a"), answer("b")],
+    ),
     ("texts_are_not_empty", [AN], 0, [HumanMessage("")]),
-    ("texts_are_not_empty", [AN], 0, [HumanMessage([{"type": "text", "text": "a"}, {"type": "text", "text": " "}])]),
+    (
+        "texts_are_not_empty",
+        [AN],
+        0,
+        [HumanMessage([{"type": "text", "text": "a"}, {"type": "text", "text": " "}])],
+    ),
     ("texts_are_not_empty", [AN], 1, [GO, calling("a", text="\n"), answer("a")]),
-    ("texts_are_not_empty", [AN], 2, [GO, calling("a"), ToolMessage([{"type": "text", "text": ""}], tool_call_id="a")]),
+    (
+        "texts_are_not_empty",
+        [AN],
+        2,
+        [GO, calling("a"), ToolMessage([{"type": "text", "text": ""}], tool_call_id="a")],
+    ),
     ("assistant_content_is_not_empty", [AN], 1, [GO, AIMessage(""), GO]),
     ("assistant_content_is_not_empty", [AN], 1, [GO, AIMessage([]), GO]),
     ("final_text_has_no_trailing_space", [AN], 1, [GO, AIMessage("Sure, ")]),
-    ("final_text_has_no_trailing_space", [AN], 1, [GO, AIMessage([{"type": "text", "text": "Sure, "}])]),
+    (
+        "final_text_has_no_trailing_space",
+        [AN],
+        1,
+        [GO, AIMessage([{"type": "text", "text": "Sure, "}])],
+    ),
     ("history_ends_with_the_user", [AN], 1, [GO, AIMessage("done")]),
     ("calls_follow_a_user_or_a_response", [GE], 0, [calling("a"), answer("a")]),
-    ("calls_follow_a_user_or_a_response", [GE], 2, [GO, AIMessage("hm"), calling("a"), answer("a")]),
+    (
+        "calls_follow_a_user_or_a_response",
+        [GE],
+        2,
+        [GO, AIMessage("hm"), calling("a"), answer("a")],
+    ),
     ("responses_are_as_many_as_calls", [GE], 1, [GO, calling("a", "b"), answer("a")]),
     ("responses_are_as_many_as_calls", [GE], 1, [GO, calling("a"), answer("a"), answer("a")]),
     ("parts_are_not_empty", [GE], 0, [HumanMessage("")]),
@@ -131,7 +183,9 @@ def test_a_rule_finds_its_breach_at_its_place(
 
 def test_every_rule_has_a_case() -> None:
     """No rule of the table goes untested."""
-    assert {rule.__name__ for rules in RULES.values() for rule in rules} == {case[0] for case in CASES}
+    assert {rule.__name__ for rules in RULES.values() for rule in rules} == {
+        case[0] for case in CASES
+    }
 
 
 # Histories that look odd and are fine for the providers named.
@@ -142,23 +196,42 @@ ALLOWED: list[tuple[list[Provider], History]] = [
     (EVERYBODY, [SystemMessage("one"), SystemMessage("two"), GO, HumanMessage("and more")]),
     (EVERYBODY, [GO, INVALID, answer("i", "not JSON")]),
     (EVERYBODY, [GO, calling("a"), answer("a", "")]),
-    (EVERYBODY, [GO, AIMessage([{"type": "text", "text": "hm"}], tool_calls=calling("a").tool_calls), answer("a")]),
+    (
+        EVERYBODY,
+        [
+            GO,
+            AIMessage([{"type": "text", "text": "hm"}], tool_calls=calling("a").tool_calls),
+            answer("a"),
+        ],
+    ),
     ([OA, AN], [GO, AIMessage("hm"), calling("a"), answer("a")]),
     ([MI], [GO, AIMessage("Sure", additional_kwargs={"prefix": True})]),
-    ([OA, GE, MI], [GO, calling("functions.search:0", name="search"), answer("functions.search:0")]),
+    (
+        [OA, GE, MI],
+        [GO, calling("functions.search:0", name="search"), answer("functions.search:0")],
+    ),
     ([OA], [GO, AIMessage("x", name="my_agent"), GO]),
 ]
 
 
 @pytest.mark.parametrize(("providers", "history"), ALLOWED)
-def test_what_a_provider_accepts_is_no_violation(providers: list[Provider], history: History) -> None:
+def test_what_a_provider_accepts_is_no_violation(
+    providers: list[Provider], history: History
+) -> None:
     """The checker is strict, not fussy."""
     check_history_all(history, providers=providers)
 
 
 def test_gemini_3_wants_the_first_call_of_each_step_signed() -> None:
     """An unsigned synthetic call in the current turn is refused, wherever it stands in it."""
-    history = [GO, calling("a"), answer("a"), calling("b", "c", signed=False), answer("b"), answer("c")]
+    history = [
+        GO,
+        calling("a"),
+        answer("a"),
+        calling("b", "c", signed=False),
+        answer("b"),
+        answer("c"),
+    ]
     assert broken(history, GE, gemini3=True) == [(3, "calls_are_signed")]
     assert broken(history, GE) == []
     assert all(broken(history, provider, gemini3=True) == [] for provider in (OA, AN, MI))
@@ -183,10 +256,20 @@ def test_gemini_3_does_not_look_at_earlier_turns() -> None:
     "content",
     [
         [{"type": "function_call_signature", "signature": "c2ln", "index": 0}],
-        [{"type": "tool_call", "id": "a", "name": "search", "args": {}, "extras": {"signature": "c2ln"}}],
+        [
+            {
+                "type": "tool_call",
+                "id": "a",
+                "name": "search",
+                "args": {},
+                "extras": {"signature": "c2ln"},
+            }
+        ],
     ],
 )
-def test_gemini_3_signatures_in_content_blocks_count(content: list[str | dict[str, object]]) -> None:
+def test_gemini_3_signatures_in_content_blocks_count(
+    content: list[str | dict[str, object]],
+) -> None:
     """Signatures are found wherever langchain-google-genai keeps them."""
     message = calling("a", signed=False)
     message.content = content
@@ -197,7 +280,10 @@ def test_gemini_3_refuses_a_model_turn_at_the_end() -> None:
     """Only with gemini3 does the last turn have to be the user's."""
     assert broken([GO, AIMessage("done")], GE, gemini3=True) == [(1, "history_ends_with_the_user")]
     assert broken([GO, AIMessage("done")], GE) == []
-    assert {rule.__name__ for rule in GEMINI_3} == {"calls_are_signed", "history_ends_with_the_user"}
+    assert {rule.__name__ for rule in GEMINI_3} == {
+        "calls_are_signed",
+        "history_ends_with_the_user",
+    }
 
 
 def test_the_error_lists_everything_and_shows_the_history() -> None:
@@ -207,8 +293,14 @@ def test_the_error_lists_everything_and_shows_the_history() -> None:
         check_history_all(history, providers=[OA, MI])
     text = str(caught.value)
     assert len(caught.value.violations) == len(broken(history, OA)) + len(broken(history, MI))
-    assert "openai: message 1: calls_are_answered_at_once: The call 'a' of 'search' has no answer" in text
-    assert "mistral: message 3: roles_follow_in_order: Unexpected role 'tool' after role 'user'." in text
+    assert (
+        "openai: message 1: calls_are_answered_at_once: The call 'a' of 'search' has no answer"
+        in text
+    )
+    assert (
+        "mistral: message 3: roles_follow_in_order: Unexpected role 'tool' after role 'user'."
+        in text
+    )
     assert "1: ai calls=['a', 'b'] ''" in text
     assert "3: tool answers='a' 'result'" in text
     assert "x" * 100 not in text

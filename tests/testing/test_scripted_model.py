@@ -49,7 +49,9 @@ def test_answers_come_in_order_with_counted_ids() -> None:
     """Strings, messages and calls become messages whose ids are the same on every run."""
 
     def run() -> list[BaseMessage]:
-        model = ScriptedChatModel([calls(("add", {"a": 1}), ("add", {"a": 2}), text="two"), AIMessage("own"), "done"])
+        model = ScriptedChatModel(
+            [calls(("add", {"a": 1}), ("add", {"a": 2}), text="two"), AIMessage("own"), "done"]
+        )
         return [model.invoke("go") for _ in range(3)]
 
     first = run()
@@ -65,7 +67,9 @@ def test_answers_come_in_order_with_counted_ids() -> None:
 
 def test_given_ids_are_kept() -> None:
     """Ids of the script win over counted ones; an id too few is an error."""
-    model = ScriptedChatModel([calls(("add", {"a": 1}), ids=["mine"]), AIMessage("x", id="message")])
+    model = ScriptedChatModel(
+        [calls(("add", {"a": 1}), ids=["mine"]), AIMessage("x", id="message")]
+    )
     answer = model.invoke("go")
     assert isinstance(answer, AIMessage)
     assert answer.tool_calls[0]["id"] == "mine"
@@ -89,7 +93,9 @@ def test_requests_are_recorded_as_they_were() -> None:
     """The record holds messages, schemas and options of the time, untouched by later changes."""
     model = ScriptedChatModel(["a", "b"])
     message = HumanMessage("first")
-    model.bind_tools([add], tool_choice="any", parallel_tool_calls=False).invoke([message], stop=["END"])
+    model.bind_tools([add], tool_choice="any", parallel_tool_calls=False).invoke(
+        [message], stop=["END"]
+    )
     message.content = "changed"
     model.invoke("second")
     first, second = model.requests
@@ -126,12 +132,16 @@ def test_copies_share_script_and_record() -> None:
     assert model.remaining == 0
 
 
-@pytest.mark.parametrize("ask", [ScriptedChatModel.invoke, lambda model, text: list(model.stream(text))])
+@pytest.mark.parametrize(
+    "ask", [ScriptedChatModel.invoke, lambda model, text: list(model.stream(text))]
+)
 def test_an_exhausted_script_says_so(ask: Callable[[ScriptedChatModel, str], Any]) -> None:
     """One request too many names the model, the length and what was asked; it is recorded all the same."""
     model = ScriptedChatModel(["only"], name="planner")
     model.invoke("first")
-    with pytest.raises(ScriptExhaustedError, match=r"'planner' holds 1 answer\(s\).*request 2.*'and now\?'"):
+    with pytest.raises(
+        ScriptExhaustedError, match=r"'planner' holds 1 answer\(s\).*request 2.*'and now\?'"
+    ):
         ask(model, "and now?")
     assert len(model.requests) == 2
 
@@ -145,7 +155,9 @@ def test_a_single_answer_is_no_script(script: Any) -> None:
 
 async def test_errors_of_the_script_are_raised() -> None:
     """An exception in the script is what the caller gets, and the next request goes on."""
-    model = ScriptedChatModel([ConnectionError("429"), lambda messages, tools: TimeoutError("late"), "fine"])
+    model = ScriptedChatModel(
+        [ConnectionError("429"), lambda messages, tools: TimeoutError("late"), "fine"]
+    )
     with pytest.raises(ConnectionError, match="429"):
         model.invoke("go")
     with pytest.raises(TimeoutError, match="late"):
@@ -193,7 +205,9 @@ def test_latency_passes_on_the_loop() -> None:
 def test_sync_latency_uses_the_given_sleep() -> None:
     """The sync variants wait through ScriptTiming, which a hand-moved clock makes instant."""
     clock = VirtualClock()
-    model = ScriptedChatModel(["a", "b"], latency=5, timing=ScriptTiming(clock=clock.time, sleep=clock.sleep))
+    model = ScriptedChatModel(
+        ["a", "b"], latency=5, timing=ScriptTiming(clock=clock.time, sleep=clock.sleep)
+    )
     model.invoke("one")
     list(model.stream("two"))
     assert clock.time() == 10
@@ -202,10 +216,17 @@ def test_sync_latency_uses_the_given_sleep() -> None:
 
 SPOKEN = [
     AIMessage("some words,  spaced\nover lines ", name="agent"),
-    AIMessage("", tool_calls=[{"name": "add", "args": {"a": 1, "b": [2, {"c": "d"}]}, "id": "x", "type": "tool_call"}]),
+    AIMessage(
+        "",
+        tool_calls=[
+            {"name": "add", "args": {"a": 1, "b": [2, {"c": "d"}]}, "id": "x", "type": "tool_call"}
+        ],
+    ),
     AIMessage(
         [{"type": "text", "text": "block"}],
-        tool_calls=[{"name": n, "args": {}, "id": n, "type": "tool_call"} for n in ("first", "second")],
+        tool_calls=[
+            {"name": n, "args": {}, "id": n, "type": "tool_call"} for n in ("first", "second")
+        ],
         additional_kwargs={"kept": "yes"},
     ),
     AIMessage(""),
@@ -233,7 +254,10 @@ def test_calls_are_streamed_in_pieces() -> None:
     """No single chunk holds a call's whole arguments, as with real providers."""
     chunks = list(ScriptedChatModel([calls(("add", {"a": 12345}))]).stream("go"))
     pieces = [
-        piece["args"] for chunk in chunks if isinstance(chunk, AIMessageChunk) for piece in chunk.tool_call_chunks
+        piece["args"]
+        for chunk in chunks
+        if isinstance(chunk, AIMessageChunk)
+        for piece in chunk.tool_call_chunks
     ]
     assert len(pieces) == 2
     assert "".join(piece or "" for piece in pieces) == '{"a": 12345}'
@@ -270,12 +294,18 @@ def test_threads_share_one_script_without_loss() -> None:
 
 def test_it_drives_create_agent() -> None:
     """A LangChain agent runs on it to the end, and every history it sends is valid everywhere."""
-    model = ScriptedChatModel([calls(("add", {"a": 1}), ("add", {"a": 5, "b": 5})), "2 and 10"], latency=1)
+    model = ScriptedChatModel(
+        [calls(("add", {"a": 1}), ("add", {"a": 5, "b": 5})), "2 and 10"], latency=1
+    )
     agent = create_agent(model, [add])
     run = run_virtual(agent.ainvoke({"messages": [HumanMessage("add")]}))
     assert run.result["messages"][-1].content == "2 and 10"
     assert run.elapsed == 2
-    assert [message.content for message in model.requests[1].messages if isinstance(message, ToolMessage)] == [
+    assert [
+        message.content
+        for message in model.requests[1].messages
+        if isinstance(message, ToolMessage)
+    ] == [
         "2",
         "10",
     ]
@@ -290,7 +320,9 @@ async def test_streaming_through_an_agent_uses_the_stream() -> None:
     agent = create_agent(model, [add])
     texts = [
         chunk.content
-        async for chunk, _ in agent.astream({"messages": [HumanMessage("add")]}, stream_mode="messages")
+        async for chunk, _ in agent.astream(
+            {"messages": [HumanMessage("add")]}, stream_mode="messages"
+        )
         if isinstance(chunk, AIMessageChunk) and chunk.content
     ]
     assert texts == ["well ", "done"]

@@ -23,7 +23,9 @@ from asyncguard.testing import (
 def test_outcomes_come_in_order_of_the_calls() -> None:
     """Values are returned, exceptions raised, functions asked; each call is recorded with arguments and end."""
     fail = LookupError("no such city")
-    look = scripted_tool("look", ["sunny", fail, lambda args: args["city"].upper()], args={"city": str})
+    look = scripted_tool(
+        "look", ["sunny", fail, lambda args: args["city"].upper()], args={"city": str}
+    )
     assert look.invoke({"city": "Oslo"}) == "sunny"
     with pytest.raises(LookupError, match="no such city"):
         look.invoke({"city": "Atlantis"})
@@ -63,14 +65,20 @@ def test_a_single_function_makes_every_outcome() -> None:
             await count.ainvoke({"n": 3})
 
     assert run_virtual(main()).elapsed == 6
-    assert [call.end for call in count.calls] == [CallEnd.RETURNED, CallEnd.RETURNED, CallEnd.RAISED]
+    assert [call.end for call in count.calls] == [
+        CallEnd.RETURNED,
+        CallEnd.RETURNED,
+        CallEnd.RAISED,
+    ]
 
 
 async def test_one_call_too_many_is_an_error() -> None:
     """An exhausted script names the tool and the call."""
     look = scripted_tool("look", ["once"], args={"city": str})
     assert await look.ainvoke({"city": "Oslo"}) == "once"
-    with pytest.raises(ScriptExhaustedError, match=r"'look' holds 1 answer\(s\).*call 2 with \{'city': 'Rome'\}"):
+    with pytest.raises(
+        ScriptExhaustedError, match=r"'look' holds 1 answer\(s\).*call 2 with \{'city': 'Rome'\}"
+    ):
         await look.ainvoke({"city": "Rome"})
     assert look.calls[1].end is CallEnd.RAISED
 
@@ -97,7 +105,11 @@ def test_the_sync_variant_waits_through_timing() -> None:
     """A hand-moved clock makes sync latency instant and exact."""
     clock = VirtualClock()
     look = scripted_tool(
-        "look", ["x"], latency=7, mode=ToolMode.SYNC, timing=ScriptTiming(clock=clock.time, sleep=clock.sleep)
+        "look",
+        ["x"],
+        latency=7,
+        mode=ToolMode.SYNC,
+        timing=ScriptTiming(clock=clock.time, sleep=clock.sleep),
     )
     assert look.invoke({}) == "x"
     assert (look.calls[0].started, look.calls[0].finished) == (0, 7)
@@ -106,7 +118,9 @@ def test_the_sync_variant_waits_through_timing() -> None:
 def test_modes_have_the_variants_they_say() -> None:
     """A sync tool still answers async callers, through a thread; an async tool refuses sync ones."""
     clock = VirtualClock()
-    sync = scripted_tool("sync", ["a"], mode=ToolMode.SYNC, timing=ScriptTiming(clock=clock.time, sleep=clock.sleep))
+    sync = scripted_tool(
+        "sync", ["a"], mode=ToolMode.SYNC, timing=ScriptTiming(clock=clock.time, sleep=clock.sleep)
+    )
     asynchronous = scripted_tool("asynchronous", ["b"], mode=ToolMode.ASYNC)
     assert (sync.coroutine, asynchronous.func) == (None, None)
     assert run_virtual(sync.ainvoke({})).result == "a"
@@ -152,7 +166,11 @@ def test_a_ready_model_may_be_the_parameters() -> None:
 def test_copies_share_script_and_record() -> None:
     """Copies that a front end makes continue one script."""
     look = scripted_tool("look", ["a", "b", "c"])
-    assert [look.model_copy().invoke({}), copy.deepcopy(look).invoke({}), look.invoke({})] == ["a", "b", "c"]
+    assert [look.model_copy().invoke({}), copy.deepcopy(look).invoke({}), look.invoke({})] == [
+        "a",
+        "b",
+        "c",
+    ]
     assert len(look.calls) == 3
 
 

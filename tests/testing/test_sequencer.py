@@ -81,7 +81,9 @@ def test_a_turn_that_never_comes_is_an_error_for_all_who_wait() -> None:
     assert run_virtual(main()).elapsed == 30
     assert set(errors) == {1, 2, 3}
     # The first to give up says why; the others repeat its reason.
-    assert {text.split(" (seen")[0] for text in errors.values()} == {"Turn 2 waited 30 s: turn 1 was never taken."}
+    assert {text.split(" (seen")[0] for text in errors.values()} == {
+        "Turn 2 waited 30 s: turn 1 was never taken."
+    }
 
 
 def test_a_block_that_is_not_left_is_named() -> None:

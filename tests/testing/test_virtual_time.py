@@ -48,7 +48,10 @@ def test_sleeps_end_in_order_of_time_and_ties_in_order_of_start(delays: list[flo
 
     run = run_virtual(main())
     # sleep(0) makes no timer: it yields once, and thereby ends before every timer.
-    assert ended == [(delays[number], number) for number in sorted(range(len(delays)), key=lambda n: (delays[n], n))]
+    assert ended == [
+        (delays[number], number)
+        for number in sorted(range(len(delays)), key=lambda n: (delays[n], n))
+    ]
     assert run.elapsed == max(delays)
 
 
@@ -112,7 +115,9 @@ def _in_own_pool(work: Callable[[], str]) -> asyncio.Future[str]:
 
 
 @pytest.mark.parametrize("start", [_in_executor, _in_thread, _in_own_pool])
-def test_the_clock_stands_still_while_a_thread_works(start: Callable[[Callable[[], str]], asyncio.Future[str]]) -> None:
+def test_the_clock_stands_still_while_a_thread_works(
+    start: Callable[[Callable[[], str]], asyncio.Future[str]],
+) -> None:
     """A timer that is due during a thread's work fires only after it, at its own time."""
     release = threading.Event()
     seen: list[str] = []
@@ -179,7 +184,9 @@ def test_marked_foreign_work_holds_the_clock() -> None:
     async def main() -> str:
         loop = running()
         future: asyncio.Future[str] = loop.create_future()
-        foreign = threading.Timer(0.02, lambda: loop.call_soon_threadsafe(future.set_result, "from outside"))
+        foreign = threading.Timer(
+            0.02, lambda: loop.call_soon_threadsafe(future.set_result, "from outside")
+        )
         foreign.start()
         async with asyncio.timeout(1):
             with loop.real_work():
@@ -224,7 +231,9 @@ def test_settle_waits_for_threads_that_cannot_be_marked() -> None:
     async def main() -> str:
         loop = running()
         future: asyncio.Future[str] = loop.create_future()
-        threading.Timer(0.01, lambda: loop.call_soon_threadsafe(future.set_result, "unmarked")).start()
+        threading.Timer(
+            0.01, lambda: loop.call_soon_threadsafe(future.set_result, "unmarked")
+        ).start()
         return await asyncio.wait_for(future, timeout=60)
 
     run = run_virtual(main(), settle=10)
@@ -245,7 +254,9 @@ def test_a_deadlock_is_an_error_that_names_who_waits() -> None:
     with pytest.raises(VirtualDeadlockError, match="Nothing is scheduled") as caught:
         run_virtual(main())
     assert caught.value.time == 7
-    assert any(line.startswith("the stuck one:") and "stuck_here" in line for line in caught.value.waiting)
+    assert any(
+        line.startswith("the stuck one:") and "stuck_here" in line for line in caught.value.waiting
+    )
 
 
 def test_a_sleep_without_end_is_a_deadlock() -> None:

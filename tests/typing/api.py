@@ -55,7 +55,9 @@ async def search(city: str) -> str:
     return city
 
 
-@guarded(effect=EffectClass.AT_MOST_ONCE, mode=Mode.BACKGROUND, fallbacks=["search"], destructive=True)
+@guarded(
+    effect=EffectClass.AT_MOST_ONCE, mode=Mode.BACKGROUND, fallbacks=["search"], destructive=True
+)
 @tool
 def book(flight: str) -> str:
     """Book a flight."""
@@ -90,7 +92,11 @@ def agents(model: BaseChatModel, saver: BaseCheckpointSaver[Any], trace: TraceFi
         model,
         [search, book],
         config=config,
-        specs=[ToolSpec(name="book", fallbacks=(Fallback(tool="search", arguments={"city": "flight"}),))],
+        specs=[
+            ToolSpec(
+                name="book", fallbacks=(Fallback(tool="search", arguments={"city": "flight"}),)
+            )
+        ],
         system_prompt="Be brief.",
         checkpointer=saver,
         state_schema=WithNotes,
@@ -116,9 +122,14 @@ def durable(model: BaseChatModel, saver: BaseCheckpointSaver[Any]) -> None:
     journal: Journal = open_journal("postgresql://agents@db/agents")
     tools: list[BaseTool | Callable[..., Any] | dict[str, Any]] = [search, book]
     executor = DbosExecutor(
-        "postgresql://agents@db/agents", journal=journal, application_version=application_version(tools), local=["book"]
+        "postgresql://agents@db/agents",
+        journal=journal,
+        application_version=application_version(tools),
+        local=["book"],
     )
-    agent = build_agent(model, tools, checkpointer=saver, ports=Ports(executor=executor, journal=journal))
+    agent = build_agent(
+        model, tools, checkpointer=saver, ports=Ports(executor=executor, journal=journal)
+    )
     build_agent(model, tools, checkpointer=saver, journal="effects.db")
     try:
         agent.invoke({"messages": []}, {"configurable": {"thread_id": "t"}})

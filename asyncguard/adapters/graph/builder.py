@@ -138,22 +138,33 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         options=bind_options or {},
     )
     portal = Portal()
-    made = _nodes(engine, binding, own, system=_system(system_prompt), portal=portal, journal=journal)
+    made = _nodes(
+        engine, binding, own, system=_system(system_prompt), portal=portal, journal=journal
+    )
     nodes = replace(made, stateless=checkpointer is False)
     graph = StateGraph(
-        state_schema, context_schema=context_schema, input_schema=GuardedInput, output_schema=GuardedOutput
+        state_schema,
+        context_schema=context_schema,
+        input_schema=GuardedInput,
+        output_schema=GuardedOutput,
     )
     for step, destinations in _DESTINATIONS.items():
         act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
         function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
-        graph.add_node(step, Node(step, function, portal), destinations=destinations, input_schema=state_schema)
+        graph.add_node(
+            step, Node(step, function, portal), destinations=destinations, input_schema=state_schema
+        )
     for recovery, action in RECOVERIES.items():
         node = Node(recovery, nodes.node(nodes.recovering(action)), portal)
         graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
     graph.add_edge(START, "prepare")
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
-    compiled.channels[START] = InputChannel(GuardedInput)  # instead of one that stores whatever comes
-    compiled.__class__ = GuardedGraph  # compile() names its class itself; a copy with other settings keeps this one
+    compiled.channels[START] = InputChannel(
+        GuardedInput
+    )  # instead of one that stores whatever comes
+    compiled.__class__ = (
+        GuardedGraph  # compile() names its class itself; a copy with other settings keeps this one
+    )
     settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
     if checkpointer:
         # Stored at every super-step, unless the caller says otherwise: an effect must not be ahead of its message.
@@ -162,10 +173,14 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
 
 
 def _check_schema(schema: type[Any]) -> None:
-    missing = sorted(set(GuardedState.__annotations__) - set(getattr(schema, "__annotations__", ())))
+    missing = sorted(
+        set(GuardedState.__annotations__) - set(getattr(schema, "__annotations__", ()))
+    )
     if missing:
         name = schema.__name__
-        raise CallerError(f"state_schema {name} has no channel {missing[0]!r}; write class {name}(GuardedState).")
+        raise CallerError(
+            f"state_schema {name} has no channel {missing[0]!r}; write class {name}(GuardedState)."
+        )
 
 
 def _nodes(
@@ -177,7 +192,9 @@ def _nodes(
     portal: Portal,
     journal: JournalTarget,
 ) -> Nodes:
-    pool = ThreadPoolExecutor(engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
+    pool = ThreadPoolExecutor(
+        engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool"
+    )
     weakref.finalize(portal, pool.shutdown, wait=False)
     return Nodes(
         engine=engine,

@@ -34,7 +34,9 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         check_command(input)
         return super().astream(input, *args, **options)
 
-    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+    def bulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
         """See LangGraph."""
         if _in_a_nodes_name(config, supersteps):
             supersteps = _going_on(supersteps, self.get_state(config).next)
@@ -60,7 +62,9 @@ def _in_a_nodes_name(config: RunnableConfig, supersteps: Sequence[Sequence[State
     return as_node is None and isinstance(values, Mapping)
 
 
-def _going_on(supersteps: Sequence[Sequence[StateUpdate]], resting: Sequence[str]) -> Sequence[Sequence[StateUpdate]]:
+def _going_on(
+    supersteps: Sequence[Sequence[StateUpdate]], resting: Sequence[str]
+) -> Sequence[Sequence[StateUpdate]]:
     if not resting or "prepare" in resting:
         return supersteps
     update = supersteps[0][0]

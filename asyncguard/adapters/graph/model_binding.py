@@ -57,7 +57,9 @@ class ModelBinding:
         self.provider = provider_of(model)
         self.task_argument = task_argument(specs)
 
-    async def ask(self, messages: list[AnyMessage], tasks: Sequence[str], config: RunnableConfig) -> AIMessage:
+    async def ask(
+        self, messages: list[AnyMessage], tasks: Sequence[str], config: RunnableConfig
+    ) -> AIMessage:
         """Ask the model by the caller's own side, with the tools as they are shown for these tasks.
 
         Args:
@@ -71,14 +73,21 @@ class ModelBinding:
             # Calling through the binding would merge the configs once more a turn.
             bound, arguments = bound.bound, bound.kwargs
         prompt: Any = messages
-        if type(bound).ainvoke is BaseChatModel.ainvoke and type(bound).invoke is BaseChatModel.invoke:
+        if (
+            type(bound).ainvoke is BaseChatModel.ainvoke
+            and type(bound).invoke is BaseChatModel.invoke
+        ):
             # A prompt is taken as it is; a list would be looked through, message by message, at each turn. A model with
             # a way of its own gets the list, which is what others give it.
             prompt = ChatPromptValue.model_construct(messages=messages)
         entry = sync_entry()
         if entry is not None and self._answers_sync:
-            return cast(AIMessage, await entry.call(partial(bound.invoke, prompt, config, **arguments)))
-        return cast(AIMessage, await off_portal(partial(bound.ainvoke, prompt, config, **arguments)))
+            return cast(
+                AIMessage, await entry.call(partial(bound.invoke, prompt, config, **arguments))
+            )
+        return cast(
+            AIMessage, await off_portal(partial(bound.ainvoke, prompt, config, **arguments))
+        )
 
     def _bound_for(self, tasks: Sequence[str]) -> Runnable[LanguageModelInput, AIMessage]:
         name = tuple(tasks) if len(tasks) > 1 else ()
@@ -90,7 +99,11 @@ class ModelBinding:
 
     def _bind(self, tasks: tuple[str, ...]) -> Runnable[LanguageModelInput, AIMessage]:
         shown = shown_tools(
-            self._tools, self._specs, tasks, references=self._references, strict=self._options.get("strict")
+            self._tools,
+            self._specs,
+            tasks,
+            references=self._references,
+            strict=self._options.get("strict"),
         )
         everything = [*shown, *self._provider_tools]
         return self._model.bind_tools(everything, **self._options) if everything else self._model

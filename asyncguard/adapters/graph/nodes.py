@@ -61,7 +61,9 @@ class Nodes:
     stateless: bool = False
     """Whether the graph wants no checkpointer, not even that of a graph around it: it would begin from the start."""
 
-    def node(self, act: Callable[[Run], Awaitable[Any]], *, begins: bool = False, issues: bool = False) -> NodeFunction:
+    def node(
+        self, act: Callable[[Run], Awaitable[Any]], *, begins: bool = False, issues: bool = False
+    ) -> NodeFunction:
         """Make a node that opens the thread, acts, and gives the thread free if it raises or if the run has ended.
 
         Args:
@@ -106,7 +108,9 @@ class Nodes:
         try:
             with run.inside():
                 await run.ensure_written()
-                said = await self.binding.ask([self.system, *sent] if self.system else sent, tasks, run.config)
+                said = await self.binding.ask(
+                    [self.system, *sent] if self.system else sent, tasks, run.config
+                )
         except ValidationError as error:
             said = unreadable_message(error)
         message = with_usable_ids(said, self.engine.ports.new_id, conversation.ids)
@@ -118,7 +122,9 @@ class Nodes:
                 goto = "model"
             case _:
                 goto = "execute"
-        return Command(update={"messages": list(turn.messages), "ledger": run.take_events()}, goto=goto)
+        return Command(
+            update={"messages": list(turn.messages), "ledger": run.take_events()}, goto=goto
+        )
 
     async def execute(self, run: Run) -> Any:
         """Issue what was admitted, wait until something is to do, deliver what the model may know."""
@@ -183,8 +189,13 @@ class Nodes:
         put_in_place(run.board, run.messages, delivery)
         if direct:
             return [*delivery.updates, _ended(run, "direct_return", delivery.messages)]
-        updates, added = _apart(delivery.updates)  # providers want a call's answer directly after the call
-        own = Command(update={"messages": [*delivery.messages, *added], "ledger": run.take_events()}, goto="model")
+        updates, added = _apart(
+            delivery.updates
+        )  # providers want a call's answer directly after the call
+        own = Command(
+            update={"messages": [*delivery.messages, *added], "ledger": run.take_events()},
+            goto="model",
+        )
         return [*updates, own] if updates else own
 
     def _returns_directly(self, run: Run, messages: Sequence[AnyMessage]) -> bool:
@@ -196,7 +207,9 @@ class Nodes:
 
 def _ended(run: Run, reason: str, messages: Sequence[AnyMessage]) -> Any:
     report = run.end(reason)
-    return Command(update={"messages": list(messages), "ledger": run.take_events(), "report": report}, goto=END)
+    return Command(
+        update={"messages": list(messages), "ledger": run.take_events(), "report": report}, goto=END
+    )
 
 
 def _apart(updates: Sequence[Any]) -> tuple[list[Any], list[AnyMessage]]:
@@ -206,7 +219,11 @@ def _apart(updates: Sequence[Any]) -> tuple[list[Any], list[AnyMessage]]:
     for command in updates:
         messages = command.update.get("messages", ()) if isinstance(command.update, dict) else ()
         # One that removes messages stays where it is: behind the answers it could take them away.
-        if messages and command.graph is None and not any(isinstance(item, RemoveMessage) for item in messages):
+        if (
+            messages
+            and command.graph is None
+            and not any(isinstance(item, RemoveMessage) for item in messages)
+        ):
             added += messages
             kept = {name: value for name, value in command.update.items() if name != "messages"}
             command = Command(update=kept, goto=command.goto)

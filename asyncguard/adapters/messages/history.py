@@ -36,27 +36,41 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
     whole = [*turn, *written]
     last = next((place for place, message in enumerate(whole) if isinstance(message, AIMessage)), 0)
     ids = {str(call["id"]) for call in calls_of(whole[last])} if whole else set()
-    answers = [message for message in whole if isinstance(message, ToolMessage) and message.tool_call_id in ids]
+    answers = [
+        message
+        for message in whole
+        if isinstance(message, ToolMessage) and message.tool_call_id in ids
+    ]
     if not theirs and whole[last + 1 : last + 1 + len(answers)] == answers:
         return list(written)
-    others = [message for message in whole[last + 1 :] if not any(message is answer for answer in answers)]
+    others = [
+        message for message in whole[last + 1 :] if not any(message is answer for answer in answers)
+    ]
     before = history[: _turn_of(history)]
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *before, *whole[: last + 1], *answers, *others]
 
 
-def _without_theirs(turn: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> tuple[list[AnyMessage], bool]:
+def _without_theirs(
+    turn: Sequence[AnyMessage], written: Sequence[AnyMessage]
+) -> tuple[list[AnyMessage], bool]:
     """Return a turn without answers to calls that ``written`` answers, and whether there were any.
 
     Who updates the state of a thread that rests may have put them there; the runtime's answer is what came of the call.
     """
     answered = {message.tool_call_id for message in written if isinstance(message, ToolMessage)}
-    kept = [message for message in turn if not (isinstance(message, ToolMessage) and message.tool_call_id in answered)]
+    kept = [
+        message
+        for message in turn
+        if not (isinstance(message, ToolMessage) and message.tool_call_id in answered)
+    ]
     return kept, len(kept) < len(turn)
 
 
 def calls_of(message: AnyMessage) -> list[Any]:
     """The calls of a message, unreadable ones among them."""
-    return [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
+    return (
+        [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
+    )
 
 
 def _turn_of(history: Sequence[AnyMessage]) -> int:
@@ -68,7 +82,11 @@ def added(history: Sequence[AnyMessage], written: Sequence[Any]) -> list[AnyMess
     """The messages that stood between calls and answers, where ``written`` puts the history in order."""
     if not written or not isinstance(written[0], RemoveMessage):
         return []
-    return [message for message in history[_turn_of(history) + 1 :] if not isinstance(message, ToolMessage)]
+    return [
+        message
+        for message in history[_turn_of(history) + 1 :]
+        if not isinstance(message, ToolMessage)
+    ]
 
 
 def collect_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
@@ -82,7 +100,10 @@ def collect_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
     if tainted or _holds_foreign_output(messages, tasks_of):
         board.taint()
     for message in messages:
-        if isinstance(message, ToolMessage) and (record := tasks_of.get(message.tool_call_id)) is not None:
+        if (
+            isinstance(message, ToolMessage)
+            and (record := tasks_of.get(message.tool_call_id)) is not None
+        ):
             evidence.add(record.call.task, text_of(message.content))
         elif is_ours(message):
             _collect_news(board, message)
@@ -92,7 +113,12 @@ def collect_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
 
 def _holds_foreign_output(messages: Sequence[AnyMessage], known: Collection[str]) -> bool:
     """Whether a history holds output of tools of which the ledger does not know, and so nobody whether to trust it."""
-    told = {call["id"] for message in messages if is_pair(message) for call in cast(AIMessage, message).tool_calls}
+    told = {
+        call["id"]
+        for message in messages
+        if is_pair(message)
+        for call in cast(AIMessage, message).tool_calls
+    }
     answers = (message.tool_call_id for message in messages if isinstance(message, ToolMessage))
     return any(call_id not in known and call_id not in told for call_id in answers)
 
@@ -127,7 +153,9 @@ def put_in_place(board: Scoreboard, history: Sequence[AnyMessage], delivery: Del
     ordered = placed(history, delivery.messages)
     if between := added(history, ordered):
         add_user_evidence(board, between)
-        for command in delivery.updates:  # the history is written whole, and what tools add is behind it
+        for (
+            command
+        ) in delivery.updates:  # the history is written whole, and what tools add is behind it
             ordered += command.update.pop("messages", [])
     delivery.messages = ordered
 
@@ -173,4 +201,6 @@ def repaired(
 def unknown_call(call: Mapping[str, Any]) -> ToolMessage:
     """Answer a call of which the ledger does not know."""
     text = "The run ended before this call was run."
-    return ToolMessage(content=text, tool_call_id=str(call["id"]), name=str(call["name"]), status="error")
+    return ToolMessage(
+        content=text, tool_call_id=str(call["id"]), name=str(call["name"]), status="error"
+    )

@@ -25,7 +25,9 @@ _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "invalid_too
 """Content blocks that stand for a call, in the words of the integrations."""
 
 
-def with_usable_ids(message: AIMessage, new_id: Callable[[], str], taken: Collection[str] = ()) -> AIMessage:
+def with_usable_ids(
+    message: AIMessage, new_id: Callable[[], str], taken: Collection[str] = ()
+) -> AIMessage:
     """The message as it can be stored, answered and sent back; itself where nothing is wrong with it.
 
     A call without an id cannot be answered, and two calls with one id cannot be told apart: some servers count calls
@@ -57,19 +59,30 @@ def with_usable_ids(message: AIMessage, new_id: Callable[[], str], taken: Collec
         "id": message.id if known else f"run-{new_id()}",
         "tool_calls": readable,
         "invalid_tool_calls": unreadable,
-        "content": _usable_content(message, {call["id"] for call in made if call in calling}, calling=bool(made)),
+        "content": _usable_content(
+            message, {call["id"] for call in made if call in calling}, calling=bool(made)
+        ),
     }
     if all(getattr(message, name) == value for name, value in update.items()):
         return message
-    if "tool_calls" in message.additional_kwargs:  # the provider's own form of the calls, outdated now
-        update["additional_kwargs"] = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
+    if (
+        "tool_calls" in message.additional_kwargs
+    ):  # the provider's own form of the calls, outdated now
+        update["additional_kwargs"] = {
+            k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"
+        }
     return message.model_copy(update=update)
 
 
 def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
     """Whether a message of plain text and calls is in order, as most are: the long way would give it back unchanged."""
     content, calls = message.content, message.tool_calls
-    if message.invalid_tool_calls or not message.id or message.id in taken or not isinstance(content, str):
+    if (
+        message.invalid_tool_calls
+        or not message.id
+        or message.id in taken
+        or not isinstance(content, str)
+    ):
         return False
     if not is_plain_text(content) or (calls and content and not content.strip()):
         return False
@@ -79,7 +92,11 @@ def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
 
 def _is_usable_call(call: Mapping[str, Any], seen: set[str], taken: Collection[str]) -> bool:
     call_id, name = call.get("id"), call.get("name")
-    if not _is_usable_id(call_id, seen, taken) or name != _usable_name(name) or problem_with(call["args"]):
+    if (
+        not _is_usable_id(call_id, seen, taken)
+        or name != _usable_name(name)
+        or problem_with(call["args"])
+    ):
         return False
     seen.add(str(call_id))
     return True
@@ -101,7 +118,9 @@ def unreadable_message(error: ValidationError) -> AIMessage:
         raise error
     found = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in found["loc"])
-    problem = f"The message could not be read, and none of its calls was run ({place}: {found['msg']})."
+    problem = (
+        f"The message could not be read, and none of its calls was run ({place}: {found['msg']})."
+    )
     call = invalid_tool_call(name="unreadable_call", args="{}", id=None, error=problem)
     return AIMessage(content="", invalid_tool_calls=[call])
 
@@ -136,7 +155,9 @@ def _usable_content(message: AIMessage, kept_ids: Collection[str], *, calling: b
     """
     content: Any = message.content
     if isinstance(content, list):
-        kept = [block for block in content if not names_call(block) or call_id_of(block) in kept_ids]
+        kept = [
+            block for block in content if not names_call(block) or call_id_of(block) in kept_ids
+        ]
         return plain_content(content if len(kept) == len(content) else kept)
     if not isinstance(content, str) or (calling and not content.strip()):
         return ""
@@ -166,7 +187,10 @@ def wishes_of(message: AIMessage, board: Scoreboard, task_argument: str) -> list
         board: What is known; tells the tasks.
         task_argument: Name of the task argument, stripped from the arguments.
     """
-    wishes = [_wish(call["name"], call["args"], str(call["id"]), board, task_argument) for call in message.tool_calls]
+    wishes = [
+        _wish(call["name"], call["args"], str(call["id"]), board, task_argument)
+        for call in message.tool_calls
+    ]
     wishes += [_unreadable_wish(broken, board) for broken in message.invalid_tool_calls]
     return wishes
 
@@ -188,7 +212,9 @@ def _why_unreadable(broken: Mapping[str, Any]) -> str:
     except (ValueError, RecursionError) as error:
         return f"The arguments are not valid JSON ({error})."
     told = str(broken.get("error") or "").splitlines()
-    return problem_with(value) or (told[0][:_MAX_ERROR] if told else "The arguments could not be read.")
+    return problem_with(value) or (
+        told[0][:_MAX_ERROR] if told else "The arguments could not be read."
+    )
 
 
 def _wish(tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argument: str) -> Wish:

@@ -62,7 +62,9 @@ def request_view(
     return sent
 
 
-def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str, nonce: str) -> None:
+def append_adapted(
+    sent: list[AnyMessage], message: AnyMessage, *, provider: str, nonce: str
+) -> None:
     """Append one stored message to the messages to send, as the provider wants it; what was appended stays."""
     if isinstance(message, ToolMessage) and _is_answered(sent, message.tool_call_id):
         return
@@ -77,7 +79,11 @@ def append_adapted(sent: list[AnyMessage], message: AnyMessage, *, provider: str
         message = _with_all_calls(message, provider)
     elif isinstance(message, HumanMessage | SystemMessage):
         message = _without_forgeries(message, nonce)
-        if isinstance(before, ToolMessage) and isinstance(message, HumanMessage) and provider not in TOLERANT_PROVIDERS:
+        if (
+            isinstance(before, ToolMessage)
+            and isinstance(message, HumanMessage)
+            and provider not in TOLERANT_PROVIDERS
+        ):
             sent.append(AIMessage(content=BRIDGE))
     sent.append(message)
 
@@ -90,7 +96,9 @@ def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool:
     for message in reversed(sent):
         if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
             return True
-        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
+        if isinstance(message, AIMessage) and any(
+            call["id"] == call_id for call in message.tool_calls
+        ):
             return False  # an id that was used before
     return False
 
@@ -100,19 +108,29 @@ def _encodable(message: AnyMessage) -> AnyMessage:
 
     The arguments of a call that was admitted hold none, so a replaced one is history that was brought along.
     """
-    names = ("content", "tool_calls", "invalid_tool_calls") if isinstance(message, AIMessage) else ("content",)
+    names = (
+        ("content", "tool_calls", "invalid_tool_calls")
+        if isinstance(message, AIMessage)
+        else ("content",)
+    )
     said = {name: getattr(message, name) for name in names}
-    changed = {name: plain for name, value in said.items() if (plain := plain_content(value)) is not value}
+    changed = {
+        name: plain for name, value in said.items() if (plain := plain_content(value)) is not value
+    }
     return message.model_copy(update=changed) if changed else message
 
 
 def _without_forgeries(message: AnyMessage, nonce: str) -> AnyMessage:
     """The message without nonce and mark, unless it tells results: the user's tasks are in messages of ours, too."""
     # What a developer tells the model about marks stays; it cannot know the nonce.
-    if is_results(message) or (isinstance(message, SystemMessage) and nonce not in str(message.content)):
+    if is_results(message) or (
+        isinstance(message, SystemMessage) and nonce not in str(message.content)
+    ):
         return message
     content = without(nonce, message.content)
-    return message if content is message.content else message.model_copy(update={"content": content})
+    return (
+        message if content is message.content else message.model_copy(update={"content": content})
+    )
 
 
 def _silent(message: AIMessage) -> bool:
@@ -121,7 +139,9 @@ def _silent(message: AIMessage) -> bool:
         return False
     content: Any = message.content
     blocks = [content] if isinstance(content, str) else content
-    return not any(block.strip() if isinstance(block, str) else _says_something(block) for block in blocks)
+    return not any(
+        block.strip() if isinstance(block, str) else _says_something(block) for block in blocks
+    )
 
 
 def _says_something(block: Mapping[str, Any]) -> bool:
@@ -137,6 +157,11 @@ def _with_all_calls(message: AnyMessage, provider: str) -> AnyMessage:
     blocks: list[Any] = message.content if isinstance(message.content, list) else []
     held = {call_id_of(block) for block in blocks if names_call(block)}
     left_out = [call for call in message.invalid_tool_calls if call["id"] not in held]
-    shown = [ToolCall(name=str(call["name"]), args={}, id=call["id"], type="tool_call") for call in left_out]
+    shown = [
+        ToolCall(name=str(call["name"]), args={}, id=call["id"], type="tool_call")
+        for call in left_out
+    ]
     rest = [call for call in message.invalid_tool_calls if call["id"] in held]
-    return message.model_copy(update={"tool_calls": [*message.tool_calls, *shown], "invalid_tool_calls": rest})
+    return message.model_copy(
+        update={"tool_calls": [*message.tool_calls, *shown], "invalid_tool_calls": rest}
+    )

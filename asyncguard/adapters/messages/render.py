@@ -75,7 +75,9 @@ class Writer:
         delivery = Delivery()
         late = deliverable(self._board)
         for record in self._board.ledger.unanswered():
-            self._add_answer(record, delivery, final=not record.open and not self._held_together(record))
+            self._add_answer(
+                record, delivery, final=not record.open and not self._held_together(record)
+            )
         self._add_news(late, delivery)
         return delivery
 
@@ -95,7 +97,9 @@ class Writer:
 
     def _add_answer(self, record: CallRecord, delivery: Delivery, *, final: bool) -> None:
         (delivery.told if final else delivery.placeholders).append(record.key)
-        delivery.messages.append(self._answer(record, delivery) if final else self._placeholder(record))
+        delivery.messages.append(
+            self._answer(record, delivery) if final else self._placeholder(record)
+        )
 
     def _add_news(self, late: Sequence[CallRecord], delivery: Delivery) -> None:
         if late:
@@ -115,8 +119,14 @@ class Writer:
         if update is not None:
             delivery.updates.append(self._shown_update(record, update))
         # A marked content is recovery's, not the tool's.
-        if message is None or record.mark or record.state not in (CallState.DONE, CallState.RESOLVED):
-            told = self._tool_message(record, self.outcome_text(record), failed=not record.succeeded)
+        if (
+            message is None
+            or record.mark
+            or record.state not in (CallState.DONE, CallState.RESOLVED)
+        ):
+            told = self._tool_message(
+                record, self.outcome_text(record), failed=not record.succeeded
+            )
             if record.state is CallState.IN_DOUBT:
                 # Whoever finds the answer without its event (a process that ended in between) must not take it for a
                 # failure of the tool: it is the runtime's word, and the doubt stays.
@@ -124,8 +134,13 @@ class Writer:
             return told
         content = self._shown(record, message.content)
         answer: ToolMessage = _as_a_tools(message)
-        own = {"name": record.call.tool, "tool_call_id": record.call.call_id}  # a tool may write any others
-        if content is message.content and all(getattr(message, name) == value for name, value in own.items()):
+        own = {
+            "name": record.call.tool,
+            "tool_call_id": record.call.call_id,
+        }  # a tool may write any others
+        if content is message.content and all(
+            getattr(message, name) == value for name, value in own.items()
+        ):
             return answer
         return answer.model_copy(update={"content": content, **own})
 
@@ -139,7 +154,9 @@ class Writer:
                     "Do not repeat it: its result arrives in a later message."
                 )
             case CallState.HELD:
-                text = f"{label} waits for a person's approval. Its result arrives in a later message."
+                text = (
+                    f"{label} waits for a person's approval. Its result arrives in a later message."
+                )
             case _:
                 text = (
                     f"{label} is running. Its result arrives in a later message: do not guess it and do not repeat "
@@ -154,7 +171,11 @@ class Writer:
         label = record.call.label
         match record.state:
             case CallState.DONE | CallState.RESOLVED:
-                held = record.content if record.content is not None else "(the result is no longer held)"
+                held = (
+                    record.content
+                    if record.content is not None
+                    else "(the result is no longer held)"
+                )
                 return self._marked_content(record, self._shown(record, held))
             case CallState.FAILED if record.error == ErrorCode.TOOL_ERROR:
                 return self._shown(record, record.content)
@@ -168,7 +189,8 @@ class Writer:
                 return f"{label} was not run. {self._shown(record, record.reason)}"
             case _:
                 return (
-                    f"{label} was not run: {self._shown(record, record.reason)}. Call it again if it is still wanted."
+                    f"{label} was not run: {self._shown(record, record.reason)}. "
+                    "Call it again if it is still wanted."
                 )
 
     def _marked_content(self, record: CallRecord, content: Any) -> Any:
@@ -176,7 +198,11 @@ class Writer:
         if not record.mark:
             return content
         note = f"{MARK} {self._shown(record, record.mark)}]"
-        return f"{content}\n{note}" if isinstance(content, str) else [*content, {"type": "text", "text": note}]
+        return (
+            f"{content}\n{note}"
+            if isinstance(content, str)
+            else [*content, {"type": "text", "text": note}]
+        )
 
     def _tool_message(self, record: CallRecord, content: Any, *, failed: bool) -> ToolMessage:
         return ToolMessage(
@@ -191,12 +217,17 @@ class Writer:
         if not isinstance(command.update, dict) or "messages" not in command.update:
             return command
         try:
-            messages = [self._shown_message(record, said) for said in read_messages(command.update["messages"])]
+            messages = [
+                self._shown_message(record, said)
+                for said in read_messages(command.update["messages"])
+            ]
         except CallerError:
             # The tool's effect has happened, and other tasks go on: its mistake does not end the run.
             text = f"{record.call.label} wanted to add messages that cannot be read; they were left out."
             messages = [note_for_model(text, "unreadable")]
-        return Command(update={**command.update, "messages": messages}, goto=command.goto, graph=command.graph)
+        return Command(
+            update={**command.update, "messages": messages}, goto=command.goto, graph=command.graph
+        )
 
     def _shown_message(self, record: CallRecord, message: Any) -> Any:
         if not isinstance(message, BaseMessage):
@@ -230,18 +261,35 @@ class Writer:
         for record in records:
             call_id = f"late_{record.key[:24]}"
             name = record.call.tool
-            calls.append({"name": name, "args": dict(record.call.arguments), "id": call_id, "type": "tool_call"})
-            answers.append(ToolMessage(content=self.outcome_text(record), tool_call_id=call_id, name=name))
-        kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "pair", "calls": [record.key for record in records]}}
+            calls.append(
+                {
+                    "name": name,
+                    "args": dict(record.call.arguments),
+                    "id": call_id,
+                    "type": "tool_call",
+                }
+            )
+            answers.append(
+                ToolMessage(content=self.outcome_text(record), tool_call_id=call_id, name=name)
+            )
+        kwargs = {
+            "lc_source": SOURCE,
+            "lc_data": {"kind": "pair", "calls": [record.key for record in records]},
+        }
         return [AIMessage(content="", tool_calls=calls, additional_kwargs=kwargs), *answers]
 
     def _delimiters(self, record: CallRecord) -> tuple[str, str]:
         task = f' task="{record.call.task}"' if self._board.several_tasks else ""
         call = f' call="{record.call.label}"' if self._config.ledger else ""
         name = f"result-{self._nonce}"
-        return f'<{name}{call} tool="{record.call.tool}"{task} status="{record.state.value}">', f"</{name}>"
+        return (
+            f'<{name}{call} tool="{record.call.tool}"{task} status="{record.state.value}">',
+            f"</{name}>",
+        )
 
-    def _marked(self, message: HumanMessage, kind: str, records: Sequence[CallRecord]) -> HumanMessage:
+    def _marked(
+        self, message: HumanMessage, kind: str, records: Sequence[CallRecord]
+    ) -> HumanMessage:
         return add_notification_metadata(
             message, source=SOURCE, data={"kind": kind, "calls": [record.key for record in records]}
         )
@@ -249,7 +297,9 @@ class Writer:
     # -- text ------------------------------------------------------------------------------------------------------
 
     def _clean(self, content: Any) -> Any:
-        return plain_content(without(self._nonce, content))  # in this order: what it puts in leaves ink
+        return plain_content(
+            without(self._nonce, content)
+        )  # in this order: what it puts in leaves ink
 
     def _shown(self, record: CallRecord, content: Any) -> Any:
         """The content as the model may see it: within the limit, and without what only the runtime may say.
@@ -266,14 +316,19 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return " ".join(str(block.get("text", "")) if isinstance(block, dict) else str(block) for block in content)
+        return " ".join(
+            str(block.get("text", "")) if isinstance(block, dict) else str(block)
+            for block in content
+        )
     return str(content)
 
 
 def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> HumanMessage:
     """A message of the runtime to the model which is no result: a reason, a reminder, a view."""
     said = plain_text(without("", text))  # a reason may quote a tool
-    return add_notification_metadata(HumanMessage(content=said, id=message_id), source=SOURCE, data={"kind": kind})
+    return add_notification_metadata(
+        HumanMessage(content=said, id=message_id), source=SOURCE, data={"kind": kind}
+    )
 
 
 def is_ours(message: BaseMessage) -> bool:
@@ -297,7 +352,9 @@ def is_pair(message: BaseMessage) -> bool:
 def _joined(blocks: list[Any]) -> Any:
     if all(isinstance(block, str) for block in blocks):
         return "\n\n".join(blocks)
-    return [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
+    return [
+        {"type": "text", "text": block} if isinstance(block, str) else block for block in blocks
+    ]
 
 
 def _as_a_tools(message: Any) -> Any:
@@ -321,5 +378,7 @@ def _split(raw: Any, call_id: str) -> tuple[ToolMessage | None, Any]:
             rest = {key: value for key, value in item.update.items() if key != "messages"}
             others = [m for m in messages if not isinstance(m, ToolMessage)]
             update = {**rest, **({"messages": others} if others else {})}
-            return (own[0] if own else None), Command(update=update, goto=item.goto, graph=item.graph)
+            return (own[0] if own else None), Command(
+                update=update, goto=item.goto, graph=item.graph
+            )
     return None, None

@@ -26,7 +26,12 @@ class Turn:
 
 def view_message(board: Scoreboard) -> HumanMessage | None:
     """The task-state view for the next turn, or ``None`` where there is nothing to show."""
-    if not (board.config.task_view and board.config.ledger and board.several_tasks and board.ledger.turns):
+    if not (
+        board.config.task_view
+        and board.config.ledger
+        and board.several_tasks
+        and board.ledger.turns
+    ):
         return None
     return note_for_model(task_view(board), "view")
 
@@ -76,7 +81,9 @@ def report(board: Scoreboard, reason: str) -> dict[str, Any]:
             {"id": task.task.id, "state": task.state.value, "calls": counts.get(task.task.id, {})}
             for task in board.ledger.tasks()
         ],
-        "open_calls": [record.call.label for record in board.ledger.calls() if record.state in OPEN_STATES],
+        "open_calls": [
+            record.call.label for record in board.ledger.calls() if record.state in OPEN_STATES
+        ],
         "in_doubt": [record.call.label for record in board.ledger.in_state(CallState.IN_DOUBT)],
     }
 

@@ -41,13 +41,23 @@ def problem_with(arguments: Any) -> str:
 def _problem(value: Any) -> str:
     match value:
         case str():
-            return "" if is_plain_text(value) else "The arguments hold text that is no valid Unicode."
+            return (
+                "" if is_plain_text(value) else "The arguments hold text that is no valid Unicode."
+            )
         case None | bool() | list():
             return ""
         case int():
-            return "" if value in _INTEGERS else "The arguments hold an integer beyond 64 bits; give it as text."
+            return (
+                ""
+                if value in _INTEGERS
+                else "The arguments hold an integer beyond 64 bits; give it as text."
+            )
         case float():
-            return "" if math.isfinite(value) else "The arguments hold NaN or an infinite number, which JSON has not."
+            return (
+                ""
+                if math.isfinite(value)
+                else "The arguments hold NaN or an infinite number, which JSON has not."
+            )
         case dict():
             named = all(isinstance(name, str) and is_plain_text(name) for name in value)
             return "" if named else "The arguments have to be a JSON object with text for names."
@@ -81,7 +91,9 @@ def plain_content(content: Any) -> Any:
         return content if is_plain_text(content) else plain_text(content)
     if isinstance(content, list):
         parts = [plain_content(part) for part in content]
-        return content if all(new is old for new, old in zip(parts, content, strict=True)) else parts
+        return (
+            content if all(new is old for new, old in zip(parts, content, strict=True)) else parts
+        )
     return _plain_mapping(content) if isinstance(content, dict) else content
 
 
@@ -167,7 +179,11 @@ def _size(block: Any) -> int:
 def _text_in(block: Any) -> str | None:
     if isinstance(block, str):
         return block
-    if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
+    if (
+        isinstance(block, dict)
+        and block.get("type") == "text"
+        and isinstance(block.get("text"), str)
+    ):
         return str(block["text"])
     return None
 

@@ -54,14 +54,20 @@ class _Skeletons(dict[int, str]):
 
 
 def _seen(character: str) -> str:
-    if character in _BLANK or (unicodedata.category(character) == "Zs" and character not in _SPACES):
+    if character in _BLANK or (
+        unicodedata.category(character) == "Zs" and character not in _SPACES
+    ):
         return ""
-    return _inked(_inked(character).casefold())  # in this order: a combining iota becomes a letter in small case
+    return _inked(
+        _inked(character).casefold()
+    )  # in this order: a combining iota becomes a letter in small case
 
 
 def _inked(text: str) -> str:
     parts = unicodedata.normalize("NFKD", text)
-    return "".join(part for part in parts if part not in _BLANK and unicodedata.category(part) not in _NO_INK)
+    return "".join(
+        part for part in parts if part not in _BLANK and unicodedata.category(part) not in _NO_INK
+    )
 
 
 _SKELETONS = _Skeletons()
@@ -98,7 +104,9 @@ def _without(pattern: re.Pattern[str], content: Any) -> Any:
     if isinstance(content, list):
         blocks = [_without(pattern, block) for block in content]
         blocks = _without_across(pattern, blocks)
-        return content if all(new is old for new, old in zip(blocks, content, strict=True)) else blocks
+        return (
+            content if all(new is old for new, old in zip(blocks, content, strict=True)) else blocks
+        )
     if isinstance(content, dict):
         return _without_in(pattern, content)
     return content
@@ -124,7 +132,9 @@ def _without_across(pattern: re.Pattern[str], blocks: list[Any]) -> list[Any]:
     texts = [cast(str, _text_in(blocks[place])) for place in places]
     for place, old, new in zip(places, texts, _taken_out(pattern, texts), strict=True):
         if new is not old:
-            blocks[place] = new if isinstance(blocks[place], str) else {**blocks[place], "text": new}
+            blocks[place] = (
+                new if isinstance(blocks[place], str) else {**blocks[place], "text": new}
+            )
     return blocks
 
 
@@ -136,7 +146,9 @@ def _text_in(block: Any) -> str | None:
 def _taken_out(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
     """The texts, read one behind the other, with each forgery replaced in every text that has a part of it."""
     whole = texts[0] if len(texts) == 1 else "".join(texts)
-    spans = sorted({span for reading in _readings(whole) for span in _spans(pattern, whole, reading)})
+    spans = sorted(
+        {span for reading in _readings(whole) for span in _spans(pattern, whole, reading)}
+    )
     if not spans:
         return list(texts)
     cleaned: list[str] = []
@@ -179,7 +191,10 @@ def _spans(pattern: re.Pattern[str], text: str, reading: _Reading) -> list[tuple
         ink = skeleton(said)
         seen.append(ink)
         places += [(start, end)] * len(ink)
-    return [(places[hit.start()][0], places[hit.end() - 1][1]) for hit in pattern.finditer("".join(seen))]
+    return [
+        (places[hit.start()][0], places[hit.end() - 1][1])
+        for hit in pattern.finditer("".join(seen))
+    ]
 
 
 def _read(text: str, reading: _Reading) -> str:
@@ -197,7 +212,10 @@ def _characters(text: str, reading: _Reading) -> list[tuple[str, int, int]]:
         characters = _joined(characters, text, _ESCAPE, _unescaped)
         plain = "".join(character for character, _, _ in characters)
         characters = _joined(characters, plain, _TERMINAL, lambda hit: "\x00")
-    return [(said.translate(_FROM_TAG) if tagged else said, start, end) for said, start, end in characters]
+    return [
+        (said.translate(_FROM_TAG) if tagged else said, start, end)
+        for said, start, end in characters
+    ]
 
 
 def _joined(

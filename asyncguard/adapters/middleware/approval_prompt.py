@@ -52,7 +52,9 @@ async def leads(run: Run, handlers: "HeldHandlers", record: CallRecord) -> bool:
             raise GraphInterrupt
         together = asked_together(run, handlers)
         comes = all_here and any(not handlers.holds(each.key) for each in _unanswered(run))
-        if not comes and record is next((each for each in together if not each.placeholder), record):
+        if not comes and record is next(
+            (each for each in together if not each.placeholder), record
+        ):
             return True
         # Some wrappers never come: other middleware can answer a call itself.
         all_here = await run.wait_changed(ARRIVAL) and all_here
@@ -72,7 +74,9 @@ def asked_together(run: Run, handlers: "HeldHandlers") -> list[CallRecord]:
     """
     held = [record for record in run.ledger.in_state(CallState.HELD) if handlers.holds(record.key)]
     held.sort(key=lambda record: record.call.sequence)
-    together = [record for record in held if record.placeholder or not run.board.asks_person(record)]
+    together = [
+        record for record in held if record.placeholder or not run.board.asks_person(record)
+    ]
     return together if any(not record.placeholder for record in together) else _unanswered(run)[:1]
 
 
@@ -89,12 +93,16 @@ def take_answer(run: Run, handlers: "HeldHandlers", asker: str) -> None:
         return
     asked.out = False  # the graph is executed again
     asked.stopped.clear()
-    held = [record for key in asked.keys if (record := run.ledger.record(key)).state is CallState.HELD]
+    held = [
+        record for key in asked.keys if (record := run.ledger.record(key)).state is CallState.HELD
+    ]
     if held and asker == asked.asker and handlers.answered.waits(run.config):
         ask_person(run, handlers, held, asker=asker)
 
 
-def ask_person(run: Run, handlers: "HeldHandlers", records: list[CallRecord], *, asker: str) -> None:
+def ask_person(
+    run: Run, handlers: "HeldHandlers", records: list[CallRecord], *, asker: str
+) -> None:
     """Interrupt the graph for calls that are held, and enter the answer; refuse them where nobody can be asked.
 
     Args:

@@ -45,7 +45,9 @@ class GuardedThreads(Threads):
         run = self.find(state, config)
         # What was to be written is void with the ledger that knew of it.
         await run.join(
-            partial(self._reconcile, run, said=begins), begins=begins, folded=partial(self.take_updates, run)
+            partial(self._reconcile, run, said=begins),
+            begins=begins,
+            folded=partial(self.take_updates, run),
         )
         handlers = self._of(run)
         handlers.state, handlers.config = state, config

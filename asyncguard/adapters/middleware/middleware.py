@@ -93,12 +93,18 @@ class GuardState(AgentState[Any]):
     otherwise, stores the whole history at each super-step.
     """
 
-    messages: Required[Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]]
+    messages: Required[
+        Annotated[list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)]
+    ]
     tasks: NotRequired[Annotated[list[Any], EphemeralValue, OmitFromOutput]]
     cancel: NotRequired[Annotated[list[str], EphemeralValue, OmitFromOutput]]
     asyncguard: NotRequired[Annotated[Thread, PrivateStateAttr]]
     ledger: NotRequired[
-        Annotated[list[dict[str, Any]], DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY), PrivateStateAttr]
+        Annotated[
+            list[dict[str, Any]],
+            DeltaChannel(fold_events, snapshot_frequency=SNAPSHOT_EVERY),
+            PrivateStateAttr,
+        ]
     ]
     report: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
 
@@ -143,7 +149,10 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         known = by_name(specs)
         self._given = tuple(known.values())
         self.engine = Engine(
-            GuardConfig() if config is None else config, known, Ports() if ports is None else ports, diagnose
+            GuardConfig() if config is None else config,
+            known,
+            Ports() if ports is None else ports,
+            diagnose,
         )
         self.engine.all_met = False
         self._known_tools: dict[str, BaseTool] = {}
@@ -152,7 +161,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._provider: tuple[BaseChatModel | None, str] = (None, "")
         self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
         self._portal = Portal()
-        self._pool = ThreadPoolExecutor(self.engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool")
+        self._pool = ThreadPoolExecutor(
+            self.engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool"
+        )
         weakref.finalize(self, self._pool.shutdown, wait=False)
         if tools:
             self._learn(as_tools(tools))
@@ -167,7 +178,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """Turn the input into tasks and put in order what an earlier run left."""
         config = get_config()
         await refuse_answers(state, config)
-        run, handlers = await self._threads.joined(self._threads.identified(state), config, begins=True)
+        run, handlers = await self._threads.joined(
+            self._threads.identified(state), config, begins=True
+        )
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()
@@ -181,7 +194,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """See :meth:`abefore_model`."""
         return self._portal.run(self.abefore_model(state, runtime))
 
-    async def abefore_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+    async def abefore_model(
+        self, state: GuardState, runtime: Runtime[Any]
+    ) -> dict[str, Any] | None:
         """Wait until the model is due a turn, and tell it what came in late.
 
         With nothing to tell, nothing is written: the events of the calls go with the next write of ``after_model``.
@@ -198,7 +213,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         put_in_place(run.board, run.messages, delivery)
         if not delivery.messages:
             return identity or None
-        update: dict[str, Any] = {"messages": delivery.messages, "ledger": run.take_events(), **identity}
+        update: dict[str, Any] = {
+            "messages": delivery.messages,
+            "ledger": run.take_events(),
+            **identity,
+        }
         for command in delivery.updates:
             extra = dict(command.update)
             update["messages"] = [*extra.pop("messages", []), *update["messages"]]
@@ -217,7 +236,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     # -- the model's turn ------------------------------------------------------------------------------------------
 
-    def wrap_model_call(self, request: ModelRequest[Any], handler: ModelHandler) -> ModelResponse[Any]:
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: ModelHandler
+    ) -> ModelResponse[Any]:
         """Show the model its tools and the state of its tasks; a run at its limit gets its last message instead."""
         run, news = self._portal.run(self._met(request))
         if reason := exhausted(run.board):
@@ -232,7 +253,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             response = ModelResponse(result=[unreadable_message(error)])
         return self._with_ids(response, conversation, news)
 
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncModelHandler) -> ModelResponse[Any]:
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: AsyncModelHandler
+    ) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
         run, news = await self._met(request)
         if reason := exhausted(run.board):
@@ -274,23 +297,34 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         strict = request.model_settings.get("strict")
         tools = self._tools_for(own, request.tools, tasks, strict)
         if messages == request.messages and tools == request.tools:
-            return request, conversation  # the common case with one task; a copy costs more than the comparison
+            return (
+                request,
+                conversation,
+            )  # the common case with one task; a copy costs more than the comparison
         return request.override(messages=messages, tools=tools), conversation
 
     def _provider_of(self, model: BaseChatModel) -> str:
         asked, provider = self._provider
-        if asked is not model:  # an agent rarely has a second one, and finding out takes many attributes
+        if (
+            asked is not model
+        ):  # an agent rarely has a second one, and finding out takes many attributes
             provider = provider_of(model)
             self._provider = (model, provider)
         return provider
 
     def _tools_for(
-        self, own: list[BaseTool], tools: list[BaseTool | dict[str, Any]], tasks: tuple[str, ...], strict: bool | None
+        self,
+        own: list[BaseTool],
+        tools: list[BaseTool | dict[str, Any]],
+        tasks: tuple[str, ...],
+        strict: bool | None,
     ) -> list[BaseTool | dict[str, Any]]:
         name = (tuple(id(tool) for tool in own), tasks if len(tasks) > 1 else (), strict)
         if name not in self._shown:
             offered = self.engine.config.offers_references
-            self._shown[name] = shown_tools(own, self.engine.specs, tasks, references=offered, strict=strict)
+            self._shown[name] = shown_tools(
+                own, self.engine.specs, tasks, references=offered, strict=strict
+            )
         return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
 
     def _with_ids(
@@ -326,7 +360,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             report = run.end(reason)
             return await self._stored(run, {"report": report, **run.identity_update()}, ends=True)
         said, place, answered = last_said(state["messages"])
-        if not self.engine.all_met and any(call["name"] not in self.engine.specs for call in said.tool_calls):
+        if not self.engine.all_met and any(
+            call["name"] not in self.engine.specs for call in said.tool_calls
+        ):
             # The process that asked has ended, and this one has not met the tools: the model is asked again.
             return {
                 "messages": [RemoveMessage(id=str(item.id)) for item in state["messages"][place:]],
@@ -345,7 +381,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             case ev.CompletionVerdict.WAIT:
                 update = undone(state["messages"], place, answered) | {"jump_to": "model"}
             case ev.CompletionVerdict.NUDGE:
-                update = undone(state["messages"], place, answered, turn.messages) | {"jump_to": "model"}
+                update = undone(state["messages"], place, answered, turn.messages) | {
+                    "jump_to": "model"
+                }
         ends = turn.verdict is ev.CompletionVerdict.END
         return await self._stored(run, {**update, **identity}, ends=ends)
 
@@ -361,43 +399,66 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     def _refusals(self, run: Run, said: AIMessage) -> dict[str, Any]:
         """The answers to rejected calls; the others go to their wrappers."""
-        rejected = [record for record in run.ledger.unanswered() if record.state is CallState.REJECTED]
+        rejected = [
+            record for record in run.ledger.unanswered() if record.state is CallState.REJECTED
+        ]
         update: dict[str, Any] = {}
         if rejected:
             update["messages"] = [run.teller.answer(record)[0] for record in rejected]
-        if not said.tool_calls:  # unreadable calls only: create_agent would take the message for an answer
+        if (
+            not said.tool_calls
+        ):  # unreadable calls only: create_agent would take the message for an answer
             update["jump_to"] = "model"
         return update
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
     def wrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """See :meth:`awrap_tool_call`; the tool runs in a thread of the guard's pool."""
 
         async def in_thread(late: ToolCallRequest) -> ToolMessage | Command[Any]:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, in_context(partial(handler, late)))
+            return await asyncio.get_running_loop().run_in_executor(
+                self._pool, in_context(partial(handler, late))
+            )
 
         return self._portal.run(self._answered(request, in_thread))
 
-    async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Handler
+    ) -> ToolMessage | Command[Any]:
         """Issue an admitted call and answer it when the model is due a turn: with the result, or with a placeholder."""
 
         async def on_a_loop(late: ToolCallRequest) -> Any:
-            return await off_portal(partial(handler, late))  # a sync entry may go on with the thread
+            return await off_portal(
+                partial(handler, late)
+            )  # a sync entry may go on with the thread
 
         return await self._answered(request, on_a_loop)
 
-    async def _answered(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
+    async def _answered(
+        self, request: ToolCallRequest, handler: Handler
+    ) -> ToolMessage | Command[Any]:
         self._meet(request)
         run, handlers = await self._threads.joined(request.state, get_config())
         drop_answered(run)
         call_id = str(request.tool_call["id"])
-        record = next((r for r in run.ledger.of_message(run.ledger.last_message) if r.call.call_id == call_id), None)
+        record = next(
+            (
+                r
+                for r in run.ledger.of_message(run.ledger.last_message)
+                if r.call.call_id == call_id
+            ),
+            None,
+        )
         if record is None:
             text = "This call was not seen by the guard; middleware between model and guard may have made it."
-            return ToolMessage(content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error")
+            return ToolMessage(
+                content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
+            )
         handlers.keep(record.key, request, handler)
         with run.leaving_on_error():
             async with run.keeping():
@@ -415,7 +476,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     def _direct_end(self, run: Run) -> dict[str, Any]:
         """The end of a run that ``create_agent`` ends with these results: no hook comes after them. Else empty."""
         said, _, _ = last_said(run.messages)
-        if not ends_directly(run.board, [self._known_tools.get(call["name"]) for call in said.tool_calls]):
+        if not ends_directly(
+            run.board, [self._known_tools.get(call["name"]) for call in said.tool_calls]
+        ):
             return {}
         ending = {"report": run.end("direct_return"), "ledger": run.take_events()}
         self._threads.leave(run)
@@ -432,7 +495,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         specs = specs_of(everything.values(), self._given)
         check_suited(self.engine.executor, list(everything.values()), specs)
         self.engine.all_met = True
-        self._known_tools.update(everything)  # only now: what was refused is refused in the next run, too
+        self._known_tools.update(
+            everything
+        )  # only now: what was refused is refused in the next run, too
         self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
         self._task_argument = task_argument(self.engine.specs)
 

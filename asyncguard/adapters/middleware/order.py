@@ -21,7 +21,9 @@ _INSIDE = (ToolRetryMiddleware, ModelRetryMiddleware, ModelFallbackMiddleware)
 
 
 def guard_middleware(
-    middleware: Sequence[AgentMiddleware[Any, Any, Any]], *, guard: AsyncGuardMiddleware | None = None
+    middleware: Sequence[AgentMiddleware[Any, Any, Any]],
+    *,
+    guard: AsyncGuardMiddleware | None = None,
 ) -> list[AgentMiddleware[Any, Any, Any]]:
     """Put the guard in its place in a list of middleware for ``create_agent``.
 
@@ -61,7 +63,9 @@ def _check_names(given: Sequence[AgentMiddleware[Any, Any, Any]]) -> None:
     names = [item.name for item in given]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise CallerError(f"Two middleware are called {twice[0]!r}, which create_agent refuses; drop one or rename it.")
+        raise CallerError(
+            f"Two middleware are called {twice[0]!r}, which create_agent refuses; drop one or rename it."
+        )
 
 
 def _ask_about_admitted(approval: HumanInTheLoopMiddleware) -> None:
@@ -69,12 +73,17 @@ def _ask_about_admitted(approval: HumanInTheLoopMiddleware) -> None:
         config["when"] = _unless_answered(config.get("when"))
 
 
-def _unless_answered(when: Callable[[ToolCallRequest], bool] | None) -> Callable[[ToolCallRequest], bool]:
+def _unless_answered(
+    when: Callable[[ToolCallRequest], bool] | None,
+) -> Callable[[ToolCallRequest], bool]:
     def ask(request: ToolCallRequest) -> bool:
         """Ask unless the guard has answered the call, which it does when it rejects it."""
         call_id = request.tool_call["id"]
         messages = request.state["messages"] if isinstance(request.state, dict) else []
-        answered = any(isinstance(message, ToolMessage) and message.tool_call_id == call_id for message in messages)
+        answered = any(
+            isinstance(message, ToolMessage) and message.tool_call_id == call_id
+            for message in messages
+        )
         return not answered and (when is None or when(request))
 
     return ask

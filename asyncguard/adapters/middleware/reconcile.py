@@ -26,13 +26,22 @@ def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
     messages = run.messages
     if not waiting:
         return {}
-    place = next((place for place in range(len(messages) - 1, -1, -1) if after and messages[place].id == after), -1)
+    place = next(
+        (
+            place
+            for place in range(len(messages) - 1, -1, -1)
+            if after and messages[place].id == after
+        ),
+        -1,
+    )
     return {
         waiting[message.tool_call_id]: Answer(
             content=message.content, text=text_of(message.content), failed=message.status == "error"
         )
         for message in messages[place + 1 :]
-        if isinstance(message, ToolMessage) and message.tool_call_id in waiting and not is_ours(message)
+        if isinstance(message, ToolMessage)
+        and message.tool_call_id in waiting
+        and not is_ours(message)
     }
 
 
@@ -51,7 +60,9 @@ def take_answers(run: Run) -> None:
 
 
 def _accept(run: Run, records: Sequence[CallRecord], answers: Mapping[str, Answer]) -> None:
-    run.decide([record for record in records if record.key in answers], Why.ANSWERED, answers=answers)
+    run.decide(
+        [record for record in records if record.key in answers], Why.ANSWERED, answers=answers
+    )
 
 
 def note_answers(run: Run) -> None:
@@ -64,7 +75,10 @@ def note_answers(run: Run) -> None:
     if not waiting:
         return
     for message in run.messages:
-        if not isinstance(message, ToolMessage) or (record := waiting.get(message.tool_call_id)) is None:
+        if (
+            not isinstance(message, ToolMessage)
+            or (record := waiting.get(message.tool_call_id)) is None
+        ):
             continue
         if is_ours(message):
             run.teller.placeholder_stands(record)
@@ -74,16 +88,29 @@ def note_answers(run: Run) -> None:
 
 def last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]:
     """The model's last message with the calls that nobody has answered, its place, and the ids of the answered ones."""
-    place = next(index for index in range(len(messages) - 1, -1, -1) if isinstance(messages[index], AIMessage))
-    answered = {message.tool_call_id for message in messages[place + 1 :] if isinstance(message, ToolMessage)}
+    place = next(
+        index
+        for index in range(len(messages) - 1, -1, -1)
+        if isinstance(messages[index], AIMessage)
+    )
+    answered = {
+        message.tool_call_id
+        for message in messages[place + 1 :]
+        if isinstance(message, ToolMessage)
+    }
     said = cast(AIMessage, messages[place])
     if answered:
-        said = said.model_copy(update={"tool_calls": [call for call in said.tool_calls if call["id"] not in answered]})
+        said = said.model_copy(
+            update={"tool_calls": [call for call in said.tool_calls if call["id"] not in answered]}
+        )
     return said, place, answered
 
 
 def undone(
-    messages: Sequence[AnyMessage], place: int, answered: set[str], replacement: Sequence[AnyMessage] = ()
+    messages: Sequence[AnyMessage],
+    place: int,
+    answered: set[str],
+    replacement: Sequence[AnyMessage] = (),
 ) -> dict[str, Any]:
     """The update that takes back a premature end: a structured answer goes with its ToolMessage, text is replaced."""
     if not answered:

@@ -106,7 +106,9 @@ class HeldHandlers:
         queued = run.ledger.in_state(CallState.QUEUED)
         # What a person wants made again has no wrapper any more, and can be run as soon as the tools are known.
         asked = {
-            record.key for record in queued if record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER
+            record.key
+            for record in queued
+            if record.error == ErrorCode.NOT_HAPPENED or record.aim is not ev.Aim.ANSWER
         }
         again = asked - self._held.keys()
         self.orphans |= again
@@ -145,8 +147,14 @@ class HeldHandlers:
             if tool is None or needs_injection(tool):
                 text = "The process that held the call ended, and here it cannot be run."
                 if attempt.begun_before and attempt.spec.effect is not EffectClass.PURE:
-                    return Failure(symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True))
-                return Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=text, transient=False, started=False))
+                    return Failure(
+                        symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True)
+                    )
+                return Failure(
+                    symptom=Symptom(
+                        error=ErrorCode.NOT_RUN, message=text, transient=False, started=False
+                    )
+                )
             watch = watch_of(attempt)
             invoke = partial(called_alone, watch, tool, call_of(attempt), self.config)
             return await run_attempt(attempt, watch, invoke, foreground=False)
@@ -160,7 +168,9 @@ class HeldHandlers:
         # Never the request's tool under another name: it would have its effect with somebody else's arguments.
         tool = request.tool if attempt.tool == attempt.called_tool else self.tools.get(attempt.tool)
         called = None if tool is None else self.prepared.of(tool)
-        return WatchedRequest(tool_call=call_of(attempt), tool=called, state=self.state, runtime=runtime, watch=watch)
+        return WatchedRequest(
+            tool_call=call_of(attempt), tool=called, state=self.state, runtime=runtime, watch=watch
+        )
 
 
 async def run_until_due(run: Run, handlers: HeldHandlers, record: CallRecord) -> None:
@@ -304,6 +314,8 @@ def _adopt_left(run: Run, handlers: HeldHandlers) -> bool:
     Returns:
         Whether there was such a call.
     """
-    left = [record for record in run.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)]
+    left = [
+        record for record in run.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)
+    ]
     run.decide(left, Why.WRAPPER_MISSING, hands=handlers)
     return bool(left)

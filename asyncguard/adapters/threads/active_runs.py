@@ -59,7 +59,12 @@ def storing_error(config: RunnableConfig) -> BaseException | None:
     """
     for run in _with_outer(run_of(config)):
         stored = _storing(run)
-        if stored is not None and stored.done() and not stored.cancelled() and (error := stored.exception()):
+        if (
+            stored is not None
+            and stored.done()
+            and not stored.cancelled()
+            and (error := stored.exception())
+        ):
             return error  # type: ignore[no-any-return]
     return None
 
@@ -132,7 +137,10 @@ class _Threads:
             if (other := self._other(thread, run)) is not None:
                 return other
             self._holders.add(run)
-            self._at_work[thread] = run, None if sync_entry() is not None else asyncio.get_running_loop()
+            self._at_work[thread] = (
+                run,
+                None if sync_entry() is not None else asyncio.get_running_loop(),
+            )
             run.stack.callback(self._leave, thread, run)  # type: ignore[attr-defined]
             return None
 
@@ -172,7 +180,9 @@ class _Threads:
             left, base = self._left.get(thread), _base_of(run)
         return None if not base or (left is not None and left.checkpoint == base) else base
 
-    def _thread_of(self, run: PregelLoop | None, config: RunnableConfig, journal: Journal | None) -> _Thread | None:
+    def _thread_of(
+        self, run: PregelLoop | None, config: RunnableConfig, journal: Journal | None
+    ) -> _Thread | None:
         configurable = config.get("configurable", {})
         saver = configurable.get(SAVER)
         if run is None or not isinstance(saver, BaseCheckpointSaver):
@@ -191,7 +201,9 @@ class _Threads:
         if not savers:
             for thread in [thread for thread in self._left if thread[0] == store]:
                 del self._left[thread]
-            for gone in [at for at, known in self._savers.items() if all(found() is None for found in known)]:
+            for gone in [
+                at for at, known in self._savers.items() if all(found() is None for found in known)
+            ]:
                 del self._savers[gone]
         if not any(found() is saver for found in savers):
             self._savers[store] = [*savers, ref(saver)]
@@ -231,7 +243,9 @@ def store_nothing(config: RunnableConfig) -> None:
 def _other(run: PregelLoop, *, under_way: bool) -> Other:
     storing = _storing(run)
     latest = str(run.checkpoint["id"])
-    return Other(under_way=under_way, checkpoint=latest, storing=None if storing is None else ref(storing))
+    return Other(
+        under_way=under_way, checkpoint=latest, storing=None if storing is None else ref(storing)
+    )
 
 
 def _base_of(run: PregelLoop) -> str:
@@ -247,4 +261,7 @@ def _begun_before(run: PregelLoop, checkpoint: str) -> bool:
 
 def _store_of(saver: Any) -> Any:
     """Return what a saver keeps its checkpoints in: with strict msgpack each graph has a copy of the saver."""
-    return next((held for name in ("conn", "storage") if (held := getattr(saver, name, None)) is not None), saver)
+    return next(
+        (held for name in ("conn", "storage") if (held := getattr(saver, name, None)) is not None),
+        saver,
+    )

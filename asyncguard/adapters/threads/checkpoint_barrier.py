@@ -111,7 +111,9 @@ def _postgres_place(saver: Any) -> str | None:
     if (told := getattr(connection, "conninfo", None)) is not None:  # a pool
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - only where a PostgreSQL saver is used
 
-        parameters = {name: str(value) for name, value in conninfo_to_dict(told).items() if value is not None}
+        parameters = {
+            name: str(value) for name, value in conninfo_to_dict(told).items() if value is not None
+        }
     else:
         parameters = dict(connection.info.get_parameters())
         if connection.info.password:
@@ -127,7 +129,9 @@ def _url(parameters: dict[str, str]) -> str:
 # -- the checkpoint before the effect ------------------------------------------------------------------------------
 
 
-async def ensure_stored(config: RunnableConfig, known: StoredCheckpoints, *, written_down: bool) -> None:
+async def ensure_stored(
+    config: RunnableConfig, known: StoredCheckpoints, *, written_down: bool
+) -> None:
     """Wait until the checkpoint that a run stands on is on disk, if calls are about to be written down.
 
     Args:

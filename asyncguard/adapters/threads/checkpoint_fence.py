@@ -70,7 +70,9 @@ async def take_thread(
             await _take(lease, config, _place(config, begins=begins), known=known, again=again)
 
 
-async def _take(lease: Lease, config: RunnableConfig, place: "_Place | None", *, known: int, again: bool) -> None:
+async def _take(
+    lease: Lease, config: RunnableConfig, place: "_Place | None", *, known: int, again: bool
+) -> None:
     # Nobody else can have carried on what this process had last; the checkpoint may be an older one on purpose.
     ours = not lease.entered and await lease.journal.holds(lease.thread)
     try:
@@ -85,16 +87,25 @@ async def _take(lease: Lease, config: RunnableConfig, place: "_Place | None", *,
         repairs = tenure.seized or tenure.ending or known < tenure.former
         newest = await (place.with_own(_RECENT) if repairs else place.newest(_RECENT))
         if tenure.ending and _starts_at(place, newest, tenure.ending):
-            newest, ours = await place.until(lambda now: _follows(tenure.ending, now), _RECENT), False
+            newest, ours = (
+                await place.until(lambda now: _follows(tenure.ending, now), _RECENT),
+                False,
+            )
         carried_on = (
             (not ours and await _give_back(place, newest))
             or (known < tenure.former and await _uncover(place, known))
             or await _go_on(place, newest)
         )
         if carried_on:
-            raise ThreadBusyError("Another run has carried the thread on since this one read its state; run it again.")
+            raise ThreadBusyError(
+                "Another run has carried the thread on since this one read its state; run it again."
+            )
         # An agent that is a tool is not run again where it was: refused, it would begin anew under another name.
-        if tenure.seized and not inside_a_call() and await _branch_off(place, newest, tenure.number):
+        if (
+            tenure.seized
+            and not inside_a_call()
+            and await _branch_off(place, newest, tenure.number)
+        ):
             raise ThreadBusyError(
                 "The process that had the thread gave no sign of life, and it may go on: the thread was taken from "
                 "it; run it again."
@@ -165,12 +176,16 @@ class _Place:
         """The same, once the run's own is among them: with durability ``async`` it is stored while its node runs."""
 
         def there(newest: list[CheckpointTuple]) -> bool:
-            behind = len(newest) == limit and id_of(newest[-1]) > self.own  # too many have come since
+            behind = (
+                len(newest) == limit and id_of(newest[-1]) > self.own
+            )  # too many have come since
             return behind or any(id_of(found) == self.own for found in newest)
 
         return await self.until(there, limit)
 
-    async def until(self, there: Callable[[list[CheckpointTuple]], bool], limit: int) -> list[CheckpointTuple]:
+    async def until(
+        self, there: Callable[[list[CheckpointTuple]], bool], limit: int
+    ) -> list[CheckpointTuple]:
         """The latest checkpoints, once something is among them; or as they are, if that is never stored."""
         backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
         while True:
@@ -184,7 +199,11 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
     """Where a run stands; ``None`` if it stores nothing before its end, or goes back in time on purpose."""
     configurable = config.get("configurable", {})
     saver, places = configurable.get(SAVER), configurable.get(PLACES)
-    if not isinstance(saver, BaseCheckpointSaver) or not places or configurable.get(_REPLAYED) is not None:
+    if (
+        not isinstance(saver, BaseCheckpointSaver)
+        or not places
+        or configurable.get(_REPLAYED) is not None
+    ):
         return None
     if configurable.get(DURABILITY) == "exit":
         return None
@@ -193,12 +212,17 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
     if own is None:
         return None
     resumed = configurable.get(_RESUMED) is True
-    return _Place(saver=saver, of_thread=thread, own=own, resumed=resumed, begins=begins and not resumed)
+    return _Place(
+        saver=saver, of_thread=thread, own=own, resumed=resumed, begins=begins and not resumed
+    )
 
 
 def _follows(checkpoint: str, newest: Sequence[CheckpointTuple]) -> bool:
     """Whether a step behind a checkpoint is stored."""
-    return any(found.metadata.get("source") == "loop" and parent_of(found) == checkpoint for found in newest)
+    return any(
+        found.metadata.get("source") == "loop" and parent_of(found) == checkpoint
+        for found in newest
+    )
 
 
 def _starts_at(place: _Place, newest: Sequence[CheckpointTuple], checkpoint: str) -> bool:
@@ -267,7 +291,9 @@ async def _uncover(place: _Place, number: int) -> bool:
     at: str | None = place.own
     while at is not None and at > id_of(later) and (found := by_id.get(at)) is not None:
         if found.metadata.get("source") in ("update", "fork") and COPY_OF not in found.metadata:
-            return False  # somebody went back in time, or changed the state, behind the later process
+            return (
+                False  # somebody went back in time, or changed the state, behind the later process
+            )
         at = parent_of(found)
     await put_last(place.saver, later, above=newest[0])
     return True
@@ -330,7 +356,9 @@ def _base(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple |
     if own is None or not place.begins:
         return own  # resumed there, or behind a step whose writes had all been stored
     at: CheckpointTuple | None = own
-    while at is not None and at.metadata.get("source") == "loop":  # nodes of other middleware come first
+    while (
+        at is not None and at.metadata.get("source") == "loop"
+    ):  # nodes of other middleware come first
         at = by_id.get(parent_of(at) or "")
     if at is None or at.metadata.get("source") != "input":
         return own

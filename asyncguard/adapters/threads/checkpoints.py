@@ -25,7 +25,11 @@ def id_of(found: CheckpointTuple) -> str:
 
 def parent_of(found: CheckpointTuple) -> str | None:
     """Id of the checkpoint that one followed on, ``None`` if it is the first."""
-    return None if found.parent_config is None else str(found.parent_config["configurable"]["checkpoint_id"])
+    return (
+        None
+        if found.parent_config is None
+        else str(found.parent_config["configurable"]["checkpoint_id"])
+    )
 
 
 def number_of(found: CheckpointTuple) -> int:
@@ -47,7 +51,9 @@ def of_thread(config: RunnableConfig) -> RunnableConfig:
     """
     configurable = config["configurable"]
     namespace = "|".join(str(configurable.get("checkpoint_ns") or "").split("|")[:-1])
-    return RunnableConfig(configurable={"thread_id": configurable.get("thread_id"), "checkpoint_ns": namespace})
+    return RunnableConfig(
+        configurable={"thread_id": configurable.get("thread_id"), "checkpoint_ns": namespace}
+    )
 
 
 async def listed(saver: Any, thread: RunnableConfig, limit: int) -> list[CheckpointTuple]:
@@ -73,7 +79,9 @@ async def stored(saver: Any, place: RunnableConfig) -> CheckpointTuple | None:
     return found
 
 
-async def put_last(saver: Any, found: CheckpointTuple, *, above: CheckpointTuple, number: int = 0) -> None:
+async def put_last(
+    saver: Any, found: CheckpointTuple, *, above: CheckpointTuple, number: int = 0
+) -> None:
     """Store a checkpoint once more, as the latest of its thread, beside the one that it is a copy of.
 
     Its id follows on that of the latest, so that no clock decides, and what somebody stores meanwhile is behind it.
@@ -108,8 +116,14 @@ async def _ask(saver: Any, method: str, *arguments: Any, **options: Any) -> Any:
     if entry is None and getattr(type(saver), twin) is not getattr(BaseCheckpointSaver, twin):
         try:
             answer = getattr(saver, twin)(*arguments, **options)
-            return [each async for each in answer] if isinstance(answer, AsyncIterable) else await answer
-        except NotImplementedError:  # the sync SQLite saver has the twin and refuses to be asked by it
+            return (
+                [each async for each in answer]
+                if isinstance(answer, AsyncIterable)
+                else await answer
+            )
+        except (
+            NotImplementedError
+        ):  # the sync SQLite saver has the twin and refuses to be asked by it
             pass
 
     def ask() -> Any:
@@ -120,5 +134,7 @@ async def _ask(saver: Any, method: str, *arguments: Any, **options: Any) -> Any:
 
 
 def _without_id(config: RunnableConfig) -> RunnableConfig:
-    kept = {name: value for name, value in config["configurable"].items() if name != "checkpoint_id"}
+    kept = {
+        name: value for name, value in config["configurable"].items() if name != "checkpoint_id"
+    }
     return RunnableConfig(configurable=kept)

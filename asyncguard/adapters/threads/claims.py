@@ -30,7 +30,9 @@ _PATIENCE = 2.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 
-async def claim_thread(config: RunnableConfig, journal: Journal | None, *, begins: bool = False) -> None:
+async def claim_thread(
+    config: RunnableConfig, journal: Journal | None, *, begins: bool = False
+) -> None:
     """Begin a run on its thread, or go on with it, unless another run of this process is in the way.
 
     LangGraph has stored the input of a run before its first node is asked; of one that is refused nothing stays.
@@ -44,7 +46,11 @@ async def claim_thread(config: RunnableConfig, journal: Journal | None, *, begin
         CallerError: Another run is at work on the thread.
         ThreadBusyError: Another run has carried the thread on since this one read its state.
     """
-    if begins and (base := THREADS.began_at(config, journal)) is not None and await _untaken(config, base):
+    if (
+        begins
+        and (base := THREADS.began_at(config, journal)) is not None
+        and await _untaken(config, base)
+    ):
         await _let_begin(config, journal)
     other = await _in_the_way(config, journal)
     if other is None:
@@ -87,7 +93,10 @@ async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
     """Whether a checkpoint holds an input that no node has taken in."""
     newest = await listed(config["configurable"][SAVER], of_thread(config), _RECENT)
     inputs = inputs_of(newest)
-    return any(id_of(found) == checkpoint and not {checkpoint, parent_of(found)}.isdisjoint(inputs) for found in newest)
+    return any(
+        id_of(found) == checkpoint and not {checkpoint, parent_of(found)}.isdisjoint(inputs)
+        for found in newest
+    )
 
 
 async def _arrived(config: RunnableConfig, other: Other) -> bool:

@@ -51,7 +51,11 @@ def _check_mapping(spec: ToolSpec, other: ToolSpec, role: str, helper: Fallback)
                 f"are {_listed(lacking)}."
             )
     arriving = helper.translate({name: name for name in spec.argument_names})
-    lost = [ours for name, ours in arriving.items() if ours in spec.required_arguments and not other.takes(name)]
+    lost = [
+        ours
+        for name, ours in arriving.items()
+        if ours in spec.required_arguments and not other.takes(name)
+    ]
     if lost:
         raise DeclarationError(
             f"{who}, which has no argument {lost[0]!r} and would answer without it; its arguments are "

@@ -36,7 +36,9 @@ from asyncguard.runtime.portal import from_thread
 
 _MARK = "_asyncguard_entrance"
 _OUTER = ("invoke", "ainvoke", "run", "arun")
-_INNER = frozenset({"langchain_core.tools.base", "langchain_core.tools.simple", "langchain_core.tools.structured"})
+_INNER = frozenset(
+    {"langchain_core.tools.base", "langchain_core.tools.simple", "langchain_core.tools.structured"}
+)
 _NOT_ARGUMENTS = FROM_LANGCHAIN | {"run_manager"}
 
 
@@ -132,7 +134,9 @@ class Watch:
         original = tool if known is None else known.tool
         kind = _watched_class(type(original))
         made = kind.__new__(kind)
-        object.__setattr__(made, "__dict__", {**original.__dict__, _MARK: _Entrance(self, original)})
+        object.__setattr__(
+            made, "__dict__", {**original.__dict__, _MARK: _Entrance(self, original)}
+        )
         for slot in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
             object.__setattr__(made, slot, getattr(original, slot, None))
         return made
@@ -145,11 +149,20 @@ class Watch:
         Raises:
             RefusedEntryError: It may not begin.
         """
-        arguments = (args, {name: value for name, value in kwargs.items() if name not in _NOT_ARGUMENTS})
+        arguments = (
+            args,
+            {name: value for name, value in kwargs.items() if name not in _NOT_ARGUMENTS},
+        )
         with self._lock:
             last = self._entries[-1] if self._entries else None
             refusal = self._why_not(tool, last)
-            if refusal and last is not None and last.returned and not self._closed and _equal(last, arguments):
+            if (
+                refusal
+                and last is not None
+                and last.returned
+                and not self._closed
+                and _equal(last, arguments)
+            ):
                 return last  # a wrapper that asks twice is given the answer twice
             if refusal:
                 self._refusal = refusal
@@ -183,7 +196,11 @@ class Watch:
         if last is None:
             return ""
         seen = self.symptom_of(last.error) if isinstance(last.error, Exception) else None
-        if seen is not None and self.recovers(seen) and (self.spec.effect.repeatable or not seen.started):
+        if (
+            seen is not None
+            and self.recovers(seen)
+            and (self.spec.effect.repeatable or not seen.started)
+        ):
             return "asyncguard itself tries the call again."
         if self.spec.effect.repeatable or (seen is not None and not seen.started):
             return ""
@@ -214,35 +231,52 @@ class Watch:
         if _says_error(self.answer) and _in_own_words(error):
             text = text_of(self.answer.content)
             return self._doubted(
-                result, Symptom(error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True)
+                result,
+                Symptom(error=ErrorCode.TOOL_ERROR, message=text, transient=False, answered=True),
             )
         if isinstance(error, Exception):
             return self._after_error(result, error)
         if isinstance(result, Failure) and not result.symptom.answered:
             return result
         text = "The tool was given up before it answered, by middleware that stands between asyncguard and the tool."
-        return self._doubted(result, Symptom(error=ErrorCode.UNANSWERED, message=text, transient=False))
+        return self._doubted(
+            result, Symptom(error=ErrorCode.UNANSWERED, message=text, transient=False)
+        )
 
     def _not_begun(self, result: Result) -> Result:
         if self._refusal:
             text = self._refusal
-            return Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=text, transient=False, started=False))
+            return Failure(
+                symptom=Symptom(
+                    error=ErrorCode.NOT_RUN, message=text, transient=False, started=False
+                )
+            )
         if self.early is None or not isinstance(result, Failure) or result.symptom.answered:
             return result
         return Failure(symptom=replace(result.symptom, started=False))
 
     def _after_answer(self, result: Result) -> Result:
         if self._refusal and not self.spec.effect.repeatable:
-            text = f"Middleware called the tool a second time after it had answered. {self._refusal}"
-            return self._doubted(result, Symptom(error=ErrorCode.REPEATED, message=text, transient=False))
-        if not isinstance(result, Failure) or not result.symptom.answered or _says_error(self.answer):
+            text = (
+                f"Middleware called the tool a second time after it had answered. {self._refusal}"
+            )
+            return self._doubted(
+                result, Symptom(error=ErrorCode.REPEATED, message=text, transient=False)
+            )
+        if (
+            not isinstance(result, Failure)
+            or not result.symptom.answered
+            or _says_error(self.answer)
+        ):
             return result
         return self._doubted(result, replace(result.symptom, answered=False))
 
     def _after_error(self, result: Result, error: Exception) -> Result:
         """An exception that left the body is not an answer, whoever has put it into words."""
         symptom = self.symptom_of(error)
-        if _says_error(self.answer):  # LangChain has put it into the words that the tool wants the model to read
+        if _says_error(
+            self.answer
+        ):  # LangChain has put it into the words that the tool wants the model to read
             symptom = replace(symptom, message=text_of(self.answer.content))
         if self.recovers(symptom):
             return Failure(symptom=symptom)
@@ -259,7 +293,9 @@ def _says_error(answer: Any) -> bool:
 
 def _in_own_words(error: BaseException | None) -> bool:
     """Whether a tool says on purpose that it failed, as LangChain's tools do; not where it passes on another error."""
-    return isinstance(error, ToolException) and error.__cause__ is None and error.__context__ is None
+    return (
+        isinstance(error, ToolException) and error.__cause__ is None and error.__context__ is None
+    )
 
 
 def _could_not_be_called(tool: BaseTool, error: BaseException) -> bool:
@@ -275,7 +311,9 @@ def _could_not_be_called(tool: BaseTool, error: BaseException) -> bool:
         return False
     names = ("func", "coroutine") if isinstance(tool, StructuredTool | Tool) else ("_run", "_arun")
     code = [getattr(tool, name) for name in names]
-    return all(inspect.isfunction(item) or inspect.ismethod(item) for item in code if item is not None)
+    return all(
+        inspect.isfunction(item) or inspect.ismethod(item) for item in code if item is not None
+    )
 
 
 def _equal(entry: _Entry, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> bool:
@@ -295,18 +333,27 @@ class _Entrance:
     def completed(self, given: Any) -> Any:
         """A tool call with what the runtime fills in."""
         injected = self.watch.injected
-        if not injected or self.tool.name != self.watch.spec.name or not isinstance(given, dict) or "args" not in given:
+        if (
+            not injected
+            or self.tool.name != self.watch.spec.name
+            or not isinstance(given, dict)
+            or "args" not in given
+        ):
             return given
         return {**given, "args": {**given["args"], **injected}}
 
-    def inside(self, code: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def inside(
+        self, code: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         entry = self.watch.enter(self.tool, args, kwargs)
         if not entry.returned:
             with self.watch.leaving(entry, self.tool):
                 entry.value = code(*args, **kwargs)
         return entry.value
 
-    async def ainside(self, code: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def ainside(
+        self, code: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         entry = self.watch.enter(self.tool, args, kwargs)
         if not entry.returned:
             with self.watch.leaving(entry, self.tool):
@@ -320,7 +367,9 @@ _CALLERS = CODE_CALLERS | CONTAINED_CODE | {_Entrance.inside.__code__, _Entrance
 @lru_cache(maxsize=1024)
 def _watched_class(kind: type[BaseTool]) -> type[BaseTool]:
     """A class of tools that differs in nothing from another but for the entrance; made once for each."""
-    methods: dict[str, Any] = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    methods: dict[str, Any] = {
+        name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")
+    }
     if all(getattr(kind, name).__module__ in _INNER for name in _OUTER):
         methods |= {"invoke": _invoke(kind), "ainvoke": _ainvoke(kind), "_run": _body(kind._run)}  # noqa: SLF001 - LangChain's way to say what a tool does
         if kind._arun is not BaseTool._arun:  # noqa: SLF001 - which calls _run, and LangChain asks for the same
@@ -354,7 +403,9 @@ def _ainvoke(kind: type[BaseTool]) -> Callable[..., Any]:
     async def ainvoke(self: BaseTool, input: Any, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
         entrance = _entrance(self)
         try:
-            entrance.watch.answer = answer = await kind.ainvoke(self, entrance.completed(input), config, **kwargs)
+            entrance.watch.answer = answer = await kind.ainvoke(
+                self, entrance.completed(input), config, **kwargs
+            )
         except Exception as error:
             entrance.watch.early = error
             raise
@@ -379,7 +430,11 @@ def _waiting(entrance: _Entrance) -> Callable[..., Any]:
     takes = inspect.signature(code).parameters
 
     def wait(*args: Any, **kwargs: Any) -> Any:
-        given = {name: value for name, value in kwargs.items() if name not in _NOT_ARGUMENTS or name in takes}
+        given = {
+            name: value
+            for name, value in kwargs.items()
+            if name not in _NOT_ARGUMENTS or name in takes
+        }
         return from_thread(lambda: code(*args, **given), entrance.watch.stops.append)
 
     return wait

@@ -69,11 +69,15 @@ def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:
         ```
     """
     if bare:
-        raise DeclarationError("guarded takes keywords only: write @guarded() or @guarded(effect=...) above the tool.")
+        raise DeclarationError(
+            "guarded takes keywords only: write @guarded() or @guarded(effect=...) above the tool."
+        )
     values: dict[str, Any] = dict(declaration)
     known = list(Declaration.__annotations__)
     if unknown := sorted(set(values) - set(known)):
-        raise DeclarationError(f"guarded has no keyword {unknown[0]!r}; it takes {', '.join(known)}.")
+        raise DeclarationError(
+            f"guarded has no keyword {unknown[0]!r}; it takes {', '.join(known)}."
+        )
     spec = ToolSpec(name="", **values)
 
     def decorate(tool: T) -> T:
@@ -112,10 +116,14 @@ def _as_tool(item: BaseTool | Callable[..., Any]) -> BaseTool:
         return item
     try:
         made: Any = make_tool(item)
-    except Exception as error:  # LangChain raises several kinds, and takes the function's own annotations apart
+    except (
+        Exception
+    ) as error:  # LangChain raises several kinds, and takes the function's own annotations apart
         raise DeclarationError(f"{item!r:.80} cannot be made a tool: {error}") from error
     if not isinstance(made, BaseTool):
-        raise DeclarationError(f"{item!r:.80} is not a tool; pass a function with a docstring or a BaseTool.")
+        raise DeclarationError(
+            f"{item!r:.80} is not a tool; pass a function with a docstring or a BaseTool."
+        )
     return made
 
 
@@ -150,7 +158,9 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
     named = [*known, *asked, *(item.tool for spec in specs.values() for item in spec.fallbacks)]
     missing = [name for name in named if name not in specs]
     if missing:
-        raise DeclarationError(f"A declaration names the tool {missing[0]!r}, which the agent does not have.")
+        raise DeclarationError(
+            f"A declaration names the tool {missing[0]!r}, which the agent does not have."
+        )
     unsafe = [name for name in asked if specs[name].effect is not EffectClass.PURE]
     if unsafe:
         raise DeclarationError(
@@ -195,7 +205,10 @@ def as_journal_target(given: JournalTarget) -> JournalTarget:
 
 def _check_injected(spec: ToolSpec, tool: BaseTool) -> None:
     """Refuse a key or token that the tool would drop: its effect would be repeated without a key, or never answered."""
-    for field, name in (("key_argument", spec.key_argument), ("token_argument", spec.token_argument)):
+    for field, name in (
+        ("key_argument", spec.key_argument),
+        ("token_argument", spec.token_argument),
+    ):
         if name is not None and not fills(tool, name):
             raise DeclarationError(
                 f"Tool {tool.name!r} has no argument {name!r}, which its {field} names; name one of its arguments, "
@@ -251,7 +264,9 @@ def mcp_spec(tool: BaseTool, *, trusted: bool) -> ToolSpec:
         return spec
     trusted_output = hints.get("openWorldHint") is False
     if hints.get("readOnlyHint") is True:
-        return replace(spec, effect=EffectClass.PURE, destructive=False, trusted_output=trusted_output)
+        return replace(
+            spec, effect=EffectClass.PURE, destructive=False, trusted_output=trusted_output
+        )
     effect = EffectClass.IDEMPOTENT if hints.get("idempotentHint") is True else spec.effect
     return replace(spec, effect=effect, trusted_output=trusted_output)
 

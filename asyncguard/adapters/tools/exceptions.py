@@ -52,7 +52,11 @@ def read(error: BaseException) -> Read:
     if handled is None or own[-1].__suppress_context__:
         return found
     earlier = _of(list(_caused(handled)))
-    return replace(earlier, mro=(*found.mro, *earlier.mro), implied=True) if _passes(earlier) else found
+    return (
+        replace(earlier, mro=(*found.mro, *earlier.mro), implied=True)
+        if _passes(earlier)
+        else found
+    )
 
 
 def _caused(error: BaseException) -> Iterator[BaseException]:
@@ -63,7 +67,11 @@ def _caused(error: BaseException) -> Iterator[BaseException]:
             return
         yield each
         alone = isinstance(each, BaseExceptionGroup) and len(each.exceptions) == 1
-        each = each.exceptions[0] if alone and isinstance(each, BaseExceptionGroup) else each.__cause__ or _held(each)
+        each = (
+            each.exceptions[0]
+            if alone and isinstance(each, BaseExceptionGroup)
+            else each.__cause__ or _held(each)
+        )
 
 
 def _held(error: BaseException) -> BaseException | None:
@@ -147,7 +155,9 @@ def _header(headers: Any, name: str) -> Any:
     if not callable(look):
         return None
     try:
-        return next((value for each in (name, name.lower()) if (value := look(each)) is not None), None)
+        return next(
+            (value for each in (name, name.lower()) if (value := look(each)) is not None), None
+        )
     except Exception:  # noqa: BLE001 - somebody else's mapping
         return None
 

@@ -25,17 +25,30 @@ class _PreparedTool(StructuredTool):
         return await self.coroutine(*args, **kwargs)
 
 
+# The frames to look for are those of LangChain's private methods; there is no public name for them.
 CODE_CALLERS = frozenset(
     method.__code__
-    for method in (StructuredTool._run, StructuredTool._arun, Tool._run, Tool._arun, _PreparedTool._arun)  # noqa: SLF001 - see below
+    for method in (
+        StructuredTool._run,  # noqa: SLF001
+        StructuredTool._arun,  # noqa: SLF001
+        Tool._run,  # noqa: SLF001
+        Tool._arun,  # noqa: SLF001
+        _PreparedTool._arun,  # noqa: SLF001
+    )
 )
 """The code of LangChain and of ours from which the function of a tool is called."""
 
 
 def parameters_of_code(tool: BaseTool) -> set[str]:
     """Names of the parameters that the code of a tool takes, on either side."""
-    sides = [code for name in ("coroutine", "func") if (code := getattr(tool, name, None)) is not None]
-    taken = [item for code in sides or [tool._run] for item in inspect.signature(code).parameters.values()]  # noqa: SLF001 - its signature
+    sides = [
+        code for name in ("coroutine", "func") if (code := getattr(tool, name, None)) is not None
+    ]
+    taken = [
+        item
+        for code in sides or [tool._run]  # noqa: SLF001 - its signature
+        for item in inspect.signature(code).parameters.values()
+    ]
     return {item.name for item in taken if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)}
 
 
@@ -45,7 +58,11 @@ def prepared(tool: BaseTool) -> BaseTool:
     Args:
         tool: A tool that takes nothing from the graph.
     """
-    if type(tool) is not StructuredTool or tool.coroutine is None or parameters_of_code(tool) & FROM_LANGCHAIN:
+    if (
+        type(tool) is not StructuredTool
+        or tool.coroutine is None
+        or parameters_of_code(tool) & FROM_LANGCHAIN
+    ):
         return tool
     return _PreparedTool.model_construct(**dict(tool))
 
@@ -53,7 +70,9 @@ def prepared(tool: BaseTool) -> BaseTool:
 def needs_injection(tool: BaseTool) -> bool:
     """Whether a tool takes something from the graph: state, store, runtime, or an argument hidden from the model."""
     schema: Any = tool.tool_call_schema
-    shown = set(schema.get("properties", {})) if isinstance(schema, dict) else set(schema.model_fields)
+    shown = (
+        set(schema.get("properties", {})) if isinstance(schema, dict) else set(schema.model_fields)
+    )
     return not parameters_of_code(tool) - {"self"} <= shown | FROM_LANGCHAIN
 
 

@@ -91,7 +91,9 @@ async def run_attempt(
 class ToolRunner:
     """Runs the tools of one agent."""
 
-    def __init__(self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool) -> None:
+    def __init__(
+        self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool
+    ) -> None:
         """Make a runner.
 
         Args:
@@ -100,9 +102,13 @@ class ToolRunner:
             pool: Where sync tools run; LangChain's own pool is too small for many slow tools.
         """
         self._node = ToolNode(
-            [contained(tool) for tool in tools], wrap_tool_call=_through_watch, awrap_tool_call=_athrough_watch
+            [contained(tool) for tool in tools],
+            wrap_tool_call=_through_watch,
+            awrap_tool_call=_athrough_watch,
         )
-        self._direct = {tool.name: contained(prepared(tool)) for tool in tools if not needs_injection(tool)}
+        self._direct = {
+            tool.name: contained(prepared(tool)) for tool in tools if not needs_injection(tool)
+        }
         self._specs = specs
         self._pool = pool
         self._sync_only = {tool.name for tool in tools if runs_sync(tool)}
@@ -137,7 +143,9 @@ class ToolRunner:
             invoke = partial(_run, watch, direct, call, config)
         return await asyncio.get_running_loop().run_in_executor(self._pool, in_context(invoke))
 
-    async def _await(self, watch: Watch, direct: BaseTool | None, call: ToolCall, config: RunnableConfig) -> Any:
+    async def _await(
+        self, watch: Watch, direct: BaseTool | None, call: ToolCall, config: RunnableConfig
+    ) -> Any:
         if direct is None:
             return await self._node.ainvoke([call], config)
         try:
@@ -150,7 +158,9 @@ def _through_watch(request: ToolCallRequest, handler: Callable[[ToolCallRequest]
     return handler(_watched(request))
 
 
-async def _athrough_watch(request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
+async def _athrough_watch(
+    request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
+) -> Any:
     return await handler(_watched(request))
 
 
@@ -204,10 +214,14 @@ def refused_input(watch: Watch, call: ToolCall, error: ValidationError) -> ToolM
     if watch.begun:
         raise error
     refusal = ToolInvocationError(call["name"], error, call["args"], filtered_errors=error.errors())
-    return ToolMessage(content=refusal.message, tool_call_id=str(call["id"]), name=call["name"], status="error")
+    return ToolMessage(
+        content=refusal.message, tool_call_id=str(call["id"]), name=call["name"], status="error"
+    )
 
 
-async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool, watch: Watch) -> Result:
+async def guarded_run(
+    invoke: Callable[[], Awaitable[Any]], *, foreground: bool, watch: Watch
+) -> Result:
     """Run a tool once; whatever it raises becomes a value, but for cancellation.
 
     Args:
@@ -218,12 +232,16 @@ async def guarded_run(invoke: Callable[[], Awaitable[Any]], *, foreground: bool,
     try:
         result = result_of(await invoke())
     except RefusedEntryError as error:
-        result = Failure(symptom=Symptom(error=ErrorCode.NOT_RUN, message=str(error), transient=False))
+        result = Failure(
+            symptom=Symptom(error=ErrorCode.NOT_RUN, message=str(error), transient=False)
+        )
     except GraphBubbleUp as error:
         if foreground:
             return Escape(error=error)
         text = "The tool asked a person in the background. Declare it with interrupts=True to run it in the foreground."
-        return Failure(symptom=Symptom(error=ErrorCode.UNDECLARED_INTERRUPT, message=text, transient=False))
+        return Failure(
+            symptom=Symptom(error=ErrorCode.UNDECLARED_INTERRUPT, message=text, transient=False)
+        )
     except Exception as error:  # noqa: BLE001 - a tool may raise anything, and none of it may end another task
         if _failed_injection(error):
             watch.early = error
@@ -310,7 +328,9 @@ def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
     if message.status != "error":
         return Success(content=message.content, raw=parts)
     # The tool handled its own error and says so: its outcome is known, and repeating it will not help.
-    symptom = Symptom(error=ErrorCode.TOOL_ERROR, message=text_of(message.content), transient=False, answered=True)
+    symptom = Symptom(
+        error=ErrorCode.TOOL_ERROR, message=text_of(message.content), transient=False, answered=True
+    )
     return Failure(symptom=symptom)
 
 

@@ -34,8 +34,12 @@ def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any
     schema: dict[str, Any] = deepcopy(_shown(tool)["parameters"])
     _hide(schema, hidden)
     if isinstance(tool.args_schema, type) and issubclass(tool.args_schema, BaseModel):
-        schema["properties"] = {name: _lenient(value) for name, value in schema.get("properties", {}).items()}
-        schema.setdefault("additionalProperties", tool.args_schema.model_config.get("extra") == "allow")
+        schema["properties"] = {
+            name: _lenient(value) for name, value in schema.get("properties", {}).items()
+        }
+        schema.setdefault(
+            "additionalProperties", tool.args_schema.model_config.get("extra") == "allow"
+        )
     return schema
 
 
@@ -48,7 +52,11 @@ def fills(tool: BaseTool, name: str) -> bool:
     if name in parameters.get("properties", {}) or parameters.get("additionalProperties"):
         return True
     model = tool.args_schema
-    return isinstance(model, type) and issubclass(model, BaseModel) and model.model_config.get("extra") == "allow"
+    return (
+        isinstance(model, type)
+        and issubclass(model, BaseModel)
+        and model.model_config.get("extra") == "allow"
+    )
 
 
 def _shown(tool: BaseTool, *, strict: bool | None = None) -> dict[str, Any]:
@@ -73,7 +81,9 @@ def _lenient(schema: Any) -> Any:
 
 def task_argument(specs: Mapping[str, ToolSpec]) -> str:
     """The name of the task argument: the first of ``task_id``, ``task_id_`` and so on that no tool uses itself."""
-    taken = {name for spec in specs.values() for name in (spec.parameters or {}).get("properties", {})}
+    taken = {
+        name for spec in specs.values() for name in (spec.parameters or {}).get("properties", {})
+    }
     name = TASK_ARGUMENT
     while name in taken:
         name += "_"
@@ -125,6 +135,10 @@ def _offer_references(schema: dict[str, Any]) -> None:
 
 
 def _add_task(schema: dict[str, Any], argument: str, tasks: Sequence[str]) -> None:
-    entry = {"type": "string", "enum": list(tasks), "description": "The task that this call is for."}
+    entry = {
+        "type": "string",
+        "enum": list(tasks),
+        "description": "The task that this call is for.",
+    }
     schema["properties"] = {argument: entry, **schema.get("properties", {})}
     schema["required"] = [argument, *schema.get("required", [])]

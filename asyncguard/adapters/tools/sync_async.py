@@ -38,6 +38,10 @@ def _only_refuses(function: Any) -> bool:
     Its code tells. Calling it would tell the same, but not whether something was done first.
     """
     code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
-    if code is None or "NotImplementedError" not in code.co_names or not _SAYS_SO.issuperset(code.co_names):
+    if (
+        code is None
+        or "NotImplementedError" not in code.co_names
+        or not _SAYS_SO.issuperset(code.co_names)
+    ):
         return False
     return not any(instruction.opname in _RETURNS for instruction in dis.get_instructions(code))

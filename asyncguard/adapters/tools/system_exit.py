@@ -24,7 +24,10 @@ def _as_failure(error: BaseException) -> ToolExitError:
     Raises:
         KeyboardInterrupt: It is the user's.
     """
-    if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+    if (
+        isinstance(error, KeyboardInterrupt)
+        and threading.current_thread() is threading.main_thread()
+    ):
         raise error
     return ToolExitError(f"{type(error).__name__}: {error}")
 
@@ -41,8 +44,15 @@ def contained(tool: BaseTool) -> BaseTool:
     """
     kind = _containing(type(tool))
     kept = kind.__new__(kind)
-    for name in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
-        object.__setattr__(kept, name, getattr(tool, name))  # one state: a tool may count its own calls
+    for name in (
+        "__dict__",
+        "__pydantic_fields_set__",
+        "__pydantic_extra__",
+        "__pydantic_private__",
+    ):
+        object.__setattr__(
+            kept, name, getattr(tool, name)
+        )  # one state: a tool may count its own calls
     return kept
 
 
@@ -68,9 +78,13 @@ def _containing(kind: type[BaseTool]) -> type[BaseTool]:
     if arun is not BaseTool._arun:  # noqa: SLF001 - which calls _run, and LangChain asks for the same
         body["_arun"] = contained_arun
     # Not by a class statement: pydantic would take the functions for fields of a new model.
-    made: type[BaseTool] = types.new_class(kind.__name__, (kind,), {}, lambda names: names.update(body))
+    made: type[BaseTool] = types.new_class(
+        kind.__name__, (kind,), {}, lambda names: names.update(body)
+    )
     return made
 
 
-CONTAINED_CODE = frozenset(getattr(_containing(StructuredTool), name).__code__ for name in ("_run", "_arun"))
+CONTAINED_CODE = frozenset(
+    getattr(_containing(StructuredTool), name).__code__ for name in ("_run", "_arun")
+)
 """What stands between LangChain and the code of a contained tool."""

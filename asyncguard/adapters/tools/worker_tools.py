@@ -46,7 +46,9 @@ def application_version(
     return version_of(specs_of(as_tools(tools), specs))
 
 
-def unsuited(tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec], local: Collection[str]) -> list[str]:
+def unsuited(
+    tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec], local: Collection[str]
+) -> list[str]:
     """What stands against sending the calls of these tools to workers, one sentence for each such tool.
 
     Args:
@@ -55,12 +57,21 @@ def unsuited(tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec], local: Co
         local: Names of the tools that stay in the agent's process.
     """
     by_name = {tool.name: tool for tool in tools}
-    unknown = [f"local= names {name!r}, which is no tool of the agent." for name in sorted(set(local) - by_name.keys())]
-    reasons = {name: _reason(tool, specs[name]) for name, tool in by_name.items() if name not in local}
-    return unknown + [f"{name!r} {reason}; name it in local=." for name, reason in reasons.items() if reason]
+    unknown = [
+        f"local= names {name!r}, which is no tool of the agent."
+        for name in sorted(set(local) - by_name.keys())
+    ]
+    reasons = {
+        name: _reason(tool, specs[name]) for name, tool in by_name.items() if name not in local
+    }
+    return unknown + [
+        f"{name!r} {reason}; name it in local=." for name, reason in reasons.items() if reason
+    ]
 
 
-def check_suited(executor: object, tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec]) -> None:
+def check_suited(
+    executor: object, tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec]
+) -> None:
     """Refuse tools that an executor would have to send where they cannot run.
 
     Args:
@@ -71,7 +82,9 @@ def check_suited(executor: object, tools: Iterable[BaseTool], specs: Mapping[str
     Raises:
         DeclarationError: There is such a tool; the text names all of them.
     """
-    if isinstance(executor, RemoteExecutor) and (problems := unsuited(tools, specs, executor.local)):
+    if isinstance(executor, RemoteExecutor) and (
+        problems := unsuited(tools, specs, executor.local)
+    ):
         raise DeclarationError("Not every tool can be run by workers: " + " ".join(problems))
 
 
@@ -88,7 +101,9 @@ def _reason(tool: BaseTool, spec: ToolSpec) -> str:
 class WorkerTools:
     """The tools of a worker, called without a graph around them."""
 
-    def __init__(self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool) -> None:
+    def __init__(
+        self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool
+    ) -> None:
         """Make a toolbox.
 
         Args:
@@ -99,8 +114,12 @@ class WorkerTools:
         self._specs = specs
         self._pool = pool
         self._limits = Limits()
-        self._refused = {tool.name: reason for tool in tools if (reason := _reason(tool, specs[tool.name]))}
-        self._tools = {tool.name: contained(prepared(tool)) for tool in tools if tool.name not in self._refused}
+        self._refused = {
+            tool.name: reason for tool in tools if (reason := _reason(tool, specs[tool.name]))
+        }
+        self._tools = {
+            tool.name: contained(prepared(tool)) for tool in tools if tool.name not in self._refused
+        }
         self._sync = {tool.name for tool in tools if runs_sync(tool)}
 
     @property
@@ -125,10 +144,14 @@ class WorkerTools:
     async def run(self, order: Order) -> Result:
         """Run a tool once; a sync one is not stopped by cancellation, as no thread can be."""
         spec = self._specs[order.tool]
-        arguments = dict(order.arguments) | ({} if spec.key_argument is None else {spec.key_argument: order.key})
+        arguments = dict(order.arguments) | (
+            {} if spec.key_argument is None else {spec.key_argument: order.key}
+        )
         call = ToolCall(name=order.tool, args=arguments, id=order.call_id, type="tool_call")
         watch = Watch(spec=spec, symptom_of=symptom_of)
-        result = _portable(await guarded_run(partial(self._invoke, watch, call), foreground=False, watch=watch))
+        result = _portable(
+            await guarded_run(partial(self._invoke, watch, call), foreground=False, watch=watch)
+        )
         return cut(result, order.tool, self._limits) if isinstance(result, Success) else result
 
     async def _invoke(self, watch: Watch, call: ToolCall) -> Any:
@@ -141,7 +164,9 @@ class WorkerTools:
             return refused_input(watch, call, error)
 
     async def _in_thread(self, tool: BaseTool, call: ToolCall) -> Any:
-        work = asyncio.get_running_loop().run_in_executor(self._pool, in_context(partial(tool.invoke, call)))
+        work = asyncio.get_running_loop().run_in_executor(
+            self._pool, in_context(partial(tool.invoke, call))
+        )
         while True:
             try:
                 return await asyncio.shield(work)

@@ -35,7 +35,11 @@ class Listed:
         """What somebody said became of the latest attempt, as long as its thread has not taken that up."""
         if self.entry.state not in _OPEN or self.latest is None:
             return None
-        said = [mail.kind for mail in self.entry.mail if mail.kind in _ANSWERS and mail.attempt >= self.latest.number]
+        said = [
+            mail.kind
+            for mail in self.entry.mail
+            if mail.kind in _ANSWERS and mail.attempt >= self.latest.number
+        ]
         return said[-1] if said else None
 
     @property
@@ -46,7 +50,11 @@ class Listed:
     @property
     def broken_off(self) -> bool:
         """Whether it goes on by itself, but not before somebody runs its thread."""
-        if self.entry.state is not CallState.PENDING or self.latest is None or self.answer is not None:
+        if (
+            self.entry.state is not CallState.PENDING
+            or self.latest is None
+            or self.answer is not None
+        ):
             return False
         return self.gone and self.latest.state in _BROKEN_OFF
 
@@ -80,11 +88,15 @@ def the_call(journal: Journal, key: str) -> Listed:
     found = journal.entries(key=key) if key else []
     exact = [entry for entry in found if entry.key == key] or list(found)
     if not exact:
-        raise CallerError(f"No call has a key that begins with {key!r}; `asyncguard ledger list --all` shows the keys.")
+        raise CallerError(
+            f"No call has a key that begins with {key!r}; `asyncguard ledger list --all` shows the keys."
+        )
     if len(exact) > 1:
         some = ", ".join(f"{entry.key} ({entry.label})" for entry in exact[:5])
         more = f" and {len(exact) - 5} more" if len(exact) > 5 else ""
-        raise CallerError(f"{len(exact)} calls have keys that begin with {key!r}: {some}{more}; give more of it.")
+        raise CallerError(
+            f"{len(exact)} calls have keys that begin with {key!r}: {some}{more}; give more of it."
+        )
     return listed(journal, exact)[0]
 
 
@@ -131,7 +143,9 @@ def rows(calls: Iterable[Listed], *, payload: bool, nested: bool) -> Iterator[di
             row["arguments"] = dict(call.entry.arguments)
             row["result"] = _result(call.entry)
         if nested:
-            row["attempts"] = [_attempt(attempt, payload=payload) for attempt in call.entry.attempts]
+            row["attempts"] = [
+                _attempt(attempt, payload=payload) for attempt in call.entry.attempts
+            ]
             row["mail"] = [
                 {"kind": mail.kind.value, "attempt": mail.attempt, "by": mail.by}
                 | ({"content": mail.content} if payload else {})

@@ -71,11 +71,19 @@ def _list(options: argparse.Namespace) -> int:
     elif shown:
         show(table(shown[:_MOST], time.time(), narrow=is_narrow()), "", *advice(shown))
         if len(shown) > _MOST:
-            show(Text(f"These are the oldest of {len(shown)}; `asyncguard ledger export` writes them all."))
+            show(
+                Text(
+                    f"These are the oldest of {len(shown)}; `asyncguard ledger export` writes them all."
+                )
+            )
     else:
         show(clean(_nothing(options, chosen=chosen)))
     if answered and not options.json:
-        many = "1 call was answered and waits" if answered == 1 else f"{answered} calls were answered and wait"
+        many = (
+            "1 call was answered and waits"
+            if answered == 1
+            else f"{answered} calls were answered and wait"
+        )
         show(Text(f"{many} for the thread to run; see --all."))
     return 0
 
@@ -128,7 +136,9 @@ def resolve(options: argparse.Namespace) -> int:
         JournalError: The journal cannot be read or written.
     """
     kind = MailKind.HAPPENED if options.happened else MailKind.NOT_HAPPENED
-    content = options.result if options.result_file is None else read_text(options.result_file, "result")
+    content = (
+        options.result if options.result_file is None else read_text(options.result_file, "result")
+    )
     return _answer(options, kind, content)
 
 
@@ -147,7 +157,9 @@ def _answer(options: argparse.Namespace, kind: MailKind, content: str | None) ->
         entry = journal.resolve(call.entry.key, kind, content, by=by)
     told = ", with this result" if content is not None else "; what it answered is not known"
     show(
-        Text(f"{printable(entry.label)} ({entry.key[:8]}) is answered: {kind.value}, says {printable(by)}."),
+        Text(
+            f"{printable(entry.label)} ({entry.key[:8]}) is answered: {kind.value}, says {printable(by)}."
+        ),
         Text(_NEXT[kind].format(content=told)),
         Text(
             f"A run of thread {printable(entry.thread or entry.session)} that waits now learns of it within a second; "
@@ -161,10 +173,17 @@ def _answer(options: argparse.Namespace, kind: MailKind, content: str | None) ->
 def _unsure(call: Listed, kind: MailKind) -> int | None:
     """Ask; the exit code of somebody who is not sure."""
     entry = call.entry
-    said = kind.value.replace("_", " ") if kind is not MailKind.RETRY else "not happened, and to be made again"
+    said = (
+        kind.value.replace("_", " ")
+        if kind is not MailKind.RETRY
+        else "not happened, and to be made again"
+    )
     question = f"{entry.label} of task {entry.task}, thread {entry.thread or entry.session}: {said}. Sure? [y/N] "
     if not sys.stdin.isatty():
-        print("asyncguard: Nobody can be asked here whether this is right; say --yes.", file=sys.stderr)  # noqa: T201
+        print(  # noqa: T201
+            "asyncguard: Nobody can be asked here whether this is right; say --yes.",
+            file=sys.stderr,
+        )
         return _USAGE
     print(printable(question), end="", file=sys.stderr, flush=True)  # noqa: T201 - the question
     if sys.stdin.readline().strip().lower() in ("y", "yes"):

@@ -37,8 +37,12 @@ def export(options: argparse.Namespace) -> int:
     """
     nested = options.format == "jsonl"
     with opened(options.journal) as journal:
-        entries = journal.entries(states=[CallState(name) for name in options.state or ()], session=options.thread)
-        wanted = [entry for entry in entries if options.since is None or entry.updated_at >= options.since]
+        entries = journal.entries(
+            states=[CallState(name) for name in options.state or ()], session=options.thread
+        )
+        wanted = [
+            entry for entry in entries if options.since is None or entry.updated_at >= options.since
+        ]
         found = rows(listed(journal, wanted), payload=options.payload, nested=nested)
     with output(options.out) as file:
         if nested:
@@ -77,7 +81,9 @@ def read_text(name: str, what: str) -> str:
     except OSError as error:
         raise CallerError(f"The {what} cannot be read from {name}: {error.strerror}.") from error
     except UnicodeDecodeError:
-        raise CallerError(f"The {what} cannot be read from {name}: it is no text in UTF-8.") from None
+        raise CallerError(
+            f"The {what} cannot be read from {name}: it is no text in UTF-8."
+        ) from None
 
 
 @contextlib.contextmanager
@@ -101,4 +107,6 @@ def output(name: str | None) -> Iterator[TextIO]:
             Path(made).unlink()
             raise
     except OSError as error:
-        raise AsyncguardError(f"{name} cannot be written ({error.strerror}); name another file.") from error
+        raise AsyncguardError(
+            f"{name} cannot be written ({error.strerror}); name another file."
+        ) from error

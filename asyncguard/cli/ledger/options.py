@@ -105,13 +105,19 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     made = parser()
     options, others = made.parse_known_args(argv)
     if len(others) == 1 and not others[0].startswith("-") and options.place is None:
-        options.place = others.pop()  # argparse does not look for it behind an option that follows KEY
+        options.place = (
+            others.pop()
+        )  # argparse does not look for it behind an option that follows KEY
     if others:
         made.error(f"unrecognized arguments: {' '.join(others)}")
     if options.place is not None and options.journal is not None:
         made.error("the journal is named twice, as the last argument and by --journal")
     options.journal = options.journal if options.place is None else options.place
-    if options.action == "resolve" and options.did_not_happen and (options.result, options.result_file) != (None, None):
+    if (
+        options.action == "resolve"
+        and options.did_not_happen
+        and (options.result, options.result_file) != (None, None)
+    ):
         made.error("what did not happen has no result; leave it out, or say --happened")
     return options
 
@@ -149,7 +155,9 @@ def _action(actions: "_Actions", name: str, purpose: str, epilog: str) -> argpar
 def _add_list(actions: "_Actions") -> None:
     made = _action(actions, "list", "list the calls that a person has to look at", _LIST)
     _add_filters(made)
-    made.add_argument("--all", action="store_true", help="all calls, also those that nobody has to look at")
+    made.add_argument(
+        "--all", action="store_true", help="all calls, also those that nobody has to look at"
+    )
     made.add_argument("--json", action="store_true", help="a JSON array instead of a table")
     _add_journal(made)
 
@@ -162,13 +170,17 @@ def _add_filters(made: argparse.ArgumentParser) -> None:
         metavar="STATE",
         help=f"only calls in this state, may be given again: {', '.join(_STATES)}",
     )
-    made.add_argument("--thread", metavar="ID", default="", help="only calls of this thread, by either of its ids")
+    made.add_argument(
+        "--thread", metavar="ID", default="", help="only calls of this thread, by either of its ids"
+    )
 
 
 def _add_show(actions: "_Actions") -> None:
     made = _action(actions, "show", "show everything about one call", _SHOW)
     _add_key(made)
-    made.add_argument("--payload", action="store_true", help="with arguments, results and texts of failures")
+    made.add_argument(
+        "--payload", action="store_true", help="with arguments, results and texts of failures"
+    )
     made.add_argument("--json", action="store_true", help="a JSON object instead of text")
     _add_journal(made)
 
@@ -179,10 +191,14 @@ def _add_resolve(actions: "_Actions") -> None:
     found = made.add_mutually_exclusive_group(required=True)
     found.add_argument("--happened", action="store_true", help="it took effect")
     found.add_argument(
-        "--did-not-happen", action="store_true", help="it did not; the agent is told, nothing is repeated"
+        "--did-not-happen",
+        action="store_true",
+        help="it did not; the agent is told, nothing is repeated",
     )
     result = made.add_mutually_exclusive_group()
-    result.add_argument("--result", metavar="TEXT", help="what it answered, as the agent is to read it")
+    result.add_argument(
+        "--result", metavar="TEXT", help="what it answered, as the agent is to read it"
+    )
     result.add_argument("--result-file", metavar="FILE", help="the same, from a file in UTF-8")
     _add_signature(made)
     _add_journal(made)
@@ -199,21 +215,36 @@ def _add_export(actions: "_Actions") -> None:
     epilog = _EXPORT.format(fields=_table(FIELDS), payloads=_table(PAYLOADS))
     made = _action(actions, "export", "write calls as JSON lines or CSV", epilog)
     _add_filters(made)
-    made.add_argument("--format", choices=["jsonl", "csv"], default="jsonl", help="jsonl by default")
     made.add_argument(
-        "--since", type=_moment, metavar="TIME", help="only calls that changed at this time (ISO 8601) or later"
+        "--format", choices=["jsonl", "csv"], default="jsonl", help="jsonl by default"
     )
     made.add_argument(
-        "--out", metavar="FILE", help="write to this file, which only you can read; replaced if it is there"
+        "--since",
+        type=_moment,
+        metavar="TIME",
+        help="only calls that changed at this time (ISO 8601) or later",
     )
-    made.add_argument("--payload", action="store_true", help="with arguments and results, which may be confidential")
+    made.add_argument(
+        "--out",
+        metavar="FILE",
+        help="write to this file, which only you can read; replaced if it is there",
+    )
+    made.add_argument(
+        "--payload",
+        action="store_true",
+        help="with arguments and results, which may be confidential",
+    )
     _add_journal(made)
 
 
 def _add_prune(actions: "_Actions") -> None:
     made = _action(actions, "prune", "remove calls that ended long ago", _PRUNE)
     made.add_argument(
-        "--older-than", required=True, type=_span, metavar="SPAN", help="unchanged for so long: 90s, 12h, 30d, 8w"
+        "--older-than",
+        required=True,
+        type=_span,
+        metavar="SPAN",
+        help="unchanged for so long: 90s, 12h, 30d, 8w",
     )
     _add_journal(made)
 
@@ -224,11 +255,15 @@ def _add_journal(made: argparse.ArgumentParser) -> None:
 
 
 def _add_key(made: argparse.ArgumentParser) -> None:
-    made.add_argument("key", metavar="KEY", help="key of the call, or a beginning of it that fits one call only")
+    made.add_argument(
+        "key", metavar="KEY", help="key of the call, or a beginning of it that fits one call only"
+    )
 
 
 def _add_signature(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--by", metavar="NAME", help="who says so; the user of the operating system by default")
+    made.add_argument(
+        "--by", metavar="NAME", help="who says so; the user of the operating system by default"
+    )
     made.add_argument("--yes", action="store_true", help="do not ask whether you are sure")
 
 
@@ -236,14 +271,18 @@ def _moment(text: str) -> float:
     try:
         read = datetime.fromisoformat(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write it as in 2026-03-01T12:00:00+00:00") from error
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; write it as in 2026-03-01T12:00:00+00:00"
+        ) from error
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 
 def _span(text: str) -> float:
     number, unit = text[:-1], text[-1:]
     if unit not in _SPANS or not number.isdecimal() or int(number) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no span of time; write a number and s, m, h, d or w, as in 30d")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no span of time; write a number and s, m, h, d or w, as in 30d"
+        )
     return float(int(number) * _SPANS[unit])
 
 

@@ -32,7 +32,9 @@ def clean(value: object) -> Text:
 def age(seconds: float) -> str:
     """How long ago, in the largest unit that is full: ``12s``, ``5m``, ``3h``, ``9d``."""
     left = int(max(0.0, seconds))
-    return next((f"{left // span}{unit}" for unit, span in _UNITS.items() if left >= span), f"{left}s")
+    return next(
+        (f"{left // span}{unit}" for unit, span in _UNITS.items() if left >= span), f"{left}s"
+    )
 
 
 def is_narrow() -> bool:
@@ -52,7 +54,9 @@ def show(*parts: RenderableType) -> None:
 
 def _console() -> Console:
     known = sys.stdout.isatty() or os.environ.get("COLUMNS")
-    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=None if known else _WIDTH)
+    return Console(
+        file=sys.stdout, highlight=False, markup=False, emoji=False, width=None if known else _WIDTH
+    )
 
 
 _KEY = 8
@@ -83,7 +87,9 @@ def table(calls: Sequence[Listed], now: float, *, narrow: bool) -> Table:
         now: Unix time in seconds.
         narrow: Whether to save space.
     """
-    found = Table(box=None, padding=(0, 1 if narrow else 2, 0, 0), pad_edge=False, header_style="bold")
+    found = Table(
+        box=None, padding=(0, 1 if narrow else 2, 0, 0), pad_edge=False, header_style="bold"
+    )
     # What is made up by callers and models is folded on a narrow terminal, the words that are ours are not.
     found.add_column("key", no_wrap=True)
     found.add_column("age", no_wrap=True, justify="right")
@@ -109,7 +115,9 @@ def table(calls: Sequence[Listed], now: float, *, narrow: bool) -> Table:
 def _call(call: Listed) -> str:
     """Its label, which begins with the tool that the model called; and the one that was tried last, if another."""
     label, latest = call.entry.label, call.latest
-    return label if latest is None or latest.tool == call.entry.tool else f"{label} by {latest.tool}"
+    return (
+        label if latest is None or latest.tool == call.entry.tool else f"{label} by {latest.tool}"
+    )
 
 
 def _state(call: Listed) -> Text:
@@ -133,9 +141,13 @@ def advice(calls: Sequence[Listed]) -> Iterator[RenderableType]:
             "KEY --happened` or `--did-not-happen`, or `asyncguard ledger retry KEY`."
         )
     if any(call.broken_off for call in calls):
-        yield Text("broken off: its process is gone. Run its thread again; what may be repeated is made again then.")
+        yield Text(
+            "broken off: its process is gone. Run its thread again; what may be repeated is made again then."
+        )
     if any(call.answer is not None for call in calls):
-        yield Text("answered: its thread learns of it when it goes on; if its run has ended, with its next message.")
+        yield Text(
+            "answered: its thread learns of it when it goes on; if its run has ended, with its next message."
+        )
 
 
 # -- one call ------------------------------------------------------------------------------------------------------
@@ -169,7 +181,11 @@ def story(call: Listed, now: float, *, payload: bool) -> Group:
     parts: list[RenderableType] = [_grid(facts)]
     for attempt in entry.attempts:
         mail = [item for item in entry.mail if item.attempt == attempt.number]
-        parts += ["", Text(f"attempt {attempt.number}", style="bold"), _indented(_attempt(call, attempt, now, payload))]
+        parts += [
+            "",
+            Text(f"attempt {attempt.number}", style="bold"),
+            _indented(_attempt(call, attempt, now, payload)),
+        ]
         parts += [_indented(_mail(item, payload)) for item in mail]
     if not payload:
         parts += ["", Text("Arguments and results are shown with --payload.", style="dim")]
@@ -188,14 +204,16 @@ def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table
         "tool": clean(attempt.tool),
         "process": clean(attempt.epoch + (" (gone)" if call.gone and latest else "")),
         "begun": _time(attempt.begun_at, now),
-        "ended": _time(attempt.ended_at, now) if attempt.ended_at is not None else clean("not known"),
+        "ended": _time(attempt.ended_at, now)
+        if attempt.ended_at is not None
+        else clean("not known"),
     }
     if attempt.deadline is not None:
         facts["deadline"] = _time(attempt.deadline, now)
     outcome = outcome_of(attempt)
-    facts["outcome"] = clean(f"failed: {outcome}" if isinstance(attempt.result, Failure) else outcome) or clean(
-        _STANDS[attempt.state]
-    )
+    facts["outcome"] = clean(
+        f"failed: {outcome}" if isinstance(attempt.result, Failure) else outcome
+    ) or clean(_STANDS[attempt.state])
     if payload and isinstance(attempt.result, Success):
         facts["result"] = _json(attempt.result.content)
     if payload and isinstance(attempt.result, Failure):

@@ -50,7 +50,13 @@ def _outcome(key: str, attempt: int, result: Result) -> Outcome:
     elif isinstance(result, Started):
         state = AttemptState.STARTED
     content = to_json(result.content) if isinstance(result, Success) else None
-    return Outcome(key=key, attempt=attempt, state=state, result=to_json(result_to_json(result)), content=content)
+    return Outcome(
+        key=key,
+        attempt=attempt,
+        state=state,
+        result=to_json(result_to_json(result)),
+        content=content,
+    )
 
 
 # -- begin ---------------------------------------------------------------------------------------------------------
@@ -75,7 +81,9 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
             recorded=recorded,
             mail=mail_of_call(store, intent.key) if recorded is not None else (),
             followed=_followed(store, recorded, intent.key),
-            rival="" if recorded is not None or intent.effect.renewable or intent.allowed else _rival(store, intent),
+            rival=""
+            if recorded is not None or intent.effect.renewable or intent.allowed
+            else _rival(store, intent),
         ),
     )
     if write is not Write.NOTHING:
@@ -92,7 +100,9 @@ def _followed(store: Store, recorded: Recorded | None, key: str) -> bool:
 
 
 def _recorded(store: Store, key: str, number: int) -> Recorded | None:
-    rows = store.execute(f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? AND a.number = ?", (key, number))
+    rows = store.execute(
+        f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? AND a.number = ?", (key, number)
+    )
     return recorded_of(store, *attempt_of(rows[0])) if rows else None
 
 
@@ -111,7 +121,9 @@ def _lives(store: Store, epoch: str) -> bool:
 
 def latest(store: Store, key: str) -> Recorded | None:
     """The latest attempt of a call, if it has one."""
-    rows = store.execute(f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? ORDER BY a.number DESC LIMIT 1", (key,))
+    rows = store.execute(
+        f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? ORDER BY a.number DESC LIMIT 1", (key,)
+    )
     return recorded_of(store, *attempt_of(rows[0])) if rows else None
 
 
@@ -155,7 +167,9 @@ RIVALS = (
 def _rival(store: Store, intent: Intent) -> str:
     """Label of an equal call that is in doubt: its thread said so, or its process is gone."""
     values = (intent.fingerprint, plain(intent.session), plain(intent.task), intent.key)
-    for key, label, state, resolution in store.execute(" UNION ALL ".join(RIVALS), values * len(RIVALS)):
+    for key, label, state, resolution in store.execute(
+        " UNION ALL ".join(RIVALS), values * len(RIVALS)
+    ):
         if in_doubt(CallState(state), resolution, latest(store, key)):
             return str(label)
     return ""
@@ -218,7 +232,9 @@ def end(store: Store, outcome: Outcome) -> bool:
         (outcome.key, outcome.attempt),
     )
     if not rows:
-        raise CallerError(f"Attempt {outcome.attempt} of call {outcome.key} was never begun here; begin it first.")
+        raise CallerError(
+            f"Attempt {outcome.attempt} of call {outcome.key} was never begun here; begin it first."
+        )
     state, call_state, resolution = rows[0]
     content = outcome.content
     if state != AttemptState.ENDED:
@@ -239,8 +255,13 @@ def _keep_late(store: Store, key: str, number: int, content: str) -> str:
     first = _success(store, key, number)
     if first is not None:
         return first
-    store.execute("UPDATE attempts SET late = ? WHERE key = ? AND number = ? AND late IS NULL", (content, key, number))
-    return str(store.execute("SELECT late FROM attempts WHERE key = ? AND number = ?", (key, number))[0][0])
+    store.execute(
+        "UPDATE attempts SET late = ? WHERE key = ? AND number = ? AND late IS NULL",
+        (content, key, number),
+    )
+    return str(
+        store.execute("SELECT late FROM attempts WHERE key = ? AND number = ?", (key, number))[0][0]
+    )
 
 
 def conclude(store: Store, outcome: Outcome) -> bool:
@@ -266,7 +287,8 @@ def settle(store: Store, key: str, state: CallState, error: str, *, stored: bool
 def _end_as_told(store: Store, key: str) -> None:
     """End the attempt of a process that is gone and could not write its outcome: the thread knows that it succeeded."""
     if not store.execute(
-        "SELECT 1 FROM attempts WHERE key = ? AND state = 'intent' AND epoch <> ?", (key, store.epoch)
+        "SELECT 1 FROM attempts WHERE key = ? AND state = 'intent' AND epoch <> ?",
+        (key, store.epoch),
     ):
         return
     last = latest(store, key)
@@ -279,7 +301,9 @@ def _tell_what_came_meanwhile(store: Store, key: str) -> bool:
     resolved = store.execute("SELECT 1 FROM calls WHERE key = ? AND resolution <> ''", (key,))
     if resolved:
         return False
-    for number, late in store.execute("SELECT number, late FROM attempts WHERE key = ? ORDER BY number DESC", (key,)):
+    for number, late in store.execute(
+        "SELECT number, late FROM attempts WHERE key = ? ORDER BY number DESC", (key,)
+    ):
         content = late if late is not None else _success(store, key, number)
         if content is not None:
             _tell_late(store, key, number, content)
@@ -294,7 +318,14 @@ def _success(store: Store, key: str, number: int) -> str | None:
 
 
 def _tell_late(store: Store, key: str, number: int, content: str) -> None:
-    send(store, kind=MailKind.HAPPENED, key=key, number=number, content=content, sender="a late result")
+    send(
+        store,
+        kind=MailKind.HAPPENED,
+        key=key,
+        number=number,
+        content=content,
+        sender="a late result",
+    )
 
 
 def withdraw(store: Store, begun: Iterable[tuple[str, int]]) -> None:

@@ -19,7 +19,9 @@ from asyncguard.journal.sql.store import ConnectionLostError, Store
 from asyncguard.journal.sql.writer import Rounds, Writer
 
 _NOT_BEGUN = Failure(
-    symptom=Symptom(error=ErrorCode.CANCELLED, message=CANCELLED_BEFORE_START, transient=False, started=False)
+    symptom=Symptom(
+        error=ErrorCode.CANCELLED, message=CANCELLED_BEFORE_START, transient=False, started=False
+    )
 )
 
 
@@ -59,18 +61,34 @@ class SqlJournal:
     # -- threads ---------------------------------------------------------------------------------------------------
 
     async def enter(
-        self, session: str, thread: str, keys: Collection[str], receive: Callable[[Mail], None], *, known: int = 0
+        self,
+        session: str,
+        thread: str,
+        keys: Collection[str],
+        receive: Callable[[Mail], None],
+        *,
+        known: int = 0,
     ) -> Tenure:
         """See :meth:`~asyncguard.journal.port.Journal.enter`."""
         wanted = tuple(keys)
 
         def work(store: Store) -> tuple[Tenure, list[Mail], int]:
             taken = leases.take(store, session, thread, known)
-            found = {key: latest for key in wanted if (latest := attempts.latest_whole(store, key)) is not None}
+            found = {
+                key: latest
+                for key in wanted
+                if (latest := attempts.latest_whole(store, key)) is not None
+            }
             tenure = Tenure(
-                attempts=found, number=taken.number, former=taken.former, seized=taken.seized, ending=taken.ending
+                attempts=found,
+                number=taken.number,
+                former=taken.former,
+                seized=taken.seized,
+                ending=taken.ending,
             )
-            return tenure, *signals.mail_after(store, session, self._upkeep.seen_by(session, receive))
+            return tenure, *signals.mail_after(
+                store, session, self._upkeep.seen_by(session, receive)
+            )
 
         def then(answer: tuple[Tenure, list[Mail], int]) -> None:
             self._upkeep.entered(session, receive, answer[1], answer[2])
@@ -104,7 +122,9 @@ class SqlJournal:
         """See :meth:`~asyncguard.journal.port.Journal.holds`."""
 
         def work(store: Store) -> bool:
-            return leases.holder(store, session) == store.epoch and not processes.has_ended(store, store.epoch)
+            return leases.holder(store, session) == store.epoch and not processes.has_ended(
+                store, store.epoch
+            )
 
         return await self._writer.ask(work)
 
@@ -145,7 +165,12 @@ class SqlJournal:
         """See :meth:`~asyncguard.journal.port.Journal.end_soon`."""
         outcome = attempts.outcome_of(key, attempt, result)
         named = _named(key, attempt)
-        self._writer.post(named, lambda store: attempts.end(store, outcome), self._look_if, failed=self._again(outcome))
+        self._writer.post(
+            named,
+            lambda store: attempts.end(store, outcome),
+            self._look_if,
+            failed=self._again(outcome),
+        )
 
     def _again(self, outcome: attempts.Outcome) -> Callable[[AsyncguardError], None]:
         """Has an outcome written again in each round, unless nobody would take it."""
@@ -166,7 +191,9 @@ class SqlJournal:
         """See :meth:`~asyncguard.journal.port.Journal.settle`."""
         named = f"that call {key} is {state.value}"
         self._writer.post_later(
-            named, partial(attempts.settle, key=key, state=state, error=error, stored=stored), self._look_if
+            named,
+            partial(attempts.settle, key=key, state=state, error=error, stored=stored),
+            self._look_if,
         )
 
     # -- from outside ----------------------------------------------------------------------------------------------
@@ -179,9 +206,13 @@ class SqlJournal:
     def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
         """See :meth:`~asyncguard.journal.port.Journal.resolve`."""
         text = to_json(None if content is None else as_content(content))
-        return self._writer.submit(lambda store: queries.resolve(store, key, kind, text, by), self._look).result()
+        return self._writer.submit(
+            lambda store: queries.resolve(store, key, kind, text, by), self._look
+        ).result()
 
-    def entries(self, *, states: Collection[CallState] = (), session: str = "", key: str = "") -> Sequence[Entry]:
+    def entries(
+        self, *, states: Collection[CallState] = (), session: str = "", key: str = ""
+    ) -> Sequence[Entry]:
         """See :meth:`~asyncguard.journal.port.Journal.entries`."""
         filters = queries.Filters(states=states, session=session, key=key)
         return self._writer.submit(lambda store: queries.entries(store, filters)).result()

@@ -46,7 +46,9 @@ def take(store: Store, session: str, thread: str, known: int = 0) -> Taken:
         JournalError: This process was declared dead.
     """
     if has_ended(store, store.epoch):
-        raise JournalError("This process was taken for dead and its calls were given to others; start it anew.")
+        raise JournalError(
+            "This process was taken for dead and its calls were given to others; start it anew."
+        )
     now = store.now()
     # Also under another session: a run whose beginning was never stored is begun anew, and gets another one.
     rows = store.execute(
@@ -123,7 +125,10 @@ def release(store: Store, session: str, ending: str = "") -> None:
 def release_all(store: Store) -> None:
     """Let anybody take the threads of this process."""
     now = store.now()
-    store.execute("UPDATE threads SET seen_at = ?, left_at = ? WHERE epoch = ?", (now - LEASE, now, store.epoch))
+    store.execute(
+        "UPDATE threads SET seen_at = ?, left_at = ? WHERE epoch = ?",
+        (now - LEASE, now, store.epoch),
+    )
 
 
 def renew(store: Store, sessions: Collection[str]) -> None:
@@ -131,5 +136,6 @@ def renew(store: Store, sessions: Collection[str]) -> None:
     now = store.now()
     for session in sessions:
         store.execute(
-            "UPDATE threads SET seen_at = ? WHERE session = ? AND epoch = ?", (now, plain(session), store.epoch)
+            "UPDATE threads SET seen_at = ? WHERE session = ? AND epoch = ?",
+            (now, plain(session), store.epoch),
         )

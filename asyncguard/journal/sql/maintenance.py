@@ -61,7 +61,11 @@ class Upkeep:
         self._take_back(store)
         self._write_again(store)
         now = self._clock()
-        due = [name for name, entered in self._entered.items() if name in self._held and now - entered.sign >= RENEWAL]
+        due = [
+            name
+            for name, entered in self._entered.items()
+            if name in self._held and now - entered.sign >= RENEWAL
+        ]
         if due:
             with_transaction(store, lambda: renew(store, due))
             for session in due:

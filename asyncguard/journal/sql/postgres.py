@@ -93,7 +93,9 @@ class PostgresStore:
             ) from error
         self._id = ""
         self._url = url
-        self._place = f"The database {named.get('dbname', '')} on {named.get('host', 'this machine')}"
+        self._place = (
+            f"The database {named.get('dbname', '')} on {named.get('host', 'this machine')}"
+        )
         self._kind = kind
         self._create = create
         self._epoch = ""
@@ -125,7 +127,9 @@ class PostgresStore:
         self.close()
         old, new = self._epoch, secrets.token_hex(8)
         with self._told():
-            self._connection = psycopg.connect(self._url, autocommit=True, application_name="asyncguard", **_CONNECT)
+            self._connection = psycopg.connect(
+                self._url, autocommit=True, application_name="asyncguard", **_CONNECT
+            )
             self._connection.execute(_SESSION)
         self._begin()
         self._make_schema()
@@ -141,7 +145,9 @@ class PostgresStore:
     def _make_schema(self) -> None:
         if self.execute("SELECT to_regnamespace(?)", (_SCHEMA,))[0][0] is None:
             if not self._create:
-                raise JournalError(f"{self._place} holds no journal; a run with a checkpointer makes one.")
+                raise JournalError(
+                    f"{self._place} holds no journal; a run with a checkpointer makes one."
+                )
             self.execute(f"CREATE SCHEMA {_SCHEMA}")
 
     def close(self) -> None:
@@ -201,7 +207,10 @@ class PostgresStore:
     def tables(self) -> set[str]:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
         return {
-            str(name) for (name,) in self.execute("SELECT tablename FROM pg_tables WHERE schemaname = ?", (_SCHEMA,))
+            str(name)
+            for (name,) in self.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = ?", (_SCHEMA,)
+            )
         }
 
     def _live(self) -> psycopg.Connection:
@@ -265,5 +274,7 @@ def _translated(sql: str) -> str:
 
 
 def _lock_number(epoch: str) -> int:
-    digest = hashlib.sha256(f"asyncguard process {epoch}".encode("utf-8", "backslashreplace")).digest()
+    digest = hashlib.sha256(
+        f"asyncguard process {epoch}".encode("utf-8", "backslashreplace")
+    ).digest()
     return int.from_bytes(digest[:8], "big", signed=True)

@@ -41,7 +41,10 @@ def has_ended(store: Store, epoch: str) -> bool:
 
 def note_end(store: Store, epoch: str) -> None:
     """Write the end of a process down; the first time is kept."""
-    store.execute("UPDATE processes SET ended_at = ? WHERE epoch = ? AND ended_at IS NULL", (store.now(), epoch))
+    store.execute(
+        "UPDATE processes SET ended_at = ? WHERE epoch = ? AND ended_at IS NULL",
+        (store.now(), epoch),
+    )
 
 
 def is_alive(store: Store, epoch: str) -> bool:
@@ -72,5 +75,7 @@ def succeed(store: Store, old: str, new: str) -> None:
     """
     if not has_ended(store, old):
         store.execute("UPDATE threads SET epoch = ? WHERE epoch = ?", (new, old))
-        store.execute("UPDATE attempts SET epoch = ? WHERE epoch = ? AND state = 'intent'", (new, old))
+        store.execute(
+            "UPDATE attempts SET epoch = ? WHERE epoch = ? AND state = 'intent'", (new, old)
+        )
         note_end(store, old)

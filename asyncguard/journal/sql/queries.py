@@ -59,7 +59,10 @@ class Filters:
             values += [len(self.key), plain(self.key)]
         if self.states:
             # A pending call may turn out to be in doubt.
-            states = {*self.states, *({CallState.PENDING} if CallState.IN_DOUBT in self.states else ())}
+            states = {
+                *self.states,
+                *({CallState.PENDING} if CallState.IN_DOUBT in self.states else ()),
+            }
             terms.append(f"c.state IN ({', '.join('?' * len(states))})")
             values += sorted(state.value for state in states)
         return " AND ".join(terms), tuple(values)
@@ -97,21 +100,41 @@ def _rows(store: Store, filters: Filters) -> list[tuple[Row, _Parts]]:
     calls = store.execute(f"SELECT {_CALL} {_FROM} WHERE {where} ORDER BY c.position", values)
     parts: defaultdict[str, _Parts] = defaultdict(_Parts)
     chosen = f"SELECT c.key {_FROM} WHERE {where}"
-    for row in store.execute(f"SELECT {ATTEMPT} FROM attempts a WHERE a.key IN ({chosen}) ORDER BY a.number", values):
+    for row in store.execute(
+        f"SELECT {ATTEMPT} FROM attempts a WHERE a.key IN ({chosen}) ORDER BY a.number", values
+    ):
         parts[row[0]].attempts.append(row)
-    for row in store.execute(f"SELECT {MAIL} FROM mail m WHERE m.key IN ({chosen}) ORDER BY m.id", values):
+    for row in store.execute(
+        f"SELECT {MAIL} FROM mail m WHERE m.key IN ({chosen}) ORDER BY m.id", values
+    ):
         parts[row[0]].mail.append(row)
     return [(row, parts[row[0]]) for row in calls]
 
 
 def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded | None]:
-    key, session, thread, namespace, task, label, tool, state, resolution, error, arguments, created, updated = row
+    (
+        key,
+        session,
+        thread,
+        namespace,
+        task,
+        label,
+        tool,
+        state,
+        resolution,
+        error,
+        arguments,
+        created,
+        updated,
+    ) = row
     attempts = [attempt_of(attempt) for attempt in parts.attempts]
     latest = recorded_of(store, *attempts[-1]) if attempts else None
     known = member(CallState, state, key)
     named = value(arguments, key)
     if not isinstance(named, dict):
-        raise JournalError(f"What the journal holds of call {key!s:.64} cannot be read: its arguments are no object.")
+        raise JournalError(
+            f"What the journal holds of call {key!s:.64} cannot be read: its arguments are no object."
+        )
     entry = Entry(
         key=text(key, key),
         session=text(session, key),
@@ -150,11 +173,15 @@ def resolve(store: Store, key: str, kind: MailKind, content: str, by: str) -> En
     """
     if kind not in RESOLUTIONS:
         names = ", ".join(sorted(item.value for item in RESOLUTIONS))
-        raise CallerError(f"A call in doubt is resolved as one of {names}; {kind.value} is told by a token.")
+        raise CallerError(
+            f"A call in doubt is resolved as one of {names}; {kind.value} is told by a token."
+        )
     row, parts = _one(store, key)
     entry, resolution, latest = _entry(store, row, parts)
     if not in_doubt(CallState(row[7]), resolution, latest):
-        raise CallerError(f"Call {entry.key} ({entry.label}) is not in doubt: {_why(entry, resolution, latest)}.")
+        raise CallerError(
+            f"Call {entry.key} ({entry.label}) is not in doubt: {_why(entry, resolution, latest)}."
+        )
     number = entry.attempts[-1].number if entry.attempts else 1
     send(store, kind=kind, key=entry.key, number=number, content=content, sender=by)
     row, parts = _one(store, entry.key)
@@ -169,7 +196,9 @@ def _one(store: Store, key: str) -> tuple[Row, _Parts]:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise CallerError(f"No call has a key that begins with {key!r}; `asyncguard ledger list` shows the keys.")
+        raise CallerError(
+            f"No call has a key that begins with {key!r}; `asyncguard ledger list` shows the keys."
+        )
     raise CallerError(f"{len(found)} calls have keys that begin with {key!r}; give more of it.")
 
 

@@ -15,7 +15,8 @@ from asyncguard.journal.sql.store import Row
 _Enum = TypeVar("_Enum", bound=StrEnum)
 
 ATTEMPT = (
-    "a.key, a.number, a.tool, a.effect, a.fingerprint, a.state, a.epoch, a.begun_at, a.ended_at, a.deadline, a.result"
+    "a.key, a.number, a.tool, a.effect, a.fingerprint, a.state, a.epoch, "
+    "a.begun_at, a.ended_at, a.deadline, a.result"
 )
 """Columns of :func:`attempt_of`."""
 MAIL = "m.key, m.number, m.kind, m.content, m.sender"

@@ -123,7 +123,9 @@ def prepare(store: Store, words: Mapping[str, str], place: str) -> str:
         store.execute("INSERT INTO meta (name, value) VALUES ('version', ?)", (str(VERSION),))
     rows = store.execute("SELECT value FROM meta WHERE name = 'id'")
     if not rows:
-        raise JournalError(f"{place} holds a journal without an identity; restore it from a backup.")
+        raise JournalError(
+            f"{place} holds a journal without an identity; restore it from a backup."
+        )
     return str(rows[0][0])
 
 
@@ -136,10 +138,14 @@ def version_of(store: Store, place: str) -> int:
     tables = store.tables()
     if not tables:
         return 0
-    rows = store.execute("SELECT value FROM meta WHERE name = 'version'") if "meta" in tables else []
+    rows = (
+        store.execute("SELECT value FROM meta WHERE name = 'version'") if "meta" in tables else []
+    )
     text = str(rows[0][0]) if rows else ""
     if not text.isdecimal() or int(text) < 1:
-        raise JournalError(f"{place} holds something else than a journal; give the journal a database of its own.")
+        raise JournalError(
+            f"{place} holds something else than a journal; give the journal a database of its own."
+        )
     if int(text) > VERSION:
         raise JournalError(
             f"{place} was written by a newer asyncguard (schema version {text}, this one knows {VERSION}); "

@@ -37,7 +37,9 @@ def send(store: Store, *, kind: MailKind, key: str, number: int, content: str, s
         (number, kind.value, content, plain(sender), now, key),
     )
     if kind in RESOLUTIONS:
-        store.execute("UPDATE calls SET resolution = ?, updated_at = ? WHERE key = ?", (kind.value, now, key))
+        store.execute(
+            "UPDATE calls SET resolution = ?, updated_at = ? WHERE key = ?", (kind.value, now, key)
+        )
     store.told()
 
 
@@ -47,11 +49,15 @@ def deliver(store: Store, token: str, content: str) -> None:
     Raises:
         UnknownTokenError: The token was never issued here, or was used before.
     """
-    rows = store.execute("SELECT key, number, used_at FROM tokens WHERE hash = ?", (token_hash(token),))
+    rows = store.execute(
+        "SELECT key, number, used_at FROM tokens WHERE hash = ?", (token_hash(token),)
+    )
     if not rows or rows[0][2] is not None:
         raise UnknownTokenError
     key, number, _ = rows[0]
-    store.execute("UPDATE tokens SET used_at = ? WHERE key = ? AND number = ?", (store.now(), key, number))
+    store.execute(
+        "UPDATE tokens SET used_at = ? WHERE key = ? AND number = ?", (store.now(), key, number)
+    )
     send(store, kind=MailKind.DELIVERY, key=key, number=number, content=content, sender="")
 
 
@@ -62,7 +68,8 @@ def mail_of_call(store: Store, key: str) -> tuple[Mail, ...]:
         JournalError: Some of it cannot be read.
     """
     return tuple(
-        mail_of(row) for row in store.execute(f"SELECT {MAIL} FROM mail m WHERE m.key = ? ORDER BY m.id", (key,))
+        mail_of(row)
+        for row in store.execute(f"SELECT {MAIL} FROM mail m WHERE m.key = ? ORDER BY m.id", (key,))
     )
 
 
@@ -72,7 +79,8 @@ def mail_after(store: Store, session: str, after: int) -> tuple[list[Mail], int]
     What cannot be read is passed over and logged: the rest of the thread goes on.
     """
     rows = store.execute(
-        f"SELECT m.id, {MAIL} FROM mail m WHERE m.session = ? AND m.id > ? ORDER BY m.id", (plain(session), after)
+        f"SELECT m.id, {MAIL} FROM mail m WHERE m.session = ? AND m.id > ? ORDER BY m.id",
+        (plain(session), after),
     )
     found = []
     for number, *row in rows:

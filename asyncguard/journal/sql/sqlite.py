@@ -43,7 +43,12 @@ class SqliteStore:
     pulse: float | None = None
 
     def __init__(
-        self, path: Path, kind: ProcessKind, *, create: bool = True, wall_clock: Callable[[], float] = time.time
+        self,
+        path: Path,
+        kind: ProcessKind,
+        *,
+        create: bool = True,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Make a store; nothing is opened yet.
 
@@ -91,7 +96,9 @@ class SqliteStore:
         # Before anything is written: not even the mode of a newer version's file is changed.
         version_of(self, f"The file {self._path}")
         with self._told():
-            self.execute(f"PRAGMA page_size = {_PAGE}")  # of a new file; one that was begun keeps its own
+            self.execute(
+                f"PRAGMA page_size = {_PAGE}"
+            )  # of a new file; one that was begun keeps its own
             self._use_wal()
             self.execute("PRAGMA synchronous = FULL")
             folder = self._lock_file(self._epoch).parent
@@ -107,7 +114,9 @@ class SqliteStore:
         if self._path.is_dir():
             raise JournalError(f"{self._path} is a folder; name a file for the journal.")
         if not self._create and not self._path.exists():
-            raise JournalError(f"There is no journal at {self._path}; a run with a checkpointer makes one.")
+            raise JournalError(
+                f"There is no journal at {self._path}; a run with a checkpointer makes one."
+            )
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             # SQLite gives the files beside it (-wal, -shm) the same mode.
@@ -125,7 +134,9 @@ class SqliteStore:
                 time.sleep(0.01)
                 continue
             if mode != "wal":
-                raise JournalError(f"{self._path} cannot be kept in WAL mode ({mode}); put it on a local disk.")
+                raise JournalError(
+                    f"{self._path} cannot be kept in WAL mode ({mode}); put it on a local disk."
+                )
             return
 
     def close(self) -> None:
@@ -147,7 +158,9 @@ class SqliteStore:
         with self._told():
             found = self._path.stat()
         if (found.st_dev, found.st_ino) != self._inode:
-            raise JournalError(f"The file {self._path} was replaced while it was in use; start this process anew.")
+            raise JournalError(
+                f"The file {self._path} was replaced while it was in use; start this process anew."
+            )
         self.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
@@ -170,7 +183,9 @@ class SqliteStore:
 
     def tables(self) -> set[str]:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
-        rows = self.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        rows = self.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
         return {str(name) for (name,) in rows}
 
     @contextlib.contextmanager
@@ -181,7 +196,9 @@ class SqliteStore:
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._in_words(error) from error
         except FileNotFoundError as error:
-            raise JournalError(f"The file {self._path} was removed while it was in use; start anew.") from error
+            raise JournalError(
+                f"The file {self._path} was removed while it was in use; start anew."
+            ) from error
         except OSError as error:
             raise JournalError(
                 f"The journal {self._path} failed: {error}; give it a file that can be written."
@@ -190,11 +207,15 @@ class SqliteStore:
     def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> JournalError:
         if isinstance(error, UnicodeDecodeError) or str(error).startswith("Could not decode"):
             # Names or texts that are none; of the first, not even what SQLite says can be read, for it quotes them.
-            return JournalError(f"The journal {self._path} failed: {_ADVICE[sqlite3.SQLITE_CORRUPT]}.")
+            return JournalError(
+                f"The journal {self._path} failed: {_ADVICE[sqlite3.SQLITE_CORRUPT]}."
+            )
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         advice = _ADVICE.get(code, "nothing was written")
         if code == sqlite3.SQLITE_BUSY:
-            return JournalLockedError(f"The journal {self._path} is locked ({error}): {advice}.", reason=advice)
+            return JournalLockedError(
+                f"The journal {self._path} is locked ({error}): {advice}.", reason=advice
+            )
         return JournalError(f"The journal {self._path} failed ({error}): {advice}.", reason=advice)
 
     # -- other processes -------------------------------------------------------------------------------------------
@@ -233,4 +254,6 @@ class SqliteStore:
 
     def _lock_of(self, epoch: str) -> FileLock:
         # Without a fallback: a lock that outlives its process would keep the dead alive.
-        return FileLock(self._lock_file(epoch), mode=0o600, thread_local=False, fallback_to_soft=False)
+        return FileLock(
+            self._lock_file(epoch), mode=0o600, thread_local=False, fallback_to_soft=False
+        )

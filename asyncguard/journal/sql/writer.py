@@ -162,7 +162,9 @@ class Writer:
         self._thread.start()
         self._opened.result()
 
-    def submit(self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> "Future[_T]":
+    def submit(
+        self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing
+    ) -> "Future[_T]":
         """Queue a request of a thread that may block; the future is done when its transaction is on disk.
 
         Args:
@@ -176,7 +178,9 @@ class Writer:
         self._put(_Request(work=work, then=then, reply=_ToThread(future)))
         return future
 
-    def ask(self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> "asyncio.Future[_T]":
+    def ask(
+        self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing
+    ) -> "asyncio.Future[_T]":
         """Queue a request of a coroutine; the future is done when its transaction is on disk.
 
         Args:
@@ -209,7 +213,9 @@ class Writer:
         """
         self._post(_Request(work=work, then=then, reply=_ToLog(what, failed)), self._queue_posted)
 
-    def post_later(self, what: str, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing) -> None:
+    def post_later(
+        self, what: str, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing
+    ) -> None:
         """As :meth:`post`, without a transaction of its own: it goes into the next one, or the next round."""
         if self._rounds.pause() is None:
             self.post(what, work, then)  # no round would come
@@ -239,7 +245,9 @@ class Writer:
 
     def _number(self, request: _Request, queue_it: Callable[[_Request], None]) -> None:
         if os.getpid() != self._pid:
-            raise JournalError("The journal was opened before this process was forked; open it anew in this process.")
+            raise JournalError(
+                "The journal was opened before this process was forked; open it anew in this process."
+            )
         with self._gate:
             if self._stopped:
                 raise JournalError(_CLOSED)
@@ -259,7 +267,9 @@ class Writer:
             if self._stopped:
                 return
             self._stopped = True
-            goodbye = _Request(work=last, then=nothing, reply=_ToLog("the end", nothing), number=self._asked + 1)
+            goodbye = _Request(
+                work=last, then=nothing, reply=_ToLog("the end", nothing), number=self._asked + 1
+            )
             self._queue.put(goodbye)
             self._queue.put(None)
         if threading.current_thread() is not self._thread:
@@ -323,19 +333,27 @@ class Writer:
         error = self._attempt(requests)
         # Behind a lock each would wait as long again.
         self._locked = isinstance(error, JournalLockedError)
-        if error is not None and len(requests) > 1 and not (self._locked or isinstance(error, ConnectionLostError)):
+        if (
+            error is not None
+            and len(requests) > 1
+            and not (self._locked or isinstance(error, ConnectionLostError))
+        ):
             for request in requests:
                 self._commit([request])
             return
         for request in requests:
             failure = error or _call(request)
-            self._done = request.number - 1  # known before the reply is: who hears it may flush at once
+            self._done = (
+                request.number - 1
+            )  # known before the reply is: who hears it may flush at once
             if failure is None:
                 request.reply.give(request.answer)
             else:
                 request.reply.fail(failure)
 
-    def _attempt(self, requests: list[_Request], *, once_more: bool = True) -> AsyncguardError | None:
+    def _attempt(
+        self, requests: list[_Request], *, once_more: bool = True
+    ) -> AsyncguardError | None:
         """Run requests in one transaction; why none of them lasts, or ``None``.
 
         A transaction that lost its server before its commit has changed nothing, so it is run once more: a process that
@@ -367,7 +385,9 @@ def _ours(error: Exception) -> AsyncguardError:
     """An error that says whose fault it is; what nobody foresaw is the journal's."""
     if isinstance(error, AsyncguardError):
         return error
-    odd = JournalError(f"The journal could not do what it was asked: {type(error).__name__}: {error}")
+    odd = JournalError(
+        f"The journal could not do what it was asked: {type(error).__name__}: {error}"
+    )
     odd.__cause__ = error
     return odd
 

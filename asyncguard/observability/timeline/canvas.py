@@ -83,7 +83,14 @@ def paint(lines: list[Text], *, width: int, color: bool) -> str:
     if not color:
         return "".join(f"{line.plain.rstrip()}\n" for line in lines)
     out = StringIO()
-    console = Console(file=out, width=width, force_terminal=True, color_system="standard", highlight=False, emoji=False)
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=True,
+        color_system="standard",
+        highlight=False,
+        emoji=False,
+    )
     for line in lines:
         console.print(line, soft_wrap=True)
     return out.getvalue()

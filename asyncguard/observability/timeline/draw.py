@@ -86,7 +86,10 @@ def render_timeline(trace: Trace, *, width: int = 80, color: bool = False) -> st
     if not runs:
         lines.append(Text("The trace holds no events."))
     if len(runs) > _RUNS:
-        lines += [Text(f"{len(runs) - _RUNS} earlier runs are not drawn; name one to see it."), Text()]
+        lines += [
+            Text(f"{len(runs) - _RUNS} earlier runs are not drawn; name one to see it."),
+            Text(),
+        ]
     for position, run in enumerate(runs[-_RUNS:]):
         lines += [Text()] if position else []
         lines += _Chart(run, width).lines()
@@ -173,10 +176,14 @@ class _Chart:
         for bar in self.run.bars:
             bars[bar.task].append(bar)
         for task in shown:
-            yield from self._task(task, [place(bar, self.scale, self.columns) for bar in bars[task]], limit)
+            yield from self._task(
+                task, [place(bar, self.scale, self.columns) for bar in bars[task]], limit
+            )
         if hidden := self.run.tasks[_TASKS:]:
             calls = sum(len(bars[task]) for task in hidden)
-            yield Text(f"+{len(hidden)} tasks with {calls} calls are not drawn", style=Ink.QUIET.value)
+            yield Text(
+                f"+{len(hidden)} tasks with {calls} calls are not drawn", style=Ink.QUIET.value
+            )
 
     def _task(self, task: str, placed: list[Placed], limit: int) -> Iterator[Text]:
         lanes, folded = stack(placed, limit)

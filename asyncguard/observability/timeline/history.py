@@ -77,7 +77,9 @@ class Bar:
         """When the last thing happened to it; ``None`` while a phase lasts."""
         if self.stretches and self.stretches[-1].end is None:
             return None
-        times = [at for at, _ in self.marks] + [piece.end for piece in self.stretches if piece.end is not None]
+        times = [at for at, _ in self.marks] + [
+            piece.end for piece in self.stretches if piece.end is not None
+        ]
         return max(times, default=self.start)
 
     def enter(self, phase: Phase | None, at: float) -> None:
@@ -169,7 +171,9 @@ _RECOVERIES = {
 # A damaged file may give any event a key; and what is learnt about a call does not move it.
 _MOVING = frozenset({*_STEPS, "call_retired", "call_recovered"})
 # After these the model can be asked: what comes before them since its last turn was waiting.
-_WAKING = frozenset({"run_started", "task_opened", "calls_delivered", "completion_judged", "turn_taken"})
+_WAKING = frozenset(
+    {"run_started", "task_opened", "calls_delivered", "completion_judged", "turn_taken"}
+)
 
 
 def histories(trace: Trace) -> tuple[RunHistory, ...]:
@@ -200,7 +204,9 @@ def _follow(bars: dict[str, Bar], row: Row) -> None:
 
 
 def _new_bar(row: Row) -> Bar:
-    return Bar(key=row["key"], task=row["task"], label=row["label"], tool=row["tool"], start=row["at"])
+    return Bar(
+        key=row["key"], task=row["task"], label=row["label"], tool=row["tool"], start=row["at"]
+    )
 
 
 def _step(row: Row) -> tuple[Phase | None, Mark | None]:

@@ -64,7 +64,10 @@ class Scale:
         """First and last column of a stretch, ``None`` if it is not to be seen."""
         if piece.start > self.end or (piece.end is not None and piece.end < self.start):
             return None
-        first, last = self.column(piece.start), self.column(self.end if piece.end is None else piece.end)
+        first, last = (
+            self.column(piece.start),
+            self.column(self.end if piece.end is None else piece.end),
+        )
         # A call that passes the queue at once has both columns from its neighbours.
         return None if piece.phase is Phase.QUEUED and last - first <= 1 else (first, last)
 
@@ -116,7 +119,9 @@ def place(bar: Bar, scale: Scale, width: int) -> Placed:
     )
 
 
-def _cells(bar: Bar, scale: Scale, width: int) -> tuple[dict[int, tuple[str, Ink]], tuple[int, int]]:
+def _cells(
+    bar: Bar, scale: Scale, width: int
+) -> tuple[dict[int, tuple[str, Ink]], tuple[int, int]]:
     """The cells of a bar, and start and length of the phase that its label is to stand in."""
     cells: dict[int, tuple[str, Ink]] = {}
     room = cell_len(short_label(bar.label, LABEL_WIDTH)) + 2

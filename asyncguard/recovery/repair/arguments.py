@@ -26,7 +26,9 @@ class Rebound:
     """What was done, in words, without values; empty if they fitted as they were."""
 
 
-def rebind(arguments: Mapping[str, Any], declared: Mapping[str, Any], live: Mapping[str, Any]) -> Rebound | None:
+def rebind(
+    arguments: Mapping[str, Any], declared: Mapping[str, Any], live: Mapping[str, Any]
+) -> Rebound | None:
     """The arguments of a call under another contract of its tool.
 
     Args:
@@ -43,9 +45,15 @@ def rebind(arguments: Mapping[str, Any], declared: Mapping[str, Any], live: Mapp
     if not shape_of(declared).fits(given):
         return None
     if same_contract(declared, live):
-        return None if descriptions_exchanged(declared, live) else Rebound(arguments=given, changes=())
+        return (
+            None if descriptions_exchanged(declared, live) else Rebound(arguments=given, changes=())
+        )
     carried = carry(given, declared, live, filling=True)
-    if carried is None or not isinstance(carried.value, dict) or not shape_of(live).fits(carried.value):
+    if (
+        carried is None
+        or not isinstance(carried.value, dict)
+        or not shape_of(live).fits(carried.value)
+    ):
         return None
     return Rebound(arguments=carried.value, changes=carried.changes)
 

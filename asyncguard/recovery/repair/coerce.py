@@ -32,13 +32,19 @@ def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Mended | None:
         for branch in _branches(schema)
         if (mended := _mend(value, branch, where)) is not None and _is_right(mended.value, branch)
     ]
-    distinct = [item for at, item in enumerate(outcomes) if all(item.value != other.value for other in outcomes[:at])]
+    distinct = [
+        item
+        for at, item in enumerate(outcomes)
+        if all(item.value != other.value for other in outcomes[:at])
+    ]
     return distinct[0] if len(distinct) == 1 and _is_right(distinct[0].value, schema) else None
 
 
 def _is_right(value: Any, schema: Mapping[str, Any]) -> bool:
     shape = shape_of(schema)
-    return shape.fits(value) and not (shape.has_units and next(conflicts(schema, value), None) is not None)
+    return shape.fits(value) and not (
+        shape.has_units and next(conflicts(schema, value), None) is not None
+    )
 
 
 def _branches(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -35,7 +35,10 @@ def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend)
             inner = mend(pairs if pairs is not None else only, schema, where.inside())
             return _after(f"took the only item of a list {where.text}", inner)
         case list() if (pairs := _paired(value)) is not None:
-            return _after(f"made fields of the names and values {where.text}", mend(pairs, schema, where.inside()))
+            return _after(
+                f"made fields of the names and values {where.text}",
+                mend(pairs, schema, where.inside()),
+            )
         case _:
             return None
 
@@ -46,13 +49,18 @@ def mend_array(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) 
     match value:
         case list():
             if len(value) == 1 and isinstance(value[0], list) and "array" not in kinds(items):
-                return _after(f"took the list out of a list {where.text}", mend(value[0], schema, where.inside()))
+                return _after(
+                    f"took the list out of a list {where.text}",
+                    mend(value[0], schema, where.inside()),
+                )
             return _each(value, items, where, mend)
         case Mapping():
             if (mended := _envelope(value, schema, where, mend, lists=True)) is not None:
                 return mended
             if (rows := _rows(value, items)) is not None:
-                return _after(f"made rows of the columns {where.text}", _each(rows, items, where, mend))
+                return _after(
+                    f"made rows of the columns {where.text}", _each(rows, items, where, mend)
+                )
             return _single(value, items, where, mend)
         case str():
             mended = _from_text(value, schema, where, mend) or _split(value, items, where, mend)
@@ -69,14 +77,18 @@ def unwrapped(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -
                 return mended
             return _envelope(value, schema, where, mend, lists=False)
         case [only]:
-            return _after(f"took the only item of a list {where.text}", mend(only, schema, where.inside()))
+            return _after(
+                f"took the only item of a list {where.text}", mend(only, schema, where.inside())
+            )
         case str() if value.lstrip().startswith(("{", "[", "`", '"')):
             return _from_text(value, schema, where, mend)
         case _:
             return None
 
 
-def _fields(value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+def _fields(
+    value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, mend: Mend
+) -> Mended | None:
     try:
         found = find_fields(value, schema)
     except Undecided:
@@ -88,10 +100,16 @@ def _fields(value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, m
     required = schema.get("required", ())
     for name, place in found.items():
         inner = main_form(properties(schema)[name])
-        if place.value is None and name not in required and "null" not in kinds(properties(schema)[name]):
+        if (
+            place.value is None
+            and name not in required
+            and "null" not in kinds(properties(schema)[name])
+        ):
             changes.append(f"left out the empty field {shown(name)}")
             continue
-        mended = _place(place, inner, properties(schema)[name], where.below(name, place.named), mend)
+        mended = _place(
+            place, inner, properties(schema)[name], where.below(name, place.named), mend
+        )
         if mended is None:
             return None
         fields[name] = mended.value
@@ -102,7 +120,9 @@ def _fields(value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, m
     return Mended(value={**fields, **rest.kept}, changes=(*changes, *rest.changes))
 
 
-def _place(place: Found, inner: Mapping[str, Any], declared: Any, where: Where, mend: Mend) -> Mended | None:
+def _place(
+    place: Found, inner: Mapping[str, Any], declared: Any, where: Where, mend: Mend
+) -> Mended | None:
     if place.value is None and "null" in kinds(declared):
         return Mended(value=None)
     return mend(place.value, inner, where)
@@ -110,7 +130,9 @@ def _place(place: Found, inner: Mapping[str, Any], declared: Any, where: Where, 
 
 def _units(schema: Mapping[str, Any]) -> frozenset[Unit]:
     texts = (main_form(inner).get("unit") for inner in properties(schema).values())
-    return frozenset(unit for text in texts if isinstance(text, str) and (unit := unit_named(text)) is not None)
+    return frozenset(
+        unit for text in texts if isinstance(text, str) and (unit := unit_named(text)) is not None
+    )
 
 
 def _envelope(
@@ -122,7 +144,9 @@ def _envelope(
         return None
     key = known[0]
     beside = {name: item for name, item in value.items() if name != key}
-    if any(tells_failure(name, item) or unit_owner(name) is not None for name, item in beside.items()):
+    if any(
+        tells_failure(name, item) or unit_owner(name) is not None for name, item in beside.items()
+    ):
         return None
     mended = mend(value[key], schema, where.inside())
     if mended is None or (lists and not _is_whole(mended.value, beside)):
@@ -134,14 +158,21 @@ def _envelope(
 
 def _is_whole(items: list[Any], beside: Mapping[str, Any]) -> bool:
     """Whether nothing beside a list can say that there is more of it: it is empty, or counts the items."""
-    return all(item in (None, "", False) or (type(item) is int and item == len(items)) for item in beside.values())
+    return all(
+        item in (None, "", False) or (type(item) is int and item == len(items))
+        for item in beside.values()
+    )
 
 
 def _from_text(text: str, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
     if (document := document_in(text)) is not None:
-        return _after(f"read the JSON in a text {where.text}", mend(document, schema, where.inside()))
+        return _after(
+            f"read the JSON in a text {where.text}", mend(document, schema, where.inside())
+        )
     if "object" in kinds(schema) and (pairs := pairs_in(text)) is not None:
-        return _after(f"read the fields in a text {where.text}", mend(pairs, schema, where.inside()))
+        return _after(
+            f"read the fields in a text {where.text}", mend(pairs, schema, where.inside())
+        )
     return None
 
 
@@ -186,7 +217,10 @@ def _single(value: Any, items: Mapping[str, Any], where: Where, mend: Mend) -> M
     mended = mend(value, items, where.inside())
     if mended is None:
         return None
-    return Mended(value=[mended.value], changes=(*mended.changes, f"made a list of the only item {where.text}"))
+    return Mended(
+        value=[mended.value],
+        changes=(*mended.changes, f"made a list of the only item {where.text}"),
+    )
 
 
 def _rows(value: Mapping[str, Any], items: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -210,7 +244,12 @@ def _split(text: str, items: Mapping[str, Any], where: Where, mend: Mend) -> Men
     """The items of a text with separators, where each part tells whether it is one."""
     if not (is_pinned(items) or kinds(items) <= {"number", "integer"}):
         return None
-    for separator in (";", "|", ", ", *((",",) if is_pinned(items) else ())):  # 1,5 may be one number
+    for separator in (
+        ";",
+        "|",
+        ", ",
+        *((",",) if is_pinned(items) else ()),
+    ):  # 1,5 may be one number
         parts = [part.strip() for part in text.split(separator)]
         if len(parts) > 1 and all(parts):
             return _after(f"split a text {where.text}", _each(parts, items, where, mend))

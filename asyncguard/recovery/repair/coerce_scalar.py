@@ -102,7 +102,12 @@ def _readings(value: Any, schema: Mapping[str, Any], where: Where) -> Iterator[M
     if isinstance(value, str):
         yield from _read(value, schema, where)
         return
-    if "string" in kinds and is_number and is_pinned(schema) and (text := number_text(value)) is not None:
+    if (
+        "string" in kinds
+        and is_number
+        and is_pinned(schema)
+        and (text := number_text(value)) is not None
+    ):
         yield _changed(text, f"wrote the number {where.text} as a text")
     if "boolean" in kinds and (truth := truth_in(value)) is not None:
         yield _changed(truth, f"read the number {where.text} as a truth value")
@@ -124,7 +129,9 @@ def _changed(value: Any, *changes: str) -> Mended:
     return Mended(value=value, changes=changes)
 
 
-def _counted(value: int | float, schema: Mapping[str, Any], where: Where, named: str | None) -> Mended | None:
+def _counted(
+    value: int | float, schema: Mapping[str, Any], where: Where, named: str | None
+) -> Mended | None:
     """The number in its declared unit, given the unit that the answer names."""
     if not named:
         return Mended(value=value)
@@ -133,20 +140,28 @@ def _counted(value: int | float, schema: Mapping[str, Any], where: Where, named:
         return _changed(value, f"left out the unit {where.text}, for which none is declared")
     source, target = unit_named(named), unit_named(declared)
     if source is None or target is None:
-        return Mended(value=value) if declared.casefold() == named.casefold() and same_name(declared, named) else None
+        return (
+            Mended(value=value)
+            if declared.casefold() == named.casefold() and same_name(declared, named)
+            else None
+        )
     if equal(source, target):
         return Mended(value=value)
     return converted(value, source, target, schema, where)
 
 
-def converted(value: int | float, source: Unit, target: Unit, schema: Mapping[str, Any], where: Where) -> Mended | None:
+def converted(
+    value: int | float, source: Unit, target: Unit, schema: Mapping[str, Any], where: Where
+) -> Mended | None:
     """The number in another unit, ``None`` if the units measure different things."""
     number = convert(value, source, target)
     if number is None:
         return None
     if isinstance(number, float) and number.is_integer() and "number" not in shape_of(schema).kinds:
         number = int(number)
-    return _changed(number, f"converted the number {where.text} from {source.name} to {target.name}")
+    return _changed(
+        number, f"converted the number {where.text} from {source.name} to {target.name}"
+    )
 
 
 def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
@@ -154,7 +169,9 @@ def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Men
         match = _QUANTITY.fullmatch(core)
         if match is None:
             continue
-        named = [part.strip() for part in (match["before"], match["after"]) if part and part.strip()]
+        named = [
+            part.strip() for part in (match["before"], match["after"]) if part and part.strip()
+        ]
         if len(named) > 1 or not all(_may_name(part, schema, where) for part in named):
             continue
         mended = _number(match["number"], schema, where, named[0] if named else where.named)
@@ -167,7 +184,9 @@ def _names(schema: Mapping[str, Any], where: Where) -> frozenset[str]:
     return field_aliases(schema) | frozenset(where.path[-1:])
 
 
-def _number(spelled: str, schema: Mapping[str, Any], where: Where, named: str | None) -> Mended | None:
+def _number(
+    spelled: str, schema: Mapping[str, Any], where: Where, named: str | None
+) -> Mended | None:
     found = number_in(spelled)
     if found is None:
         return None
@@ -182,7 +201,9 @@ def _number(spelled: str, schema: Mapping[str, Any], where: Where, named: str | 
 
 def _may_name(text: str, schema: Mapping[str, Any], where: Where) -> bool:
     declared = declared_unit(schema, where)
-    return unit_named(text) is not None or (declared is not None and folded(declared) == folded(text))
+    return unit_named(text) is not None or (
+        declared is not None and folded(declared) == folded(text)
+    )
 
 
 def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
@@ -191,20 +212,37 @@ def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mende
     aliases = value_aliases(schema)
     change = f"rewrote the text {where.text} as declared"
     for core in cores(text, _names(schema, where)):
-        spelled: list[Any] = [core, *choice_in(core, choices, aliases), date_in(core), date_time_in(core)]
+        spelled: list[Any] = [
+            core,
+            *choice_in(core, choices, aliases),
+            date_in(core),
+            date_time_in(core),
+        ]
         spelled += recased(core)
         for found in spelled:
             if found is not None and shape.fits(found):
                 yield _changed(found, change)
 
 
-def mend_wrapped(value: Mapping[str, Any], schema: Mapping[str, Any], where: Where) -> Mended | None:
+def mend_wrapped(
+    value: Mapping[str, Any], schema: Mapping[str, Any], where: Where
+) -> Mended | None:
     """The one value in a declared wrapper (``{"amount": 3, "currency": "EUR"}``), the parts of a day, or ``None``."""
     if set(value) == _DAY_PARTS and "string" in shape_of(schema).kinds:
         parts = [value["year"], value["month"], value["day"]]
-        day = date_in("-".join(map(str, parts))) if all(type(part) is int for part in parts) else None
-        return _changed(day, f"put the day together {where.text}") if day and shape_of(schema).fits(day) else None
-    holders = {key: text for key, text in value.items() if isinstance(text, str) and unit_owner(key) is not None}
+        day = (
+            date_in("-".join(map(str, parts))) if all(type(part) is int for part in parts) else None
+        )
+        return (
+            _changed(day, f"put the day together {where.text}")
+            if day and shape_of(schema).fits(day)
+            else None
+        )
+    holders = {
+        key: text
+        for key, text in value.items()
+        if isinstance(text, str) and unit_owner(key) is not None
+    }
     if len(holders) > 1:
         return None
     named = next(iter(holders.values()), where.named)

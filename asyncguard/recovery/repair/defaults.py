@@ -22,7 +22,10 @@ class Filled:
 
 
 def fill(
-    targets: list[Leaf], origins: Mapping[Path, Leaf], placed: Mapping[Path, Any], target: Mapping[str, Any]
+    targets: list[Leaf],
+    origins: Mapping[Path, Leaf],
+    placed: Mapping[Path, Any],
+    target: Mapping[str, Any],
 ) -> Filled | None:
     """Constants, defaults, and units that the live contract wants said beside a number.
 
@@ -63,33 +66,50 @@ def says_unit(leaf: Leaf, targets: list[Leaf], pairs: Mapping[Path, Path]) -> bo
     """Whether the live contract has a field, to be filled in, for the unit of a number."""
     taken = set(pairs.values())
     return leaf.is_number and any(
-        _belongs(other, leaf) and other.path not in taken and ("default" in other.schema or "enum" in other.schema)
+        _belongs(other, leaf)
+        and other.path not in taken
+        and ("default" in other.schema or "enum" in other.schema)
         for other in targets
     )
 
 
 def _belongs(holder: Leaf, leaf: Leaf) -> bool:
     return (
-        holder.holds_unit and holder.path[:-1] == leaf.path[:-1] and unit_owner(holder.name) in ("", folded(leaf.name))
+        holder.holds_unit
+        and holder.path[:-1] == leaf.path[:-1]
+        and unit_owner(holder.name) in ("", folded(leaf.name))
     )
 
 
-def _unit_nearby(holder: Leaf, origins: Mapping[Path, Leaf], placed: Mapping[Path, Any]) -> str | None:
+def _unit_nearby(
+    holder: Leaf, origins: Mapping[Path, Leaf], placed: Mapping[Path, Any]
+) -> str | None:
     """The declared unit of the number that a unit field of the live contract belongs to."""
     texts = set()
     for path, one in origins.items():
-        beside = path[:-1] == holder.path[:-1] and unit_owner(holder.name) in ("", folded(path[-1] if path else ""))
+        beside = path[:-1] == holder.path[:-1] and unit_owner(holder.name) in (
+            "",
+            folded(path[-1] if path else ""),
+        )
         if beside and path in placed and (text := unit_text(one.schema)) is not None:
             texts.add(text)
     if "currency" in holder.name.lower():
-        texts = {text for text in texts if (unit := unit_named(text)) is not None and is_money(unit)}
+        texts = {
+            text for text in texts if (unit := unit_named(text)) is not None and is_money(unit)
+        }
     return texts.pop() if len(texts) == 1 else None
 
 
 def _spelled(holder: Leaf, unit: str) -> str | None:
     """The unit as the live contract spells it, which has to be told by a choice or by the default."""
-    choices = holder.schema.get("enum") or [holder.schema[key] for key in ("const", "default") if key in holder.schema]
-    fitting = [choice for choice in dict.fromkeys(choices) if isinstance(choice, str) and not differ(unit, choice)]
+    choices = holder.schema.get("enum") or [
+        holder.schema[key] for key in ("const", "default") if key in holder.schema
+    ]
+    fitting = [
+        choice
+        for choice in dict.fromkeys(choices)
+        if isinstance(choice, str) and not differ(unit, choice)
+    ]
     return fitting[0] if len(fitting) == 1 and shape_of(holder.schema).fits(fitting[0]) else None
 
 

@@ -35,7 +35,9 @@ class Leaf:
     @property
     def description(self) -> str:
         """Title and description."""
-        return " ".join(str(self.schema[key]) for key in ("title", "description") if self.schema.get(key))
+        return " ".join(
+            str(self.schema[key]) for key in ("title", "description") if self.schema.get(key)
+        )
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -106,7 +108,10 @@ def _match(link: Link, source: list[Leaf], target: list[Leaf], found: dict[Path,
     new = [leaf for leaf in target if leaf.path not in taken]
     links = [(one, other) for one in gone for other in new if link(one, other)]
     for one, other in links:
-        if sum(pair[0] is one for pair in links) == 1 and sum(pair[1] is other for pair in links) == 1:
+        if (
+            sum(pair[0] is one for pair in links) == 1
+            and sum(pair[1] is other for pair in links) == 1
+        ):
             found[one.path] = other.path
 
 
@@ -122,7 +127,9 @@ def exchanged(source: list[Leaf], target: list[Leaf]) -> bool:
 
 
 def _by_alias(one: Leaf, other: Leaf) -> bool:
-    return bool(one.name) and (other.name in field_aliases(one.schema) or one.name in field_aliases(other.schema))
+    return bool(one.name) and (
+        other.name in field_aliases(one.schema) or one.name in field_aliases(other.schema)
+    )
 
 
 def _by_writing(one: Leaf, other: Leaf) -> bool:
@@ -135,7 +142,12 @@ def _by_measure(one: Leaf, other: Leaf) -> bool:
     if one.path[:-1] != other.path[:-1]:
         return False
     (stem, unit), (other_stem, other_unit) = _measured(one), _measured(other)
-    return stem == other_stem and unit is not None and other_unit is not None and comparable(unit, other_unit)
+    return (
+        stem == other_stem
+        and unit is not None
+        and other_unit is not None
+        and comparable(unit, other_unit)
+    )
 
 
 def _measured(leaf: Leaf) -> tuple[str, Unit | None]:

@@ -66,10 +66,16 @@ def find_fields(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
     counted = {name for name, inner in declared.items() if unit_text(inner) is not None}
 
     def named(name: str) -> str | None:
-        return unit_beside(name, unit_text(declared[name]), holders, alone=len(counted | {name}) == 1)
+        return unit_beside(
+            name, unit_text(declared[name]), holders, alone=len(counted | {name}) == 1
+        )
 
     found = {
-        name: Found(paths=((name,),), value=value[name], named=named(name) if _counts(declared[name]) else None)
+        name: Found(
+            paths=((name,),),
+            value=value[name],
+            named=named(name) if _counts(declared[name]) else None,
+        )
         for name in declared
         if name in value
     }
@@ -83,7 +89,10 @@ def find_fields(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
 
 
 def left_over(
-    value: Mapping[str, Any], schema: Mapping[str, Any], found: Mapping[str, Found], units: frozenset[Unit]
+    value: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    found: Mapping[str, Found],
+    units: frozenset[Unit],
 ) -> Rest | None:
     """What becomes of the fields that no declared one took.
 
@@ -103,7 +112,9 @@ def left_over(
             changes.append(f"left out {shown(key)}: the unit is the declared one")
         elif closed or key in opened:
             remaining = _without(item, taken, (key,))
-            if _contradicts({key: remaining}, schema, found) or changes_others(key, remaining, units):
+            if _contradicts({key: remaining}, schema, found) or changes_others(
+                key, remaining, units
+            ):
                 return None
             if key not in opened:
                 changes.append(f"left out the undeclared field {shown(key)}")
@@ -123,7 +134,9 @@ def _without(item: Any, taken: set[tuple[str, ...]], path: tuple[str, ...]) -> A
     }
 
 
-def _contradicts(item: Mapping[str, Any], schema: Mapping[str, Any], found: Mapping[str, Found]) -> bool:
+def _contradicts(
+    item: Mapping[str, Any], schema: Mapping[str, Any], found: Mapping[str, Found]
+) -> bool:
     """Whether an object holds another value for a declared field."""
     for key, inner in item.items():
         for name, place in found.items():
@@ -144,10 +157,17 @@ def _renamed(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> F
     keys = [key for key in rest if _same_field(name, key, declared[name])]
     if len(keys) > 1:
         raise Undecided
-    if not keys or any(_same_field(other, keys[0], declared[other]) for other in declared if other != name):
+    if not keys or any(
+        _same_field(other, keys[0], declared[other]) for other in declared if other != name
+    ):
         return None
     change = f"renamed the field {shown(keys[0])} to {shown(name)}"
-    return Found(paths=((keys[0],),), value=rest[keys[0]], named=_named_by(keys[0], name, declared), changes=(change,))
+    return Found(
+        paths=((keys[0],),),
+        value=rest[keys[0]],
+        named=_named_by(keys[0], name, declared),
+        changes=(change,),
+    )
 
 
 def _same_field(name: str, key: str, schema: Any) -> bool:
@@ -172,7 +192,11 @@ def _named_by(key: str, name: str, declared: Mapping[str, Any]) -> str | None:
     text = unit_text(declared[name])
     old = unit_named(text) if text else suffix_unit(name)
     ends_in = unit_at_end(key)
-    if ends_in is None or not _counts(declared[name]) or (old is not None and not kindred(ends_in, old)):
+    if (
+        ends_in is None
+        or not _counts(declared[name])
+        or (old is not None and not kindred(ends_in, old))
+    ):
         return None
     if old is None:
         if key in field_aliases(declared[name]) or folded(key) == folded(name):
@@ -191,8 +215,12 @@ def _moved(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> Fou
     for path, holder in _objects(rest, wrappers(schema)):
         for key, item in holder.items():
             if _same_field(name, key, declared[name]):
-                beside = unit_beside(key, unit_text(declared[name]), unit_holders(holder), alone=True)
-                named = (beside or _named_by(key, name, declared)) if _counts(declared[name]) else None
+                beside = unit_beside(
+                    key, unit_text(declared[name]), unit_holders(holder), alone=True
+                )
+                named = (
+                    (beside or _named_by(key, name, declared)) if _counts(declared[name]) else None
+                )
                 places.append(Found(paths=((*path, key),), value=item, named=named))
     if len(places) > 1:
         raise Undecided

@@ -11,7 +11,9 @@ from asyncguard.recovery.repair.unit_annotations import unit_owner
 from asyncguard.recovery.repair.units import Unit, equal, kindred, units_in
 from asyncguard.recovery.result_check import read_answer
 
-_LABEL = re.compile(r"(?P<label>[^\W\d][\w .()/%€£°-]{0,38}?)\s*(?:[:=]|->|=>)\s*(?P<core>\S.*)", re.DOTALL)
+_LABEL = re.compile(
+    r"(?P<label>[^\W\d][\w .()/%€£°-]{0,38}?)\s*(?:[:=]|->|=>)\s*(?P<core>\S.*)", re.DOTALL
+)
 _FENCE = re.compile(r"```[A-Za-z]*\s*\n(?P<inside>(?:(?!```).)*)```", re.DOTALL)
 _PAIR = re.compile(r"[-*\u2022]?\s*(?P<name>[^\W\d][\w .()/-]{0,38}?)\s*[:=]\s*(?P<value>\S.*)")
 _MAX_TEXT = 100_000
@@ -72,12 +74,24 @@ def cores(text: str, names: Collection[str]) -> list[str]:
     text = text.strip()
     labelled = _LABEL.fullmatch(text)
     known = {folded(name) for name in names}
-    return [text, *([labelled["core"].strip()] if labelled is not None and folded(labelled["label"]) in known else [])]
+    return [
+        text,
+        *(
+            [labelled["core"].strip()]
+            if labelled is not None and folded(labelled["label"]) in known
+            else []
+        ),
+    ]
 
 
 def tells_failure(name: str, value: Any) -> bool:
     """Whether a field says that the answer around it failed, wholly or in part."""
-    return name.casefold() in _FAILURES and value not in (None, False, "", 0) and value != [] and value != {}
+    return (
+        name.casefold() in _FAILURES
+        and value not in (None, False, "", 0)
+        and value != []
+        and value != {}
+    )
 
 
 def changes_others(name: str, value: Any, units: frozenset[Unit]) -> bool:
@@ -90,4 +104,6 @@ def changes_others(name: str, value: Any, units: frozenset[Unit]) -> bool:
         return False
     if unit_owner(name) is not None:
         return bool(value)
-    return any(kindred(one, other) and not equal(one, other) for one in units_in(value) for other in units)
+    return any(
+        kindred(one, other) and not equal(one, other) for one in units_in(value) for other in units
+    )

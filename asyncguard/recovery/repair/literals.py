@@ -38,7 +38,9 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTH = r"(?P<month>[A-Za-z]{3,9})\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _NAMED_DATES = (
-    re.compile(rf"(?:(?P<weekday>[A-Za-z]{{3,9}}),? )?{_DAY}[ -]{_MONTH}[ ,-]{{1,2}}(?P<year>\d{{4}})"),
+    re.compile(
+        rf"(?:(?P<weekday>[A-Za-z]{{3,9}}),? )?{_DAY}[ -]{_MONTH}[ ,-]{{1,2}}(?P<year>\d{{4}})"
+    ),
     re.compile(rf"(?:(?P<weekday>[A-Za-z]{{3,9}}),? )?{_MONTH} {_DAY},? (?P<year>\d{{4}})"),
 )
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{4})(\d{2})(\d{2})")
@@ -48,7 +50,9 @@ _TIMED = re.compile(
     r"(?P<date>.+?)(?:[T ]|, | at )(?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?) ?(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?"
 )
 
-_TRUTH: Mapping[str, bool] = MappingProxyType({"true": True, "yes": True, "false": False, "no": False})
+_TRUTH: Mapping[str, bool] = MappingProxyType(
+    {"true": True, "yes": True, "false": False, "no": False}
+)
 
 
 def number_in(text: str) -> Decimal | None:
@@ -86,7 +90,9 @@ def date_in(text: str) -> str | None:
     """
     text = _MIDNIGHT.sub("", " ".join(text.split()))
     if found := _YEAR_FIRST.fullmatch(text):
-        year, month, day = (found[1], found[3], found[4]) if found[1] else (found[5], found[6], found[7])
+        year, month, day = (
+            (found[1], found[3], found[4]) if found[1] else (found[5], found[6], found[7])
+        )
         return _iso(int(year), int(month), int(day))
     if found := _YEAR_LAST.fullmatch(text):
         one, other = int(found[1]), int(found[3])
@@ -146,7 +152,11 @@ def choice_in(text: str, choices: list[Any], aliases: Mapping[str, Any]) -> list
         return [aliases[text]]
     wanted = folded(text.strip())
     named = [choice for choice in choices if isinstance(choice, str) and folded(choice) == wanted]
-    named += [choice for alias, choice in aliases.items() if folded(alias) == wanted and choice not in named]
+    named += [
+        choice
+        for alias, choice in aliases.items()
+        if folded(alias) == wanted and choice not in named
+    ]
     return named
 
 

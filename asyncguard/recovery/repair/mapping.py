@@ -46,7 +46,12 @@ class _Stuck(Exception):
 
 
 def carry(
-    value: Any, source: Mapping[str, Any], target: Mapping[str, Any], *, filling: bool, same_tool: bool = True
+    value: Any,
+    source: Mapping[str, Any],
+    target: Mapping[str, Any],
+    *,
+    filling: bool,
+    same_tool: bool = True,
 ) -> Carried | None:
     """Bring a value from one contract to another.
 
@@ -69,7 +74,9 @@ def carry(
         carried = carrier.whole(value, expanded(source), expanded(target))
     except _Stuck:
         return None
-    return Carried(value=carried, changes=tuple(carrier.changes), assumptions=tuple(carrier.assumptions))
+    return Carried(
+        value=carried, changes=tuple(carrier.changes), assumptions=tuple(carrier.assumptions)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +95,10 @@ class _Carrier:
         if isinstance(value, list) and "array" in kinds(here) and "array" in kinds(there):
             if len(value) > _MAX_LIST:
                 raise _Stuck
-            return [self.whole(item, main_form(here.get("items")), main_form(there.get("items"))) for item in value]
+            return [
+                self.whole(item, main_form(here.get("items")), main_form(there.get("items")))
+                for item in value
+            ]
         if isinstance(value, list) and "object" in kinds(there) and "array" not in kinds(there):
             if len(value) != 1:
                 raise _Stuck
@@ -98,7 +108,9 @@ class _Carrier:
             return self._listed(value, here, there)
         return self._fields(value, here, there)
 
-    def _listed(self, value: Mapping[str, Any], here: Mapping[str, Any], there: Mapping[str, Any]) -> Any:
+    def _listed(
+        self, value: Mapping[str, Any], here: Mapping[str, Any], there: Mapping[str, Any]
+    ) -> Any:
         """A list out of an object: the one list in it, or the object as the only item."""
         if any("array" in leaf.kinds for leaf in leaves(here, {})):
             return self._fields(value, here, there)
@@ -138,7 +150,11 @@ class _Carrier:
         """A field that the other contract does not have: kept where that is open, else left out."""
         if self.filling or tells_failure(leaf.name, item):
             raise _Stuck
-        if len(leaf.path) == 1 and target.get("additionalProperties") is not False and not leaf.holds_unit:
+        if (
+            len(leaf.path) == 1
+            and target.get("additionalProperties") is not False
+            and not leaf.holds_unit
+        ):
             return {leaf.path: item}
         self._say(f"left out the field {shown('.'.join(leaf.path))}, which is not declared")
         return {}
@@ -158,7 +174,11 @@ class _Carrier:
         if "array" in there and not isinstance(value, list):
             self._say(f"made a list of the only item {leaf.shown}")
             return [self.whole(value, leaf.schema, main_form(other.schema.get("items")))]
-        if isinstance(value, list) and "array" in there and main_form(leaf.schema.get("items")) != {}:
+        if (
+            isinstance(value, list)
+            and "array" in there
+            and main_form(leaf.schema.get("items")) != {}
+        ):
             return self.whole(value, leaf.schema, other.schema)
         return self._spelled(value, leaf, other)
 
@@ -167,7 +187,9 @@ class _Carrier:
         if isinstance(value, bool | list | Mapping) or value is None:
             return _NOTHING
         if not self.same_tool and named is None and is_silent(leaf, other):
-            self.assumptions[f"took the number {other.shown} to be in {unit_text(other.schema)}, as declared"] = None
+            self.assumptions[
+                f"took the number {other.shown} to be in {unit_text(other.schema)}, as declared"
+            ] = None
             return _NOTHING
         try:
             units = units_between(leaf, other, named, same_tool=self.same_tool)
@@ -190,7 +212,11 @@ class _Carrier:
     def _spelled(self, value: Any, leaf: Leaf, other: Leaf) -> Any:
         """The value as the other contract spells it."""
         shape = shape_of(other.schema)
-        aliased = [alias for alias, meant in value_aliases(leaf.schema).items() if meant == value and shape.fits(alias)]
+        aliased = [
+            alias
+            for alias, meant in value_aliases(leaf.schema).items()
+            if meant == value and shape.fits(alias)
+        ]
         if shape.fits(value):
             return value
         if len(aliased) == 1:
@@ -268,4 +294,6 @@ def _unit_at(value: Any, leaf: Leaf, sources: list[Leaf]) -> str | None:
     if not there or not isinstance(holder, Mapping) or not leaf.is_number:
         return None
     numbers = [other for other in sources if other.path[:-1] == leaf.path[:-1] and other.is_number]
-    return unit_beside(leaf.name, unit_text(leaf.schema), unit_holders(holder), alone=len(numbers) <= 1)
+    return unit_beside(
+        leaf.name, unit_text(leaf.schema), unit_holders(holder), alone=len(numbers) <= 1
+    )

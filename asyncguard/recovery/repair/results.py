@@ -28,7 +28,9 @@ class Normalised:
     """What was done, in words, without values; empty if it was right."""
 
 
-def normalise(answer: Answer, declared: Mapping[str, Any], live: Mapping[str, Any] | None = None) -> Normalised | None:
+def normalise(
+    answer: Answer, declared: Mapping[str, Any], live: Mapping[str, Any] | None = None
+) -> Normalised | None:
     """The answer in its declared form.
 
     Args:
@@ -49,7 +51,11 @@ def normalise(answer: Answer, declared: Mapping[str, Any], live: Mapping[str, An
         carried = carry(read.value, live, declared, filling=False)
         return None if carried is None else _checked(carried, read.changes, declared)
     # The tool answers by another contract than it tells, say because it was set right in between.
-    return _mended(answer, declared) if _is_right(declared_value(shape_of(declared), answer), declared) else None
+    return (
+        _mended(answer, declared)
+        if _is_right(declared_value(shape_of(declared), answer), declared)
+        else None
+    )
 
 
 def _mended(answer: Answer, schema: Mapping[str, Any]) -> Normalised | None:
@@ -60,10 +66,14 @@ def _mended(answer: Answer, schema: Mapping[str, Any]) -> Normalised | None:
     return Normalised(value=mended.value, changes=tuple(dict.fromkeys(mended.changes)))
 
 
-def _checked(carried: Carried, before: tuple[str, ...], declared: Mapping[str, Any]) -> Normalised | None:
+def _checked(
+    carried: Carried, before: tuple[str, ...], declared: Mapping[str, Any]
+) -> Normalised | None:
     if not _is_right(carried.value, declared):
         return None
-    return Normalised(value=carried.value, changes=tuple(dict.fromkeys((*before, *carried.changes))))
+    return Normalised(
+        value=carried.value, changes=tuple(dict.fromkeys((*before, *carried.changes)))
+    )
 
 
 def _is_right(value: Any, schema: Mapping[str, Any]) -> bool:

@@ -11,7 +11,17 @@ from asyncguard.recovery.repair.units import Unit, alike, equal, kindred, unit_n
 from asyncguard.schema.compiled import Same, main_form, properties, unit_text
 
 _GENERIC = frozenset(
-    {"unit", "units", "uom", "currency", "ccy", "currencycode", "unitofmeasure", "measurementunit", "unitcode"}
+    {
+        "unit",
+        "units",
+        "uom",
+        "currency",
+        "ccy",
+        "currencycode",
+        "unitofmeasure",
+        "measurementunit",
+        "unitcode",
+    }
 )
 _LAST_WORDS = ("unit", "units", "uom", "currency", "ccy")
 _HINTS = ("unit", "uom", "currency", "ccy")
@@ -22,7 +32,9 @@ _QUANTITY = re.compile(
     r"\s*(?P<before>[^\d\s+.,-]{0,12})\s*[-+\u2212]?\d[\d.,'\u00a0\u202f]*(?:[eE][-+]?\d+)?\s*(?P<after>\D{0,24})"
 )
 _MAX_DEPTH = 8
-_UNCLEAR = frozenset({"min", "in", "second", "minute", "hour", "day", "week", "minor", "share", "each"})
+_UNCLEAR = frozenset(
+    {"min", "in", "second", "minute", "hour", "day", "week", "minor", "share", "each"}
+)
 _UNCLEAR |= {"item", "items", "piece", "pieces", "bar", "bars"}
 """Names of units that mean something else at the end of a field's name, too."""
 
@@ -61,7 +73,11 @@ def _plan(schema: Any, depth: int) -> _Plan | None:
     form = main_form(schema)
     if depth > _MAX_DEPTH:
         return None
-    fields = {name: plan for name, inner in properties(form).items() if (plan := _plan(inner, depth + 1)) is not None}
+    fields = {
+        name: plan
+        for name, inner in properties(form).items()
+        if (plan := _plan(inner, depth + 1)) is not None
+    }
     items = _plan(form["items"], depth + 1) if isinstance(form.get("items"), Mapping) else None
     unit = unit_text(form)
     return _Plan(unit=unit, fields=fields, items=items) if unit or fields or items else None
@@ -89,7 +105,9 @@ def _conflicts(plan: _Plan, value: Any, path: tuple[str | int, ...]) -> Iterator
             yield from _conflicts(plan.items, item, (*path, position))
 
 
-def _beside(counted: Mapping[str, str], value: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Naming]:
+def _beside(
+    counted: Mapping[str, str], value: Mapping[str, Any], path: tuple[str | int, ...]
+) -> Iterator[Naming]:
     holders = unit_holders(value) if counted else []
     if not holders:
         return
@@ -104,11 +122,15 @@ def unit_holders(value: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (owner, text)
         for key, text in value.items()
-        if isinstance(text, str) and len(text) <= _MAX_UNIT and (owner := unit_owner(key)) is not None
+        if isinstance(text, str)
+        and len(text) <= _MAX_UNIT
+        and (owner := unit_owner(key)) is not None
     ]
 
 
-def unit_beside(name: str, declared: str | None, holders: list[tuple[str, str]], *, alone: bool) -> str | None:
+def unit_beside(
+    name: str, declared: str | None, holders: list[tuple[str, str]], *, alone: bool
+) -> str | None:
     """The unit that a field beside a number gives it.
 
     Args:

@@ -13,7 +13,9 @@ class Unmeasured(Exception):
     """What a number counts cannot be told on one side, and it may not be the same."""
 
 
-def units_between(source: Leaf, target: Leaf, named: str | None, *, same_tool: bool = True) -> tuple[Unit, Unit] | None:
+def units_between(
+    source: Leaf, target: Leaf, named: str | None, *, same_tool: bool = True
+) -> tuple[Unit, Unit] | None:
     """The unit of a field here and there, ``None`` if a number means the same in both.
 
     A unit is declared by the annotation ``unit``; without one, the end of the field's name or its description may name

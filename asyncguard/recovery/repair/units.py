@@ -106,7 +106,12 @@ _SCALES: Mapping[str, tuple[str, ...]] = {
         "atm = 101325",
         "mmHg = 133.322387415",
     ),
-    "frequency": ("Hz hertz = 1", "kHz kilohertz = 1000", "MHz megahertz = 1000000", "GHz gigahertz = 1000000000"),
+    "frequency": (
+        "Hz hertz = 1",
+        "kHz kilohertz = 1000",
+        "MHz megahertz = 1000000",
+        "GHz gigahertz = 1000000000",
+    ),
     "substance": ("mol = 1", "mmol = 0.001", "µmol μmol umol = 0.000001"),
     "data": (
         "B byte bytes = 1",
@@ -173,22 +178,40 @@ def _measured() -> Iterator[tuple[str, Unit]]:
     for names, size, offset in _TEMPERATURES:
         for name in names.split():
             unit = Unit(
-                name=names.split()[0], dimension=("temperature",), factor=Fraction(size), offset=Fraction(offset)
+                name=names.split()[0],
+                dimension=("temperature",),
+                factor=Fraction(size),
+                offset=Fraction(offset),
             )
             yield name, unit
 
 
 def _money() -> Iterator[tuple[str, Unit]]:
     for name in ("cent", "cents", "minor", "minor unit", "minor units", "minor_units"):
-        yield name, Unit(name="cent" if name.startswith("cent") else "minor", dimension=(_MINOR,), factor=Fraction(1))
+        yield (
+            name,
+            Unit(
+                name="cent" if name.startswith("cent") else "minor",
+                dimension=(_MINOR,),
+                factor=Fraction(1),
+            ),
+        )
     for code, (digits, names, minors) in _CURRENCIES.items():
         small = Fraction(1, 10**digits)
         for name in (code, *names):
             yield name, Unit(name=code, dimension=(code,), factor=Fraction(1))
-        cents = (f"{code} cent", f"{code} cents", f"{code}_cents", f"{code} ct") if code in _CENT else ()
+        cents = (
+            (f"{code} cent", f"{code} cents", f"{code}_cents", f"{code} ct")
+            if code in _CENT
+            else ()
+        )
         for name in (*minors, *cents, f"{code} minor", f"{code}_minor"):
             yield name, Unit(name=f"{code} minor", dimension=(code,), factor=small)
-        for name, size in ((f"k{code}", 10**3), (f"thousand {code}", 10**3), (f"million {code}", 10**6)):
+        for name, size in (
+            (f"k{code}", 10**3),
+            (f"thousand {code}", 10**3),
+            (f"million {code}", 10**6),
+        ):
             yield name, Unit(name=name, dimension=(code,), factor=Fraction(size))
 
 
@@ -255,10 +278,18 @@ def units_in(prose: str) -> frozenset[Unit]:
     """The units that a sentence names by words or by symbols of some length: "a", "h" and "in" are words, too."""
     found = set()
     for word in _WORD.findall(prose):
-        if len(word) >= _SHORTEST_WORD or word in "€£₹₩%‰" or (word.lower() != word and word[-1] != word[-1].lower()):
+        if (
+            len(word) >= _SHORTEST_WORD
+            or word in "€£₹₩%‰"
+            or (word.lower() != word and word[-1] != word[-1].lower())
+        ):
             unit = unit_named(word)
         else:
-            unit = _UNITS.get(word) if word in ("kg", "km", "cm", "mm", "mg", "ml", "°C", "°F") else None
+            unit = (
+                _UNITS.get(word)
+                if word in ("kg", "km", "cm", "mm", "mg", "ml", "°C", "°F")
+                else None
+            )
         if unit is not None:
             found.add(unit)
     return frozenset(found)

@@ -32,10 +32,13 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
         try:
             verdict = await journal.begin(job.intent)
         except JournalError as error:
-            _log.warning("attempt %d of call %s was not begun: %s", job.intent.attempt, job.intent.key, error)
+            _log.warning(
+                "attempt %d of call %s was not begun: %s", job.intent.attempt, job.intent.key, error
+            )
             reason = error.data.get("reason", "its journal failed, and the log says why")
             return _failure(
-                ErrorCode.JOURNAL_UNAVAILABLE, f"The call could not be written down, so it was not begun: {reason}."
+                ErrorCode.JOURNAL_UNAVAILABLE,
+                f"The call could not be written down, so it was not begun: {reason}.",
             )
         match verdict:
             case Fresh():
@@ -45,11 +48,15 @@ async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
             case Lost(other=other):
                 return Failure(
                     symptom=Symptom(
-                        error=ErrorCode.PROCESS_LOST, message=_OTHER if other else _LOST, transient=not other
+                        error=ErrorCode.PROCESS_LOST,
+                        message=_OTHER if other else _LOST,
+                        transient=not other,
                     )
                 )
             case Refused(reason=reason, fenced=fenced):
-                return _failure(ErrorCode.TAKEN_OVER if fenced else ErrorCode.JOURNAL_REFUSED, reason)
+                return _failure(
+                    ErrorCode.TAKEN_OVER if fenced else ErrorCode.JOURNAL_REFUSED, reason
+                )
             case Running():
                 await backoff.pause()
 

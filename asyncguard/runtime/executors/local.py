@@ -97,7 +97,11 @@ class LocalExecutor:
 
     def health(self) -> Health:
         """Alive until it is closed."""
-        return Health(alive=not self._closed, pending=len(self._running), detail=_CLOSED if self._closed else "")
+        return Health(
+            alive=not self._closed,
+            pending=len(self._running),
+            detail=_CLOSED if self._closed else "",
+        )
 
     def close(self) -> None:
         """Cancel what has not begun, and begin nothing any more; from any thread."""
@@ -119,7 +123,10 @@ class LocalExecutor:
             await self._clock.sleep(job.delay)
         journal = self._journal_of(job)
         # The journal first: the gate may refuse only what has not begun, and that is known there alone.
-        if journal is not None and (answer := await begin_in(journal, job, self._clock)) is not None:
+        if (
+            journal is not None
+            and (answer := await begin_in(journal, job, self._clock)) is not None
+        ):
             run.result = answer
             return
         interrupted = None
@@ -131,7 +138,9 @@ class LocalExecutor:
             raise
         except BaseException as error:  # noqa: BLE001 - a tool that ends its interpreter had begun like any that fails
             interrupted = error if isinstance(error, KeyboardInterrupt) else None
-            run.result = Failure(symptom=_symptom(type(error).__name__, f"{type(error).__name__}: {error}"))
+            run.result = Failure(
+                symptom=_symptom(type(error).__name__, f"{type(error).__name__}: {error}")
+            )
         if journal is not None and not run.told:
             journal.end_soon(job.key, job.attempt, run.result)
         if interrupted is not None and threading.current_thread() is threading.main_thread():
@@ -143,7 +152,11 @@ class LocalExecutor:
         if refused is None:
             run.begun = True
             if (timeout := run.job.timeout) is not None:
-                late = Failure(symptom=_symptom(ErrorCode.TIMEOUT, f"No answer within {timeout:g} s.", running=True))
+                late = Failure(
+                    symptom=_symptom(
+                        ErrorCode.TIMEOUT, f"No answer within {timeout:g} s.", running=True
+                    )
+                )
                 run.timer = asyncio.get_running_loop().call_later(timeout, self._give_up, run, late)
         return refused
 
@@ -181,7 +194,9 @@ class LocalExecutor:
 def _cancelled(run: _Running) -> Failure:
     """A cancelled task: that it has ended says nothing about a thread that it had started."""
     text = _CANCELLED if run.begun else CANCELLED_BEFORE_START
-    return Failure(symptom=_symptom(ErrorCode.CANCELLED, text, started=run.begun, running=run.begun))
+    return Failure(
+        symptom=_symptom(ErrorCode.CANCELLED, text, started=run.begun, running=run.begun)
+    )
 
 
 def _symptom(error: str, message: str, *, started: bool = True, running: bool = False) -> Symptom:

@@ -163,7 +163,9 @@ class Lease:
             unsettled = await journal.unsettled(self.thread)
         for key in unsettled:
             record = tenant.ledger.find(key)
-            if record is not None and not record.open:  # its process ended before the journal was told
+            if (
+                record is not None and not record.open
+            ):  # its process ended before the journal was told
                 journal.settle(key, record.state, record.error or "", stored=True)
         return None if held else tenure
 

@@ -23,7 +23,9 @@ LOST_EPOCH = "lost"
 class Recorder:
     """Builds the events of one thread and folds them into its ledger."""
 
-    def __init__(self, engine: Engine, ledger: Ledger, *, recorded: Callable[[ev.Event], None]) -> None:
+    def __init__(
+        self, engine: Engine, ledger: Ledger, *, recorded: Callable[[ev.Event], None]
+    ) -> None:
         """Make a recorder.
 
         Args:
@@ -61,7 +63,9 @@ class Recorder:
 
     def run_ended(self, reason: str) -> None:
         """Record the end of the run."""
-        self._record(ev.RunEnded(n=self._next(), at=self._now(), reason=reason, turns=self._ledger.turns))
+        self._record(
+            ev.RunEnded(n=self._next(), at=self._now(), reason=reason, turns=self._ledger.turns)
+        )
 
     def turn_taken(self, message_id: str, *, calls: int, passed_over: tuple[str, ...]) -> None:
         """Record a message of the model.
@@ -95,7 +99,12 @@ class Recorder:
         """
         self._record(
             ev.CompletionJudged(
-                n=self._next(), at=self._now(), verdict=verdict, reason=reason, tasks=tasks, enforced=enforced
+                n=self._next(),
+                at=self._now(),
+                verdict=verdict,
+                reason=reason,
+                tasks=tasks,
+                enforced=enforced,
             )
         )
 
@@ -105,11 +114,17 @@ class Recorder:
 
     def task_closed(self, task: str) -> None:
         """Record that a task ended with its run."""
-        self._record(ev.TaskEnded(n=self._next(), at=self._now(), task=task, state=TaskState.CLOSED))
+        self._record(
+            ev.TaskEnded(n=self._next(), at=self._now(), task=task, state=TaskState.CLOSED)
+        )
 
     def task_stopped(self, task: str, *, reason: str) -> None:
         """Record that a task was ended by the user or by a limit."""
-        self._record(ev.TaskEnded(n=self._next(), at=self._now(), task=task, state=TaskState.STOPPED, reason=reason))
+        self._record(
+            ev.TaskEnded(
+                n=self._next(), at=self._now(), task=task, state=TaskState.STOPPED, reason=reason
+            )
+        )
 
     # -- verdicts on calls -----------------------------------------------------------------------------------------
 
@@ -122,11 +137,25 @@ class Recorder:
         """
         self._record(ev.CallProposed(n=self._next(), at=self._now(), call=call, declared=declared))
 
-    def objected(self, key: str, objection: ev.Objection, *, guard: str, reason: str, on: tuple[str, ...] = ()) -> None:
+    def objected(
+        self,
+        key: str,
+        objection: ev.Objection,
+        *,
+        guard: str,
+        reason: str,
+        on: tuple[str, ...] = (),
+    ) -> None:
         """Record what a guard would have done with a call; for shadow mode."""
         self._record(
             ev.CallObjected(
-                n=self._next(), at=self._now(), key=key, guard=guard, objection=objection, reason=reason, on=on
+                n=self._next(),
+                at=self._now(),
+                key=key,
+                guard=guard,
+                objection=objection,
+                reason=reason,
+                on=on,
             )
         )
 
@@ -148,11 +177,18 @@ class Recorder:
         """
         self._record(
             ev.CallAdmitted(
-                n=self._next(), at=self._now(), key=key, released=released, approved=approved, arguments=arguments
+                n=self._next(),
+                at=self._now(),
+                key=key,
+                released=released,
+                approved=approved,
+                arguments=arguments,
             )
         )
 
-    def deferred(self, key: str, *, guard: str, reason: str, on: tuple[str, ...], also: tuple[str, ...]) -> None:
+    def deferred(
+        self, key: str, *, guard: str, reason: str, on: tuple[str, ...], also: tuple[str, ...]
+    ) -> None:
         """Hold a call back until others have ended.
 
         Args:
@@ -163,18 +199,39 @@ class Recorder:
             also: Further guards that hold it back.
         """
         self._record(
-            ev.CallDeferred(n=self._next(), at=self._now(), key=key, guard=guard, reason=reason, on=on, also=also)
+            ev.CallDeferred(
+                n=self._next(),
+                at=self._now(),
+                key=key,
+                guard=guard,
+                reason=reason,
+                on=on,
+                also=also,
+            )
         )
 
-    def held(self, key: str, *, guard: str, reason: str, arguments: Mapping[str, Any] | None) -> None:
+    def held(
+        self, key: str, *, guard: str, reason: str, arguments: Mapping[str, Any] | None
+    ) -> None:
         """Hold a call until a person has approved it."""
         self._record(
-            ev.CallHeld(n=self._next(), at=self._now(), key=key, guard=guard, reason=reason, arguments=arguments)
+            ev.CallHeld(
+                n=self._next(),
+                at=self._now(),
+                key=key,
+                guard=guard,
+                reason=reason,
+                arguments=arguments,
+            )
         )
 
     def rejected(self, key: str, *, guard: str, reason: str, on: tuple[str, ...] = ()) -> None:
         """End a call that is not run; the model is told why."""
-        self._record(ev.CallRejected(n=self._next(), at=self._now(), key=key, guard=guard, reason=reason, on=on))
+        self._record(
+            ev.CallRejected(
+                n=self._next(), at=self._now(), key=key, guard=guard, reason=reason, on=on
+            )
+        )
 
     def squashed(self, key: str, *, reason: str, on: tuple[str, ...] = ()) -> None:
         """End a deferred or held call that will never be issued."""
@@ -196,7 +253,11 @@ class Recorder:
             epoch: Process of the attempt; this one by default.
         """
         epoch = self._engine.epoch if epoch is None else epoch
-        self._record(ev.CallStarted(n=self._next(), at=self._now(), key=key, attempt=attempt, tool=tool, epoch=epoch))
+        self._record(
+            ev.CallStarted(
+                n=self._next(), at=self._now(), key=key, attempt=attempt, tool=tool, epoch=epoch
+            )
+        )
 
     def assumed_started(self, key: str) -> None:
         """Record the start of an attempt that a process which has ended made, or may have made."""
@@ -237,7 +298,9 @@ class Recorder:
             )
         )
 
-    def found(self, key: str, *, aim: ev.Aim, tool: str, content: Any, error: str | None = None) -> None:
+    def found(
+        self, key: str, *, aim: ev.Aim, tool: str, content: Any, error: str | None = None
+    ) -> None:
         """Record what was learnt for a call and does not end it.
 
         Args:
@@ -249,7 +312,13 @@ class Recorder:
         """
         self._record(
             ev.CallFound(
-                n=self._next(), at=self._now(), key=key, aim=aim, tool=tool, content=content, error=_plain(error)
+                n=self._next(),
+                at=self._now(),
+                key=key,
+                aim=aim,
+                tool=tool,
+                content=content,
+                error=_plain(error),
             )
         )
 
@@ -332,7 +401,11 @@ class Recorder:
 
     def circuit_moved(self, tool: str, *, state: CircuitState, failures: int) -> None:
         """Record that the breaker of a tool changed its state."""
-        self._record(ev.CircuitMoved(n=self._next(), at=self._now(), tool=tool, state=state, failures=failures))
+        self._record(
+            ev.CircuitMoved(
+                n=self._next(), at=self._now(), tool=tool, state=state, failures=failures
+            )
+        )
 
     # -- the conversation ------------------------------------------------------------------------------------------
 
@@ -344,7 +417,9 @@ class Recorder:
             placeholders: Calls of which the model was told that they are pending.
         """
         self._record(
-            ev.CallsDelivered(n=self._next(), at=self._now(), keys=tuple(keys), placeholders=tuple(placeholders))
+            ev.CallsDelivered(
+                n=self._next(), at=self._now(), keys=tuple(keys), placeholders=tuple(placeholders)
+            )
         )
 
     # -- all events ------------------------------------------------------------------------------------------------

@@ -97,7 +97,10 @@ class Session:
             return  # nothing was begun here; what the journal knows of the call stands
         if record.tries and self.board.spec(record.answering).written_down:
             known, journal = self.lease.begun_before.get(record.key), self.lease.journal
-            left = known is not None and (known.number, known.state) == (record.latest, AttemptState.INTENT)
+            left = known is not None and (known.number, known.state) == (
+                record.latest,
+                AttemptState.INTENT,
+            )
             if left and record.succeeded:
                 # A process that is gone began it, and another one may have to go on from before this is stored.
                 journal.end_soon(record.key, record.latest, Success(content=record.content))
@@ -173,7 +176,9 @@ class Session:
         return new or None
 
     def _in_use(self, tool: str) -> bool:
-        open_calls = (record for task in self.ledger.tasks() for record in self.ledger.open_of(task.task.id))
+        open_calls = (
+            record for task in self.ledger.tasks() for record in self.ledger.open_of(task.task.id)
+        )
         return any(tool in (record.tool, record.call.tool) for record in open_calls)
 
     @property
@@ -234,7 +239,9 @@ class Session:
             record
             for state in states
             for record in self.ledger.in_state(state)
-            if record.key not in running and record.key not in live.recoveries and record.key not in live.tokens
+            if record.key not in running
+            and record.key not in live.recoveries
+            and record.key not in live.tokens
             if record.key not in live.again
             if (record.key, record.attempts) not in ended and record.key not in self._unissued
         ]
@@ -343,7 +350,9 @@ class Session:
     @property
     def idle(self) -> bool:
         """Whether nothing of this session is alive, so that it can be folded anew from the state at any time."""
-        return not (self.ledger.any_open() or self._outbox.events or self.has_completions or self._waiters)
+        return not (
+            self.ledger.any_open() or self._outbox.events or self.has_completions or self._waiters
+        )
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

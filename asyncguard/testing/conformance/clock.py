@@ -19,12 +19,21 @@ async def check_clock(make: Callable[[], Clock]) -> None:
     Raises:
         AssertionError: It breaks a rule; the text says which.
     """
-    for rule in (_never_goes_back, _sleeps, _sleeps_no_time_for_nothing, _tells_events, _gives_up, _is_shared):
+    for rule in (
+        _never_goes_back,
+        _sleeps,
+        _sleeps_no_time_for_nothing,
+        _tells_events,
+        _gives_up,
+        _is_shared,
+    ):
         try:
             async with asyncio.timeout(_PATIENCE):
                 await rule(make())
         except TimeoutError as error:
-            raise AssertionError(f"A wait did not end within {_PATIENCE:g} s ({rule.__name__.strip('_')}).") from error
+            raise AssertionError(
+                f"A wait did not end within {_PATIENCE:g} s ({rule.__name__.strip('_')})."
+            ) from error
 
 
 async def _never_goes_back(clock: Clock) -> None:
@@ -44,10 +53,16 @@ async def _sleeps(clock: Clock) -> None:
 
 async def _sleeps_no_time_for_nothing(clock: Clock) -> None:
     event = asyncio.Event()
-    assert not await clock.wait(event, 0.0), "wait() on an event that is not set has to be False with timeout 0"
+    assert not await clock.wait(event, 0.0), (
+        "wait() on an event that is not set has to be False with timeout 0"
+    )
     event.set()
-    assert await clock.wait(event, 0.0), "wait() on an event that is set has to be True with timeout 0"
-    assert await clock.wait(event, None), "wait() on an event that is set has to be True without a timeout"
+    assert await clock.wait(event, 0.0), (
+        "wait() on an event that is set has to be True with timeout 0"
+    )
+    assert await clock.wait(event, None), (
+        "wait() on an event that is set has to be True without a timeout"
+    )
 
 
 async def _tells_events(clock: Clock) -> None:
@@ -56,12 +71,16 @@ async def _tells_events(clock: Clock) -> None:
         waiting = asyncio.ensure_future(clock.wait(event, timeout))
         await asyncio.sleep(0)
         event.set()
-        assert await waiting, f"wait(timeout={timeout}) has to be True when the event is set while it waits"
+        assert await waiting, (
+            f"wait(timeout={timeout}) has to be True when the event is set while it waits"
+        )
 
 
 async def _gives_up(clock: Clock) -> None:
     before = clock.now()
-    assert not await clock.wait(asyncio.Event(), _STEP), "wait() has to be False when its time is over"
+    assert not await clock.wait(asyncio.Event(), _STEP), (
+        "wait() has to be False when its time is over"
+    )
     assert clock.now() - before >= _STEP * 0.9, "wait() gave up before its time was over"
 
 
@@ -73,5 +92,7 @@ async def _is_shared(clock: Clock) -> None:
     assert victim.cancel(), "a sleep of 1,000 s was over at once"
     before = clock.now()
     await asyncio.gather(*sleeps)
-    assert clock.now() - before < _STEP * 10, "20 sleeps at once took as long as one after the other"
+    assert clock.now() - before < _STEP * 10, (
+        "20 sleeps at once took as long as one after the other"
+    )
     assert victim.cancelled(), "a sleep cannot be cancelled"

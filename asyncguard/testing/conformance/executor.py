@@ -51,7 +51,15 @@ class _Bench:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
 
-    def start(self, key: str, run: Run, *, attempt: int = 1, delay: float = 0.0, timeout: float | None = None) -> None:
+    def start(
+        self,
+        key: str,
+        run: Run,
+        *,
+        attempt: int = 1,
+        delay: float = 0.0,
+        timeout: float | None = None,
+    ) -> None:
         job = replace(_JOB, key=key, attempt=attempt, run=run, delay=delay, timeout=timeout)
         self.executor.start(job, self.done)
 
@@ -64,14 +72,20 @@ class _Bench:
             self.executor.poll()
             self._changed.clear()
             if len(self.completions) < count:
-                with contextlib.suppress(TimeoutError):  # then executors that are polled are asked again
+                with contextlib.suppress(
+                    TimeoutError
+                ):  # then executors that are polled are asked again
                     await asyncio.wait_for(self._changed.wait(), _STEP)
         await asyncio.sleep(_STEP)  # a completion too many would come now
         self.executor.poll()
         found = Counter((item.key, item.attempt) for item in self.completions)
         twice = [key for key, times in found.items() if times > 1]
-        assert not twice, f"{twice[0]} was completed {found[twice[0]]} times; each attempt completes once"
-        assert len(self.completions) == count, f"{len(self.completions)} completions for {count} jobs"
+        assert not twice, (
+            f"{twice[0]} was completed {found[twice[0]]} times; each attempt completes once"
+        )
+        assert len(self.completions) == count, (
+            f"{len(self.completions)} completions for {count} jobs"
+        )
 
     def only(self) -> Result:
         return self.completions[0].result
@@ -110,7 +124,9 @@ async def _runs_many_at_once(bench: _Bench) -> None:
     assert set(bench.executor.pending()) == keys, "pending() has to name every job that was started"
     gate.set()
     await bench.completed(1000)
-    assert {item.key for item in bench.completions} == keys, "a job was completed under another's key"
+    assert {item.key for item in bench.completions} == keys, (
+        "a job was completed under another's key"
+    )
     assert not bench.executor.pending(), "pending() names jobs that have completed"
 
 
@@ -140,8 +156,12 @@ async def _ends_at_the_timeout(bench: _Bench) -> None:
     await bench.completed(1)
     result = bench.only()
     assert isinstance(result, Failure), f"a job that runs out of time ended with {result}"
-    assert result.symptom.error == ErrorCode.TIMEOUT, f"a timeout was reported as {result.symptom.error!r}"
-    assert result.symptom.started, "a timeout leaves open whether the effect began, so started has to be True"
+    assert result.symptom.error == ErrorCode.TIMEOUT, (
+        f"a timeout was reported as {result.symptom.error!r}"
+    )
+    assert result.symptom.started, (
+        "a timeout leaves open whether the effect began, so started has to be True"
+    )
     took = asyncio.get_running_loop().time() - start
     assert took >= _STEP * 2.7, "the delay was counted against the timeout"
 
@@ -149,7 +169,9 @@ async def _ends_at_the_timeout(bench: _Bench) -> None:
 async def _lets_a_quick_job_pass_its_timeout(bench: _Bench) -> None:
     bench.start("k", _quick, timeout=_LONG)
     await bench.completed(1)
-    assert bench.only() == Success(content="done"), "a job within its time has to hand its result on"
+    assert bench.only() == Success(content="done"), (
+        "a job within its time has to hand its result on"
+    )
 
 
 async def _cancels_what_runs(bench: _Bench) -> None:
@@ -167,7 +189,9 @@ async def _cancels_what_runs(bench: _Bench) -> None:
     results = {item.key: item.result for item in bench.completions}
     result = results["k"]
     assert isinstance(result, Failure), f"a cancelled job ended with {result}"
-    assert result.symptom.started, "a job that was cancelled while it ran may have had its effect (started)"
+    assert result.symptom.started, (
+        "a job that was cancelled while it ran may have had its effect (started)"
+    )
     assert results["other"] == Success(content="done"), "cancelling one job disturbed another"
 
 
@@ -224,21 +248,27 @@ async def _may_be_started_again_from_its_end(bench: _Bench) -> None:
 
     bench.executor.start(jobs[0], again)
     await bench.completed(2)
-    assert [item.attempt for item in bench.completions] == [1, 2], "a second attempt of one call has to complete, too"
+    assert [item.attempt for item in bench.completions] == [1, 2], (
+        "a second attempt of one call has to complete, too"
+    )
     assert not bench.executor.pending(), "pending() names a job that has completed"
 
 
 async def _tells_its_health(bench: _Bench) -> None:
     assert bench.executor.health().alive, "health() has to be alive before close()"
     bench.start("k", _quick, delay=_STEP)
-    assert bench.executor.health().pending == 1, "health() has to count the jobs that have not completed"
+    assert bench.executor.health().pending == 1, (
+        "health() has to count the jobs that have not completed"
+    )
     await bench.completed(1)
     assert bench.executor.health().pending == 0, "health() counts a job that has completed"
 
 
 async def _carries_what_it_was_given_only(bench: _Bench) -> None:
     carried = await bench.executor.recover(["unknown"])
-    assert not carried, f"recover() has to know nothing of a call that was never started, and told of {dict(carried)}"
+    assert not carried, (
+        f"recover() has to know nothing of a call that was never started, and told of {dict(carried)}"
+    )
 
 
 async def _begins_nothing_once_closed(bench: _Bench) -> None:
@@ -262,8 +292,12 @@ async def _begins_nothing_once_closed(bench: _Bench) -> None:
     assert not ran, f"the job {ran[0]!r} began after close()"
     for completion in bench.completions:
         result = completion.result
-        assert isinstance(result, Failure), f"a job that close() kept from beginning ended with {result}"
-        assert not result.symptom.started, "a job that close() kept from beginning has not begun (started)"
+        assert isinstance(result, Failure), (
+            f"a job that close() kept from beginning ended with {result}"
+        )
+        assert not result.symptom.started, (
+            "a job that close() kept from beginning has not begun (started)"
+        )
     assert not bench.executor.pending(), "pending() names jobs of an executor that was closed"
 
 

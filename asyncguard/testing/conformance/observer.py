@@ -27,8 +27,13 @@ def check_observer(make: Callable[[], Observer]) -> None:
         AssertionError: It breaks a rule; the text says which.
     """
     observer = make()
-    assert callable(observer), f"{observer!r} is not callable; an observer is called with one Details"
-    plain = not (inspect.iscoroutinefunction(observer) or inspect.iscoroutinefunction(type(observer).__call__))
+    assert callable(observer), (
+        f"{observer!r} is not callable; an observer is called with one Details"
+    )
+    plain = not (
+        inspect.iscoroutinefunction(observer)
+        or inspect.iscoroutinefunction(type(observer).__call__)
+    )
     assert plain, "an observer is a plain function; nobody awaits a coroutine"
     told = {type(details.event) for details in _story("one")}
     assert told == set(ev.EVENT_TYPES), "the story of this check lacks events; add them"
@@ -46,7 +51,9 @@ def _tell(observer: Observer, thread: str) -> None:
             raise AssertionError(
                 f"{details.event.kind}: an observer must not raise, this one raised {error!r}"
             ) from error
-        assert not inspect.isawaitable(returned), f"{details.event.kind}: the observer returned something to await"
+        assert not inspect.isawaitable(returned), (
+            f"{details.event.kind}: the observer returned something to await"
+        )
 
 
 def _story(thread: str) -> Iterator[Details]:
@@ -67,7 +74,9 @@ def _story(thread: str) -> Iterator[Details]:
     yield from _ways(tell, [call.key for call in calls])
     keys = tuple(call.key for call in calls)
     yield tell(ev.CallsDelivered, keys=keys[1:], placeholders=keys[:1])
-    yield tell(ev.CompletionJudged, verdict=ev.CompletionVerdict.NUDGE, reason="unfinished", tasks=(_TASK,))
+    yield tell(
+        ev.CompletionJudged, verdict=ev.CompletionVerdict.NUDGE, reason="unfinished", tasks=(_TASK,)
+    )
     yield tell(ev.TaskEnded, task=_TASK, state=TaskState.CLOSED)
     yield tell(ev.RunParked, keys=keys[:1])
     yield tell(ev.RunEnded, reason="complete", turns=1)
@@ -76,9 +85,18 @@ def _story(thread: str) -> Iterator[Details]:
 def _ways(tell: Callable[..., Details], keys: list[str]) -> Iterator[Details]:
     done, squashed, held, cancelled, rejected, doubtful = keys
     reject = ev.Objection.REJECT
-    yield tell(ev.CallObjected, key=done, guard="grounding", objection=reject, reason="a guess", on=(held,))
+    yield tell(
+        ev.CallObjected, key=done, guard="grounding", objection=reject, reason="a guess", on=(held,)
+    )
     yield tell(ev.CallAdmitted, key=done)
-    yield tell(ev.CallDeferred, key=squashed, guard="dependency", reason="early", on=(done,), also=("conflict",))
+    yield tell(
+        ev.CallDeferred,
+        key=squashed,
+        guard="dependency",
+        reason="early",
+        on=(done,),
+        also=("conflict",),
+    )
     yield tell(ev.CallHeld, key=held, guard="approval", reason="a person decides")
     yield tell(ev.CallRejected, key=held, guard="approval", reason="refused")
     yield tell(ev.CallAdmitted, key=cancelled)
@@ -98,15 +116,36 @@ def _ways(tell: Callable[..., Details], keys: list[str]) -> Iterator[Details]:
         confidence=0.9,
         evidence=("the class says so",),
     )
-    yield tell(ev.CallRecovered, key=done, action=retry, attempt=1, error="E", reason="transient", delay=0.2)
+    yield tell(
+        ev.CallRecovered,
+        key=done,
+        action=retry,
+        attempt=1,
+        error="E",
+        reason="transient",
+        delay=0.2,
+    )
     yield tell(ev.CallStarted, key=done, attempt=2, tool="look", epoch="e1")
     yield tell(ev.CallFound, key=done, aim=ev.Aim.ANSWER, tool="look", content="x")
-    yield tell(ev.CallRetired, key=done, outcome=ev.Outcome.DONE, content=[{"type": "text", "text": "x"}], size=30)
+    yield tell(
+        ev.CallRetired,
+        key=done,
+        outcome=ev.Outcome.DONE,
+        content=[{"type": "text", "text": "x"}],
+        size=30,
+    )
     yield tell(ev.CallSquashed, key=squashed, reason="the user spoke", on=(done,))
     yield tell(ev.CallAdmitted, key=doubtful)
     yield tell(ev.CallStarted, key=doubtful, attempt=1, tool="look", epoch="e1")
     doubt = ev.Outcome.IN_DOUBT
-    yield tell(ev.CallRetired, key=doubtful, outcome=doubt, content="No answer.", size=10, error=ErrorCode.TIMEOUT)
+    yield tell(
+        ev.CallRetired,
+        key=doubtful,
+        outcome=doubt,
+        content="No answer.",
+        size=10,
+        error=ErrorCode.TIMEOUT,
+    )
 
 
 def _call(thread: str, position: int) -> Call:

@@ -13,4 +13,11 @@ from asyncguard.testing.history.checker import (
 )
 from asyncguard.testing.history.transcript import Provider
 
-__all__ = ["HistoryError", "Provider", "Violation", "check_history", "check_history_all", "history_violations"]
+__all__ = [
+    "HistoryError",
+    "Provider",
+    "Violation",
+    "check_history",
+    "check_history_all",
+    "history_violations",
+]

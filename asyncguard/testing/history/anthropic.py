@@ -30,15 +30,22 @@ def system_messages_come_first(transcript: Transcript) -> Iterator[Finding]:
         if entry.role is not Role.SYSTEM:
             spoken = True
         elif spoken:
-            yield Finding(index=entry.index, sentence="A system message stands after the first other message.")
+            yield Finding(
+                index=entry.index, sentence="A system message stands after the first other message."
+            )
 
 
 def user_speaks_first(transcript: Transcript) -> Iterator[Finding]:
     """The first message has the user's role."""
     if not transcript.dialogue:
-        yield Finding(index=None, sentence="At least one message beside the system prompt is required.")
+        yield Finding(
+            index=None, sentence="At least one message beside the system prompt is required."
+        )
     elif transcript.dialogue[0].role is not Role.USER:
-        yield Finding(index=transcript.dialogue[0].index, sentence="The first message must have the role 'user'.")
+        yield Finding(
+            index=transcript.dialogue[0].index,
+            sentence="The first message must have the role 'user'.",
+        )
 
 
 def ids_are_plain(transcript: Transcript) -> Iterator[Finding]:
@@ -56,7 +63,8 @@ def tool_results_come_first(transcript: Transcript) -> Iterator[Finding]:
     for entry in transcript.dialogue:
         if entry.role is Role.TOOL and user_spoke:
             yield Finding(
-                index=entry.index, sentence="In a user turn, tool_result blocks must come before other content."
+                index=entry.index,
+                sentence="In a user turn, tool_result blocks must come before other content.",
             )
         user_spoke = entry.role is Role.USER or (user_spoke and entry.role is Role.TOOL)
 
@@ -65,9 +73,15 @@ def texts_are_not_empty(transcript: Transcript) -> Iterator[Finding]:
     """Text blocks hold something but white space; strings become blocks in a merged turn or beside calls."""
     for entry in transcript.entries:
         # An empty string beside calls becomes no block at all; white space does.
-        sent = entry.role is Role.USER or (entry.role is Role.ASSISTANT and bool(entry.message.content))
-        if (sent and is_blank(entry.message)) or any(not text.strip() for text in text_blocks(entry.message)):
-            yield Finding(index=entry.index, sentence="Text content blocks must contain non-whitespace text.")
+        sent = entry.role is Role.USER or (
+            entry.role is Role.ASSISTANT and bool(entry.message.content)
+        )
+        if (sent and is_blank(entry.message)) or any(
+            not text.strip() for text in text_blocks(entry.message)
+        ):
+            yield Finding(
+                index=entry.index, sentence="Text content blocks must contain non-whitespace text."
+            )
 
 
 def assistant_content_is_not_empty(transcript: Transcript) -> Iterator[Finding]:
@@ -75,7 +89,10 @@ def assistant_content_is_not_empty(transcript: Transcript) -> Iterator[Finding]:
     for entry in transcript.of(Role.ASSISTANT):
         final = entry is transcript.dialogue[-1]
         if not final and not entry.calls and is_blank(entry.message):
-            yield Finding(index=entry.index, sentence="All messages but a final assistant message must have content.")
+            yield Finding(
+                index=entry.index,
+                sentence="All messages but a final assistant message must have content.",
+            )
 
 
 def final_text_has_no_trailing_space(transcript: Transcript) -> Iterator[Finding]:

@@ -49,7 +49,9 @@ class HistoryError(AssertionError):
     def __init__(self, violations: Sequence[Violation], messages: Sequence[BaseMessage]) -> None:
         self.violations = tuple(violations)
         broken = "\n".join(f"  {violation}" for violation in violations)
-        history = "\n".join(f"  {index}: {_summary(message)}" for index, message in enumerate(messages))
+        history = "\n".join(
+            f"  {index}: {_summary(message)}" for index, message in enumerate(messages)
+        )
         super().__init__(f"{len(violations)} violation(s)\n{broken}\nin the history\n{history}")
 
 
@@ -66,13 +68,17 @@ def history_violations(
     transcript = transcribe(messages)
     rules = RULES[provider] + (GEMINI_3 if gemini3 and provider is Provider.GEMINI else ())
     return [
-        Violation(provider=provider, index=finding.index, rule=rule.__name__, sentence=finding.sentence)
+        Violation(
+            provider=provider, index=finding.index, rule=rule.__name__, sentence=finding.sentence
+        )
         for rule in rules
         for finding in rule(transcript)
     ]
 
 
-def check_history(messages: Sequence[BaseMessage], provider: Provider, *, gemini3: bool = False) -> None:
+def check_history(
+    messages: Sequence[BaseMessage], provider: Provider, *, gemini3: bool = False
+) -> None:
     """Checks a history against one provider's rules; see `history_violations`.
 
     Raises:
@@ -82,7 +88,10 @@ def check_history(messages: Sequence[BaseMessage], provider: Provider, *, gemini
 
 
 def check_history_all(
-    messages: Sequence[BaseMessage], *, providers: Iterable[Provider] = Provider, gemini3: bool = False
+    messages: Sequence[BaseMessage],
+    *,
+    providers: Iterable[Provider] = Provider,
+    gemini3: bool = False,
 ) -> None:
     """Checks a history against the rules of several providers, of all if none are named.
 
@@ -90,7 +99,9 @@ def check_history_all(
         HistoryError: It breaks at least one; the error lists the violations of every provider.
     """
     found = [
-        violation for provider in providers for violation in history_violations(messages, provider, gemini3=gemini3)
+        violation
+        for provider in providers
+        for violation in history_violations(messages, provider, gemini3=gemini3)
     ]
     if found:
         raise HistoryError(found, messages)

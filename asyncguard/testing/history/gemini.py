@@ -42,7 +42,8 @@ def parts_are_not_empty(transcript: Transcript) -> Iterator[Finding]:
         empty = not entry.calls and is_blank(entry.message)
         if empty or any(not text for text in text_blocks(entry.message)):
             yield Finding(
-                index=entry.index, sentence="A turn must include at least one part, and a text part its text."
+                index=entry.index,
+                sentence="A turn must include at least one part, and a text part its text.",
             )
 
 
@@ -56,7 +57,12 @@ def calls_are_signed(transcript: Transcript) -> Iterator[Finding]:
     start = max((entry.index for entry in transcript.of(Role.USER)), default=-1)
     for entry in transcript.of(Role.ASSISTANT):
         message = entry.message
-        if entry.index > start and isinstance(message, AIMessage) and message.tool_calls and not _signed(message):
+        if (
+            entry.index > start
+            and isinstance(message, AIMessage)
+            and message.tool_calls
+            and not _signed(message)
+        ):
             name = message.tool_calls[0]["name"]
             sentence = f"The function call of {name!r} is missing a thought_signature."
             yield Finding(index=entry.index, sentence=sentence)
@@ -66,7 +72,9 @@ def history_ends_with_the_user(transcript: Transcript) -> Iterator[Finding]:
     """Gemini 3 on Vertex AI refuses a request that ends with a model turn."""
     last = transcript.dialogue[-1] if transcript.dialogue else None
     if last is not None and last.role is Role.ASSISTANT:
-        yield Finding(index=last.index, sentence="Requests ending with a model turn are not supported.")
+        yield Finding(
+            index=last.index, sentence="Requests ending with a model turn are not supported."
+        )
 
 
 def _signed(message: AIMessage) -> bool:

@@ -31,8 +31,14 @@ def roles_follow_in_order(transcript: Transcript) -> Iterator[Finding]:
 def history_ends_with_user_or_tool(transcript: Transcript) -> Iterator[Finding]:
     """The last role is user or tool, or an assistant message to be continued (`prefix`)."""
     last = transcript.entries[-1] if transcript.entries else None
-    if last is not None and last.role is Role.ASSISTANT and not last.message.additional_kwargs.get("prefix"):
-        sentence = "Expected last role User or Tool (or Assistant with prefix True), but got assistant."
+    if (
+        last is not None
+        and last.role is Role.ASSISTANT
+        and not last.message.additional_kwargs.get("prefix")
+    ):
+        sentence = (
+            "Expected last role User or Tool (or Assistant with prefix True), but got assistant."
+        )
         yield Finding(index=last.index, sentence=sentence)
 
 
@@ -48,7 +54,10 @@ def prefix_is_last(transcript: Transcript) -> Iterator[Finding]:
     """Only the last message can be continued."""
     for entry in transcript.of(Role.ASSISTANT):
         if entry is not transcript.entries[-1] and entry.message.additional_kwargs.get("prefix"):
-            yield Finding(index=entry.index, sentence="An assistant message with prefix True must be the last message.")
+            yield Finding(
+                index=entry.index,
+                sentence="An assistant message with prefix True must be the last message.",
+            )
 
 
 def lone_message_is_no_answer(transcript: Transcript) -> Iterator[Finding]:

@@ -37,7 +37,9 @@ def message_names_are_plain(transcript: Transcript) -> Iterator[Finding]:
     for entry in transcript.entries:
         name = entry.message.name
         if name is not None and not MESSAGE_NAME.fullmatch(name):
-            yield Finding(index=entry.index, sentence=rf"The name {name!r} does not match '^[^\s<|\\/>]+$'.")
+            yield Finding(
+                index=entry.index, sentence=rf"The name {name!r} does not match '^[^\s<|\\/>]+$'."
+            )
 
 
 OPENAI: tuple[Rule, ...] = (tool_names_are_plain, ids_are_short, message_names_are_plain)

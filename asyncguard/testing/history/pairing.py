@@ -25,18 +25,26 @@ def messages_have_a_known_role(transcript: Transcript) -> Iterator[Finding]:
     """Only system, user, assistant and tool messages can be sent."""
     for entry in transcript.of(Role.UNKNOWN):
         kind = type(entry.message).__name__
-        yield Finding(index=entry.index, sentence=f"A {kind} is not a message that every provider can be sent.")
+        yield Finding(
+            index=entry.index,
+            sentence=f"A {kind} is not a message that every provider can be sent.",
+        )
 
 
 def text_can_be_encoded(transcript: Transcript) -> Iterator[Finding]:
     """A request is JSON in UTF-8, which holds no half of a surrogate pair (RFC 3629, section 3)."""
     for entry in transcript.entries:
         if not _can_be_encoded(entry.message):
-            yield Finding(index=entry.index, sentence="Its text holds a lone surrogate and cannot be sent as UTF-8.")
+            yield Finding(
+                index=entry.index,
+                sentence="Its text holds a lone surrogate and cannot be sent as UTF-8.",
+            )
 
 
 def _can_be_encoded(message: BaseMessage) -> bool:
-    said: list[Any] = [getattr(message, name, None) for name in ("content", "tool_calls", "invalid_tool_calls")]
+    said: list[Any] = [
+        getattr(message, name, None) for name in ("content", "tool_calls", "invalid_tool_calls")
+    ]
     try:
         json.dumps(said, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
@@ -49,7 +57,9 @@ def calls_have_an_id(transcript: Transcript) -> Iterator[Finding]:
     for group in transcript.groups:
         for call in group.caller.calls:
             if not call.id:
-                yield Finding(index=group.caller.index, sentence=f"The call of {call.name!r} has an empty id.")
+                yield Finding(
+                    index=group.caller.index, sentence=f"The call of {call.name!r} has an empty id."
+                )
 
 
 def calls_have_a_name(transcript: Transcript) -> Iterator[Finding]:
@@ -57,7 +67,9 @@ def calls_have_a_name(transcript: Transcript) -> Iterator[Finding]:
     for group in transcript.groups:
         for call in group.caller.calls:
             if not call.name:
-                yield Finding(index=group.caller.index, sentence=f"The call {call.id!r} names no tool.")
+                yield Finding(
+                    index=group.caller.index, sentence=f"The call {call.id!r} names no tool."
+                )
 
 
 def call_ids_are_unique(transcript: Transcript) -> Iterator[Finding]:
@@ -93,7 +105,8 @@ def answers_follow_their_call(transcript: Transcript) -> Iterator[Finding]:
     for entry in transcript.of(Role.TOOL):
         if entry.index not in placed:
             sentence = (
-                f"The tool message answers {entry.answers!r}, which the assistant message before it did not call."
+                f"The tool message answers {entry.answers!r}, "
+                "which the assistant message before it did not call."
             )
             yield Finding(index=entry.index, sentence=sentence)
 
@@ -103,7 +116,9 @@ def calls_are_answered_once(transcript: Transcript) -> Iterator[Finding]:
     seen: dict[str | None, int] = {}
     for entry in transcript.of(Role.TOOL):
         if entry.answers in seen:
-            sentence = f"The call {entry.answers!r} was answered before, in message {seen[entry.answers]}."
+            sentence = (
+                f"The call {entry.answers!r} was answered before, in message {seen[entry.answers]}."
+            )
             yield Finding(index=entry.index, sentence=sentence)
         seen.setdefault(entry.answers, entry.index)
 

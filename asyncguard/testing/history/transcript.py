@@ -109,7 +109,9 @@ Rule: TypeAlias = Callable[[Transcript], Iterator[Finding]]
 
 def transcribe(messages: Sequence[BaseMessage]) -> Transcript:
     """Takes a history apart."""
-    return Transcript(entries=tuple(_entry(index, message) for index, message in enumerate(messages)))
+    return Transcript(
+        entries=tuple(_entry(index, message) for index, message in enumerate(messages))
+    )
 
 
 def text_blocks(message: BaseMessage) -> list[str]:
@@ -134,10 +136,14 @@ def _entry(index: int, message: BaseMessage) -> Entry:
     match message:
         case AIMessage():
             role = Role.ASSISTANT
-            calls = tuple(_proposed(call) for call in [*message.tool_calls, *message.invalid_tool_calls])
+            calls = tuple(
+                _proposed(call) for call in [*message.tool_calls, *message.invalid_tool_calls]
+            )
             return Entry(index=index, role=role, message=message, calls=calls, answers=None)
         case ToolMessage():
-            return Entry(index=index, role=Role.TOOL, message=message, calls=(), answers=message.tool_call_id)
+            return Entry(
+                index=index, role=Role.TOOL, message=message, calls=(), answers=message.tool_call_id
+            )
         case HumanMessage():
             role = Role.USER
         case SystemMessage():

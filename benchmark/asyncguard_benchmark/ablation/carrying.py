@@ -88,7 +88,11 @@ class Ablation:
         """
         for name, units in self._parts():
             path = self.folder / "episodes" / f"{_file_name(name)}.jsonl"
-            asking = self.asking if any(isinstance(unit.condition.agent, ModelSpec) for unit in units) else None
+            asking = (
+                self.asking
+                if any(isinstance(unit.condition.agent, ModelSpec) for unit in units)
+                else None
+            )
             stopped = ""
             with Journal(path) as journal:
                 if journal.notice:
@@ -125,7 +129,9 @@ class Ablation:
             command: The command line that repeats it.
             resamples: Draws behind the adjusted p of a family.
         """
-        conditions = [condition for agent in self.design.agents for condition in self.design.conditions(agent)]
+        conditions = [
+            condition for agent in self.design.agents for condition in self.design.conditions(agent)
+        ]
         main = [condition for condition in conditions if condition.regime is self.design.main]
         wild = [wild_of(self._arms(each, wild=True)) for each in self._wild_conditions()]
         cells = [
@@ -163,7 +169,9 @@ class Ablation:
         arms = [(rate, self._arms(replace(condition, agent=variant))) for rate, variant in variants]
         return compliance_of(setup_of(condition), arms)
 
-    def _arms(self, condition: Condition, *, seeds: Sequence[int] | None = None, wild: bool = False) -> Arms:
+    def _arms(
+        self, condition: Condition, *, seeds: Sequence[int] | None = None, wild: bool = False
+    ) -> Arms:
         """The outcomes of one condition."""
         setup, wanted = setup_of(condition), self.design.seeds if seeds is None else seeds
         ids = {each.id for each in (self.design.wild if wild else self.design.compositions)}
@@ -189,12 +197,17 @@ class Ablation:
             sources=len(set(tasks)),
             seeds=tuple(self.design.seeds),
             data=_digest(data),
-            configs={name: _digest(json.dumps(arm_of(name).to_json(), sort_keys=True)) for name in EVERY_ARM},
+            configs={
+                name: _digest(json.dumps(arm_of(name).to_json(), sort_keys=True))
+                for name in EVERY_ARM
+            },
             resamples=resamples,
         )
 
 
-def _ensembles(conditions: Sequence[Condition], studies: Sequence[Study]) -> Iterator[EnsembleEffect]:
+def _ensembles(
+    conditions: Sequence[Condition], studies: Sequence[Study]
+) -> Iterator[EnsembleEffect]:
     """Effects of agents that are members of one ensemble, as ranges."""
     found: dict[tuple[str, Setup], list[Study]] = {}
     for condition, study in zip(conditions, studies, strict=True):

@@ -74,12 +74,17 @@ def _rate(verdicts: Sequence[float], sources: Sequence[Sources]) -> Interval:
     return found
 
 
-def _difference(left: Sequence[float], right: Sequence[float], sources: Sequence[Sources]) -> Interval:
+def _difference(
+    left: Sequence[float], right: Sequence[float], sources: Sequence[Sources]
+) -> Interval:
     return mean_of(_minus(left, right), sources, floor=least_error(sources)).interval.scaled(100)
 
 
 def _closed(
-    reached: Sequence[float], bottom: Sequence[float], top: Sequence[float], sources: Sequence[Sources]
+    reached: Sequence[float],
+    bottom: Sequence[float],
+    top: Sequence[float],
+    sources: Sequence[Sources],
 ) -> Interval | None:
     ratio = ratio_of(_minus(reached, bottom), _minus(top, bottom), sources)
     return None if ratio is None else ratio.interval.scaled(100)
@@ -93,7 +98,9 @@ def wild_of(arms: Arms) -> Wild | None:
     guarded = [one for one, _ in both]
     effect = effect_of(ALL, NONE, both, "wild")
     sources = [outcome.sources for outcome in guarded]
-    overall = (share([each.overall for each in several], sources) for several in zip(*both, strict=True))
+    overall = (
+        share([each.overall for each in several], sources) for several in zip(*both, strict=True)
+    )
     with_guards, without = overall
     assert with_guards is not None  # there is at least one pair
     assert without is not None
@@ -118,10 +125,14 @@ def _alarms(guard: str, outcomes: Sequence[Outcome]) -> FalseAlarms:
     said: Counter[str] = Counter()
     refused = []
     for outcome in outcomes:
-        own = Counter({verdict: n for (name, verdict), n in outcome.interventions.items() if name == guard})
+        own = Counter(
+            {verdict: n for (name, verdict), n in outcome.interventions.items() if name == guard}
+        )
         said.update(own)
         refused.append(own["reject"] + own["hold"])
-    rate = share_among(refused, [max(1, _proposed(each)) for each in outcomes], [each.sources for each in outcomes])
+    rate = share_among(
+        refused, [max(1, _proposed(each)) for each in outcomes], [each.sources for each in outcomes]
+    )
     assert rate is not None  # every episode counts for a call at least
     return FalseAlarms(
         guard=guard,
@@ -145,11 +156,17 @@ def compliance_of(setup: Setup, variants: Sequence[tuple[float, Arms]]) -> Compl
         if not both or not (arms.valid(ALL) and arms.valid(NONE)):
             continue
         sources = [one.sources for one, _ in both]
-        guarded, unguarded = (share([each.overall for each in side], sources) for side in zip(*both, strict=True))
+        guarded, unguarded = (
+            share([each.overall for each in side], sources) for side in zip(*both, strict=True)
+        )
         assert guarded is not None  # there is at least one pair
         assert unguarded is not None
         difference = effect_of(ALL, NONE, both, "compliance").difference
-        points.append(CompliancePoint(compliance=rate, unguarded=unguarded, guarded=guarded, difference=difference))
+        points.append(
+            CompliancePoint(
+                compliance=rate, unguarded=unguarded, guarded=guarded, difference=difference
+            )
+        )
     return ComplianceSweep(setup=setup, points=tuple(points)) if points else None
 
 
@@ -162,8 +179,12 @@ def ensemble_effects(ensemble: str, setup: Setup, members: Sequence[Study]) -> l
         members: The study of each member in this setup.
     """
     found = []
-    for arm, against in dict.fromkeys((effect.arm, effect.against) for study in members for effect in study.effects):
-        effects = [effect for study in members if (effect := study.effect(arm, against)) is not None]
+    for arm, against in dict.fromkeys(
+        (effect.arm, effect.against) for study in members for effect in study.effects
+    ):
+        effects = [
+            effect for study in members if (effect := study.effect(arm, against)) is not None
+        ]
         values = [effect.difference.value for effect in effects]
         found.append(
             EnsembleEffect(

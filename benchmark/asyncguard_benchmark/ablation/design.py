@@ -46,7 +46,9 @@ class Design:
         """The regime in which every arm is played: `fixed1` if it is there, else the first one with delay."""
         if Regime.FIXED1 in self.regimes:
             return Regime.FIXED1
-        return next((regime for regime in self.regimes if regime is not Regime.SYNC), self.regimes[0])
+        return next(
+            (regime for regime in self.regimes if regime is not Regime.SYNC), self.regimes[0]
+        )
 
     def conditions(self, agent: Contestant) -> Iterator[Condition]:
         """Every condition of an agent, without arm and with the first seed."""
@@ -89,7 +91,9 @@ class Design:
             if condition.regime is self.main:
                 for composition in self.compositions:
                     again = replace(condition, seed=self.other_seed)
-                    yield Unit(composition=composition, condition=again, arms=(NONE, ALL), infers=infers)
+                    yield Unit(
+                        composition=composition, condition=again, arms=(NONE, ALL), infers=infers
+                    )
 
     @property
     def other_seed(self) -> int:
@@ -134,7 +138,10 @@ def members(kind: str, count: int) -> list[AgentSpec]:
     """An agent by name; of a persona so many members of its ensemble, the best first."""
     if kind not in PERSONA_NAMES:
         return [AgentSpec(kind=kind)]
-    return [AgentSpec(kind=kind, settings={"member": number} if number else {}) for number in range(count)]
+    return [
+        AgentSpec(kind=kind, settings={"member": number} if number else {})
+        for number in range(count)
+    ]
 
 
 def complying(agent: Contestant) -> list[AgentSpec]:

@@ -179,7 +179,9 @@ class Study:
 
     def effect(self, arm: str, against: str) -> Effect | None:
         """The effect of an arm against another, or None."""
-        return next((each for each in self.effects if (each.arm, each.against) == (arm, against)), None)
+        return next(
+            (each for each in self.effects if (each.arm, each.against) == (arm, against)), None
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,7 +305,9 @@ def findings_from_json(value: Any, where: str = "findings") -> Findings:
         FindingsFormatError: a part is missing or of the wrong type, or the version is another.
     """
     if isinstance(value, Mapping) and value.get("format") != FORMAT:
-        raise FindingsFormatError(where, f"has format {value.get('format')!r}; this version reads {FORMAT}")
+        raise FindingsFormatError(
+            where, f"has format {value.get('format')!r}; this version reads {FORMAT}"
+        )
     try:
         return _SAVED.validate_python(value)
     except ValidationError as problem:

@@ -40,7 +40,9 @@ def irrecoverable(task: SubTask, records: Sequence[CallRecord]) -> list[bool]:
 
 def _can_be_solved(task: SubTask, made: Sequence[CallRecord], gold: Replay) -> bool:
     for following in _continuations(task, made):
-        evidence = Evidence(task=task, records=tuple(made), gold=gold, made=replay(task, [*made, *following]))
+        evidence = Evidence(
+            task=task, records=tuple(made), gold=gold, made=replay(task, [*made, *following])
+        )
         if checks.trajectory(evidence) and checks.result(evidence) and checks.state(evidence):
             return True
     return False

@@ -48,7 +48,9 @@ class Lattice:
 
     def add(self, outcome: Outcome) -> Outcome:
         """Learns a run."""
-        self.intervals.append(Interval(least=outcome.involved, most=outcome.switches, outcome=outcome))
+        self.intervals.append(
+            Interval(least=outcome.involved, most=outcome.switches, outcome=outcome)
+        )
         return outcome
 
     def find(self, wanted: Switches) -> Outcome | None:

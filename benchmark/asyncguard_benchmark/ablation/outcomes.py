@@ -49,7 +49,9 @@ class Outcome:
     @property
     def rejections(self) -> int:
         """Calls that guards refused."""
-        return sum(count for (_, verdict), count in self.interventions.items() if verdict == "reject")
+        return sum(
+            count for (_, verdict), count in self.interventions.items() if verdict == "reject"
+        )
 
     def total_interventions(self) -> Counter[str]:
         """Guard -> verdicts other than to let pass."""

@@ -35,6 +35,8 @@ def of_episode(lattice: Lattice, players: Switches, base: Switches) -> Mapping[s
     Players that intervened in no run change nothing: their share is 0, and the sets of the others are enough.
     """
     lattice.explore(players, base)
-    active = players & frozenset().union(*(each.least for each in lattice.intervals if each.most <= players | base))
+    active = players & frozenset().union(
+        *(each.least for each in lattice.intervals if each.most <= players | base)
+    )
     shares = shapley_values(lambda chosen: float(lattice.outcome(chosen | base).overall), active)
     return {name: shares.get(name, 0.0) for name in sorted(players)}

@@ -74,7 +74,9 @@ class Arms:
         return side_by_side(self.outcomes.get(name, {}), self.outcomes.get(against, {}))
 
 
-def side_by_side(one: Mapping[Place, Outcome], other: Mapping[Place, Outcome]) -> list[tuple[Outcome, Outcome]]:
+def side_by_side(
+    one: Mapping[Place, Outcome], other: Mapping[Place, Outcome]
+) -> list[tuple[Outcome, Outcome]]:
     """Outcomes of the same composition and seed, in a fixed order."""
     return [(one[place], other[place]) for place in sorted(one.keys() & other.keys())]
 
@@ -89,10 +91,14 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
         resamples: Draws behind the adjusted p of a family.
     """
     names = [name for name in arms.outcomes if arms.valid(name)]
-    against_none = _family(arms, [name for name in names if name != NONE], NONE, AGAINST_NONE, resamples)
+    against_none = _family(
+        arms, [name for name in names if name != NONE], NONE, AGAINST_NONE, resamples
+    )
     left_out = [name for name in names if name in LEAVE_ONE_OUT]
     against_all = _family(arms, left_out, ALL, AGAINST_ALL, resamples)
-    feedback = _family(arms, [name for name in names if name == SHAM], FEATURES, "sham against features", resamples)
+    feedback = _family(
+        arms, [name for name in names if name == SHAM], FEATURES, "sham against features", resamples
+    )
     effects = (*against_none, *against_all, *feedback)
     return Study(
         setup=arms.setup,
@@ -101,7 +107,11 @@ def study_of(arms: Arms, again: Arms | None, game: Game | None, *, resamples: in
         shapley=_shapley(arms, game) if game is not None else None,
         sham=_sham(arms, effects),
         same=_same(arms, again) if again is not None else (),
-        flips=tuple(flip for name in (ALL, *left_out) for flip in _flips(arms, name, NONE if name == ALL else ALL)),
+        flips=tuple(
+            flip
+            for name in (ALL, *left_out)
+            for flip in _flips(arms, name, NONE if name == ALL else ALL)
+        ),
     )
 
 
@@ -143,17 +153,30 @@ def share(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval | No
     return share_of(verdicts, sources).scaled(100) if verdicts else None
 
 
-def _family(arms: Arms, names: Sequence[str], against: str, family: str, resamples: int) -> list[Effect]:
+def _family(
+    arms: Arms, names: Sequence[str], against: str, family: str, resamples: int
+) -> list[Effect]:
     """Effects of one family; the tests of a family have to be about the same episodes."""
     if not arms.valid(against):
         return []
-    found = [effect_of(name, against, arms.both(name, against), family) for name in names if arms.both(name, against)]
-    everywhere = set.intersection(*(set(arms.outcomes[each]) for each in (*names, against))) if names else set()
+    found = [
+        effect_of(name, against, arms.both(name, against), family)
+        for name in names
+        if arms.both(name, against)
+    ]
+    everywhere = (
+        set.intersection(*(set(arms.outcomes[each]) for each in (*names, against)))
+        if names
+        else set()
+    )
     places = sorted(everywhere)
     if not places:
         return found
     base = arms.outcomes[against]
-    pairs = {name: [pair_of(arms.outcomes[name][place], base[place]) for place in places] for name in names}
+    pairs = {
+        name: [pair_of(arms.outcomes[name][place], base[place]) for place in places]
+        for name in names
+    }
     adjusted = max_t(
         {name: [float(pair.difference) for pair in own] for name, own in pairs.items()},
         [base[place].sources for place in places],
@@ -168,7 +191,9 @@ def with_family_p(effect: Effect, p: float) -> Effect:
     return replace(effect, p_family=max(p, effect.p))
 
 
-def effect_of(name: str, against: str, both: Sequence[tuple[Outcome, Outcome]], family: str) -> Effect:
+def effect_of(
+    name: str, against: str, both: Sequence[tuple[Outcome, Outcome]], family: str
+) -> Effect:
     """One arm beside another.
 
     Args:
@@ -206,7 +231,13 @@ def _within(found: Interval) -> Interval:
 
 def pair_of(one: Outcome, other: Outcome) -> Pair:
     """Two verdicts on one episode."""
-    return Pair(composition=one.composition, seed=one.seed, sources=one.sources, arm=one.overall, against=other.overall)
+    return Pair(
+        composition=one.composition,
+        seed=one.seed,
+        sources=one.sources,
+        arm=one.overall,
+        against=other.overall,
+    )
 
 
 def harm_of(pairs: Sequence[Pair]) -> HarmVerdict:
@@ -222,18 +253,28 @@ def _flips(arms: Arms, name: str, against: str) -> Iterable[Flip]:
         return
     for one, other in arms.both(name, against):
         if one.overall != other.overall:
-            yield Flip(composition=one.composition, seed=one.seed, arm=name, against=against, gained=one.overall)
+            yield Flip(
+                composition=one.composition,
+                seed=one.seed,
+                arm=name,
+                against=against,
+                gained=one.overall,
+            )
 
 
 def _shapley(arms: Arms, game: Game) -> Shapley | None:
-    shared = [result for result in arms.results if result.shares is not None and ALL in result.outcomes]
+    shared = [
+        result for result in arms.results if result.shares is not None and ALL in result.outcomes
+    ]
     if not shared:
         return None
     sources = [frozenset(result.unit.composition.task_ids) for result in shared]
     values = []
     for name in sorted(game.players):
         shares = [(result.shares or {})[name] for result in shared]
-        values.append(ShapleyValue(switch=name, value=mean_of(shares, sources).interval.scaled(100)))
+        values.append(
+            ShapleyValue(switch=name, value=mean_of(shares, sources).interval.scaled(100))
+        )
     worth = [result.outcomes[ALL].overall for result in shared]
     total = 100 * sum(worth) / len(worth)
     return Shapley(
@@ -265,7 +306,11 @@ def _same(arms: Arms, again: Arms) -> tuple[Effect, ...]:
     found = []
     first = min((seed for _, seed in arms.outcomes.get(NONE, {})), default=0)
     for name in (NONE, ALL):
-        own = {(place, 0): each for (place, seed), each in arms.outcomes.get(name, {}).items() if seed == first}
+        own = {
+            (place, 0): each
+            for (place, seed), each in arms.outcomes.get(name, {}).items()
+            if seed == first
+        }
         other = {(place, 0): each for (place, _), each in again.outcomes.get(name, {}).items()}
         both = side_by_side(other, own)
         if both and arms.valid(name) and again.valid(name):

@@ -111,7 +111,9 @@ class _Playing:
         except (BudgetExhaustedError, WorkersError):  # nothing is wrong with the episode
             raise
         except Exception as error:
-            self.failures.append(Failure(key=key_of(cell), error=f"{type(error).__name__}: {error}"))
+            self.failures.append(
+                Failure(key=key_of(cell), error=f"{type(error).__name__}: {error}")
+            )
             raise _FailedError from error
         self.episodes.append(played.episode)
         return played.episode
@@ -159,11 +161,17 @@ def play_unit(task: Task, player: Play | None = None) -> UnitResult:
 
 def _whole(playing: _Playing) -> UnitResult:
     task, unit = playing.task, playing.task.unit
-    plain = [known for known in task.known if _in_lattice(known.settings["arm"])] if unit.infers else []
-    lattice = Lattice(lambda switches: playing.outcome(_name_of(unit, switches)), map(outcome_of, plain))
+    plain = (
+        [known for known in task.known if _in_lattice(known.settings["arm"])] if unit.infers else []
+    )
+    lattice = Lattice(
+        lambda switches: playing.outcome(_name_of(unit, switches)), map(outcome_of, plain)
+    )
     outcomes: dict[str, Outcome] = {}
     inferred: set[str] = set()
-    for name in sorted(unit.arms, key=lambda arm: (not _in_lattice(arm), -len(arm_of(arm).switched_on))):
+    for name in sorted(
+        unit.arms, key=lambda arm: (not _in_lattice(arm), -len(arm_of(arm).switched_on))
+    ):
         try:
             if unit.infers and name in ONE_IN:
                 _probe(unit, outcomes, lattice)
@@ -196,7 +204,9 @@ def _probe(unit: Unit, outcomes: Mapping[str, Outcome], lattice: Lattice) -> Non
 
     Nothing is wrong if they do something without the others: then the run tells of fewer arms.
     """
-    left = [arm for arm in unit.arms if arm in ONE_IN and lattice.find(arm_of(arm).switched_on) is None]
+    left = [
+        arm for arm in unit.arms if arm in ONE_IN and lattice.find(arm_of(arm).switched_on) is None
+    ]
     if ALL in outcomes and len(left) > 1:
         alone = frozenset.intersection(*(arm_of(arm).switched_on for arm in left))
         quiet = frozenset(GUARD_NAMES) - outcomes[ALL].involved
@@ -211,7 +221,9 @@ def _in_lattice(name: str) -> bool:
 
 def _name_of(unit: Unit, switches: Switches) -> str:
     """The arm with these switches: one of the unit's if there is one, so that no episode is played under two names."""
-    fitting = (name for name in unit.arms if _in_lattice(name) and arm_of(name).switched_on == switches)
+    fitting = (
+        name for name in unit.arms if _in_lattice(name) and arm_of(name).switched_on == switches
+    )
     return next(fitting, coalition_name(switches))
 
 
@@ -242,12 +254,16 @@ def _judged(playing: _Playing) -> JudgedRun | None:
         return None
     try:
         shadowed = playing.episode(SHADOW)
-        return judged_run(shadowed, {name: playing.episode(name) for name in continuations(shadowed)})
+        return judged_run(
+            shadowed, {name: playing.episode(name) for name in continuations(shadowed)}
+        )
     except _FailedError:
         return None
 
 
-def play_units(tasks: Sequence[Task], jobs: int, asking: Asking | None = None) -> Iterator[UnitResult]:
+def play_units(
+    tasks: Sequence[Task], jobs: int, asking: Asking | None = None
+) -> Iterator[UnitResult]:
     """Plays units, in the order given.
 
     Args:

@@ -109,13 +109,17 @@ class Sandbox:
             SandboxError: the module could not be loaded in time.
         """
         if os.name != "posix":
-            raise SandboxError("foreign code runs on POSIX systems only: elsewhere its memory cannot be limited")
+            raise SandboxError(
+                "foreign code runs on POSIX systems only: elsewhere its memory cannot be limited"
+            )
         self._folder = tempfile.mkdtemp(prefix="asyncguard-sandbox-")
         try:
             self._start()
             answer = self._receive(self._limits.start_seconds, "loading the module")
             if "ready" not in answer:
-                raise self._gone(f"loading {self._load.module} failed with {answer['error']}: {answer['message']}")
+                raise self._gone(
+                    f"loading {self._load.module} failed with {answer['error']}: {answer['message']}"
+                )
             self.profiled = bool(answer["profiled"])
         except BaseException:
             self.close()
@@ -123,7 +127,10 @@ class Sandbox:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Ends the worker."""
         self.close()
@@ -168,11 +175,20 @@ class Sandbox:
 
     def _start(self) -> None:
         limits = asdict(self._limits)
-        told = {**limits, "module": str(self._load.module.resolve()), "names": list(self._load.names)}
+        told = {
+            **limits,
+            "module": str(self._load.module.resolve()),
+            "names": list(self._load.names),
+        }
         told["profile"] = self._load.profile
         # -I: neither variables, nor the user's packages, nor the folder; -B: nothing is written beside the modules.
         command = [sys.executable, "-I", "-B", str(_WORKER), json.dumps(told)]
-        basic = {"PATH": "/usr/bin:/bin", "HOME": self._folder, "TMPDIR": self._folder, "LANG": "C.UTF-8"}
+        basic = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": self._folder,
+            "TMPDIR": self._folder,
+            "LANG": "C.UTF-8",
+        }
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -45,7 +45,13 @@ _REFUSED = (
 """Beginnings of what Python reports before it does it: network, processes, second names of files, other limits."""
 _CHANGING = frozenset({"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.truncate", "os.chmod"})
 """What may be done to files of the temporary folder."""
-_READABLE = ("/usr/share/zoneinfo", "/etc/localtime", "/dev/null", "/dev/urandom", "/etc/mime.types")
+_READABLE = (
+    "/usr/share/zoneinfo",
+    "/etc/localtime",
+    "/dev/null",
+    "/dev/urandom",
+    "/etc/mime.types",
+)
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -54,7 +60,9 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     requests, answers = _private_pipes()
     inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests, inbox, Path.cwd()), name="listen", daemon=True).start()
+    threading.Thread(
+        target=_listen, args=(requests, inbox, Path.cwd()), name="listen", daemon=True
+    ).start()
     _limit(settings)
     _guard(settings["module"])
     most = settings["answer_bytes"]
@@ -106,7 +114,10 @@ def _limit(settings: dict[str, Any]) -> None:
 def _guard(module: str) -> None:
     home = os.path.realpath(Path.cwd())
     python = (sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(os.__file__).parent))
-    readable = tuple(os.path.realpath(each) for each in (*python, *_READABLE, *filter(None, sys.path), module, home))
+    readable = tuple(
+        os.path.realpath(each)
+        for each in (*python, *_READABLE, *filter(None, sys.path), module, home)
+    )
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
@@ -130,7 +141,9 @@ def _check_file(arguments: tuple[Any, ...], readable: tuple[str, ...], home: str
     writes = any(letter in (mode or "") for letter in "wax+") or (flags or 0) & _WRITES
     allowed = (home, os.devnull) if writes else readable
     if not any(place == each or place.startswith(each + os.sep) for each in allowed):
-        raise PermissionError(f"refused: {'writing' if writes else 'reading'} outside the temporary folder")
+        raise PermissionError(
+            f"refused: {'writing' if writes else 'reading'} outside the temporary folder"
+        )
 
 
 def _check_change(event: str, arguments: tuple[Any, ...], home: str) -> None:
@@ -178,11 +191,19 @@ def _say(answers: TextIO, answer: dict[str, Any], most: int) -> None:
         text = json.dumps(answer, allow_nan=False)
     except BaseException as problem:  # noqa: BLE001 - an answer may be anything, even an object that raises
         text = json.dumps(
-            {"error": "TypeError", "kinds": ["TypeError"], "message": f"the answer is no JSON: {problem}"}
+            {
+                "error": "TypeError",
+                "kinds": ["TypeError"],
+                "message": f"the answer is no JSON: {problem}",
+            }
         )
     if len(text) > most:
         text = json.dumps(
-            {"error": "ValueError", "kinds": ["ValueError"], "message": f"the answer is over {most} bytes"}
+            {
+                "error": "ValueError",
+                "kinds": ["ValueError"],
+                "message": f"the answer is over {most} bytes",
+            }
         )
     answers.write(text + "\n")
     answers.flush()

@@ -21,15 +21,21 @@ def checked(download: Download) -> dict[str, Any]:
             "tasks with a hazard": sum(each.hazard is not None for each in all_of_them),
             "tasks with a schedule": sum(bool(each.controls) for each in all_of_them),
             **{
-                f"playable with faults {faults}": sum(cannot_play(each, faults) is None for each in all_of_them)
+                f"playable with faults {faults}": sum(
+                    cannot_play(each, faults) is None for each in all_of_them
+                )
                 for faults in FaultSource
             },
             "problems": len(download.problems),
             "JSON files that are no tasks": len(download.skipped),
             "keys without a task": len(download.unused),
         },
-        "workflows": dict(sorted(Counter(each.task.workflow.value for each in all_of_them).items())),
-        "hazards": dict(sorted(Counter(each.hazard.value for each in all_of_them if each.hazard).items())),
+        "workflows": dict(
+            sorted(Counter(each.task.workflow.value for each in all_of_them).items())
+        ),
+        "hazards": dict(
+            sorted(Counter(each.hazard.value for each in all_of_them if each.hazard).items())
+        ),
         "missing": _missing(download),
         "problems": [str(each) for each in download.problems],
         "skipped": list(download.skipped),

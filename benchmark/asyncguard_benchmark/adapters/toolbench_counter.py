@@ -57,10 +57,18 @@ class Counter:
                     raise
                 raise type(problem)(f"{problem}\n{hint}") from problem
             failed = isinstance(result, dict) and result.get("ok") is False
-            hint = self._hint(visit, str(result.get("error") if failed else "")) if failed or visit.fired else None
+            hint = (
+                self._hint(visit, str(result.get("error") if failed else ""))
+                if failed or visit.fired
+                else None
+            )
             if hint is None:
                 return result
-            return {**result, "recovery_hint": hint} if isinstance(result, dict) else f"{result}\n{hint}"
+            return (
+                {**result, "recovery_hint": hint}
+                if isinstance(result, dict)
+                else f"{result}\n{hint}"
+            )
 
         return take
 

@@ -10,7 +10,12 @@ from asyncguard_benchmark.hazards.common_tools import REPORT, SUBMIT
 
 _ANSWER = {
     "type": "object",
-    "properties": {"answer": {"type": ["string", "number"], "description": "The bare value, nothing around it."}},
+    "properties": {
+        "answer": {
+            "type": ["string", "number"],
+            "description": "The bare value, nothing around it.",
+        }
+    },
     "required": ["answer"],
     "additionalProperties": False,
 }
@@ -42,7 +47,10 @@ class Desk:
     def specs(self) -> Sequence[ToolSpec]:
         """Their declarations: each has one effect, which is not made twice."""
         once = EffectClass.AT_MOST_ONCE
-        return tuple(ToolSpec(name=name, effect=once, reads=_CLOSING, writes=_CLOSING) for name in (SUBMIT, REPORT))
+        return tuple(
+            ToolSpec(name=name, effect=once, reads=_CLOSING, writes=_CLOSING)
+            for name in (SUBMIT, REPORT)
+        )
 
     def _submit(self, answer: Any) -> dict[str, bool]:
         self._refuse_if_closed()

@@ -9,7 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 ENVELOPE = frozenset(
-    {"ok", "source", "provider", "confidence", "error", "evidence", "unsupported_fields", "final_value"}
+    {
+        "ok",
+        "source",
+        "provider",
+        "confidence",
+        "error",
+        "evidence",
+        "unsupported_fields",
+        "final_value",
+    }
 )
 """Fields that every answer has; drift strikes another where there is one."""
 NEEDS_MEANING = frozenset({"semantic_unit_drift", "alias_not_canonical", "implicit_defaults"})

@@ -74,7 +74,10 @@ def read_hints(value: Any, where: str) -> tuple[Hint, ...]:
         texts = [entry.get(name) for name in ("minimal_prompt_hint", "detailed_prompt_hint")]
         text = "\n".join(each.strip() for each in texts if isinstance(each, str) and each.strip())
         if not text:
-            raise DataError(place, 'expected a text in "minimal_prompt_hint" or "detailed_prompt_hint", found none')
+            raise DataError(
+                place,
+                'expected a text in "minimal_prompt_hint" or "detailed_prompt_hint", found none',
+            )
         hazard = category(entry.get("exception_category"), f"{place}.exception_category")
         found.append(Hint(tool=tool, failpoint=failpoint, hazard=hazard, text=text))
     if len({each.hazard for each in found}) > 1:
@@ -119,7 +122,8 @@ def read_profile(value: Any, where: str) -> tuple[Control, ...]:
                 found += _control(inner, f"{place}[{name!r}]", str(key), FAILPOINTS[name])
         elif isinstance(entry, dict):
             raise DataError(
-                place, f"expected one of the failpoints {', '.join(FAILPOINTS)}, or a tool with some of them"
+                place,
+                f"expected one of the failpoints {', '.join(FAILPOINTS)}, or a tool with some of them",
             )
     return tuple(found)
 
@@ -127,15 +131,25 @@ def read_profile(value: Any, where: str) -> tuple[Control, ...]:
 def _control(entry: Any, where: str, tool: str | None, failpoint: Failpoint) -> list[Control]:
     expect(entry, dict, where, "an object with probability and max_times")
     probability, times = entry.get("probability"), entry.get("max_times")
-    if isinstance(probability, bool) or not isinstance(probability, int | float) or not 0 <= probability <= 1:
-        raise DataError(f"{where}.probability", f"expected a number from 0 to 1, found {shown(probability)}")
+    if (
+        isinstance(probability, bool)
+        or not isinstance(probability, int | float)
+        or not 0 <= probability <= 1
+    ):
+        raise DataError(
+            f"{where}.probability", f"expected a number from 0 to 1, found {shown(probability)}"
+        )
     if isinstance(times, bool) or not isinstance(times, int) or times < 0:
-        raise DataError(f"{where}.max_times", f"expected a whole number of at least 0, found {shown(times)}")
+        raise DataError(
+            f"{where}.max_times", f"expected a whole number of at least 0, found {shown(times)}"
+        )
     if not entry.get("enabled", True) or not probability or not times:
         return []
     exception, drift = entry.get("exception_type"), entry.get("drift_mode")
     if drift is not None and drift not in DRIFT_MODES:
-        raise DataError(f"{where}.drift_mode", f"{shown(drift)} is none of {', '.join(sorted(DRIFT_MODES))}")
+        raise DataError(
+            f"{where}.drift_mode", f"{shown(drift)} is none of {', '.join(sorted(DRIFT_MODES))}"
+        )
     if drift is None and exception not in EXCEPTIONS:
         text = f"expected one of {', '.join(EXCEPTIONS)}, or a drift_mode, found {shown(exception)}"
         raise DataError(f"{where}.exception_type", text)
@@ -173,14 +187,18 @@ def read_manifest(path: Path, where: str) -> Reading[Label]:
 
 def _label(item: Any, where: str) -> Label:
     expect(item, dict, where, "an object")
-    relative = expect(item.get("relative_path"), str, f"{where}.relative_path", "the path of a task file")
+    relative = expect(
+        item.get("relative_path"), str, f"{where}.relative_path", "the path of a task file"
+    )
     parts = Path(relative).parts
     if len(parts) != 3 or parts[0] not in WORKFLOWS:
         form = "<workflow>/<topic>/<subtopic>.json, a workflow being one of " + ", ".join(WORKFLOWS)
         raise DataError(f"{where}.relative_path", f"expected {form}, found {relative!r}")
     task = expect(item.get("task_id"), str, f"{where}.task_id", "the id of a task")
     controls: list[Control] = []
-    for number, entry in enumerate(expect(item.get("faults", []), list, f"{where}.faults", "a list")):
+    for number, entry in enumerate(
+        expect(item.get("faults", []), list, f"{where}.faults", "a list")
+    ):
         controls += _fault(entry, f"{where}.faults[{number}]")
     return Label(
         task=f"{parts[0]}/{parts[1]}/{Path(relative).stem}/{task}",
@@ -195,5 +213,8 @@ def _fault(entry: Any, where: str) -> list[Control]:
     tool = expect(name.get("tool"), str, f"{where}.tool", "the name of a tool")
     failpoint = FAILPOINTS.get(name.get("failpoint", ""))
     if failpoint is None:
-        raise DataError(f"{where}.failpoint", f"{shown(name.get('failpoint'))} is none of {', '.join(FAILPOINTS)}")
+        raise DataError(
+            f"{where}.failpoint",
+            f"{shown(name.get('failpoint'))} is none of {', '.join(FAILPOINTS)}",
+        )
     return _control(entry, where, tool, failpoint)

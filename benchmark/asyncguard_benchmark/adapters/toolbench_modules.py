@@ -13,7 +13,13 @@ STRICT = "strict_no_hint_profile"
 GUIDED = "guided_with_hint_profile"
 HINTS = "EXCEPTION_HINTS"
 DEFAULT_INJECTION: Mapping[str, Any] = {
-    name: {"enabled": True, "probability": share, "max_times": 1, "exception_type": exception, "drift_mode": drift}
+    name: {
+        "enabled": True,
+        "probability": share,
+        "max_times": 1,
+        "exception_type": exception,
+        "drift_mode": drift,
+    }
     for name, share, exception, drift in (
         ("before_tool_logic", 1.0, "RuntimeError", None),
         ("before_external_call", 0.5, "TimeoutError", None),
@@ -62,14 +68,18 @@ def read_module(path: Path, wanted: Sequence[str], where: str) -> ForeignModule:
     try:
         tree = ast.parse(path.read_bytes(), filename=where)
     except SyntaxError as problem:
-        raise DataError(where, f"line {problem.lineno}: {problem.msg}; expected a Python module") from problem
+        raise DataError(
+            where, f"line {problem.lineno}: {problem.msg}; expected a Python module"
+        ) from problem
     except ValueError as problem:
         raise DataError(where, f"{problem}; expected a Python module") from problem
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     missing = [name for name in wanted if name not in functions]
     if missing:
         defined = ", ".join(functions) or "none"
-        text = f"expected a top-level function {', '.join(missing)} (not async); it defines {defined}"
+        text = (
+            f"expected a top-level function {', '.join(missing)} (not async); it defines {defined}"
+        )
         raise DataError(where, text)
     constants, computed = _constants(tree)
     tools = tuple(_tool(functions[name], where) for name in wanted)

@@ -40,7 +40,16 @@ ENVELOPE_SCHEMA: Mapping[str, Any] = {
         "unsupported_fields": {"type": "array"},
         "final_value": {"type": ["string", "number", "null"]},
     },
-    "required": ["ok", "source", "provider", "confidence", "error", "evidence", "unsupported_fields", "final_value"],
+    "required": [
+        "ok",
+        "source",
+        "provider",
+        "confidence",
+        "error",
+        "evidence",
+        "unsupported_fields",
+        "final_value",
+    ],
 }
 """What the instructions for the published tools promise of every answer; the fields of the task itself are not told."""
 
@@ -179,20 +188,30 @@ def _load(instance: Instance, module: ForeignModule, playing: Playing) -> Load:
         "INJECTION_CONFIG_JSON": json.dumps(DEFAULT_INJECTION),
         "INJECTION_USER_PROMPT": instance.task.prompt,
     }
-    return Load(module=module.path, names=instance.task.tools, profile=STRICT, environment={**told, **faults})
+    return Load(
+        module=module.path,
+        names=instance.task.tools,
+        profile=STRICT,
+        environment={**told, **faults},
+    )
 
 
 def _specs(module: ForeignModule, desk: Desk, playing: Playing) -> list[ToolSpec]:
     if not playing.declared:
         return []
-    pure = [ToolSpec(name=each.name, effect=EffectClass.PURE, result_schema=ENVELOPE_SCHEMA) for each in module.tools]
+    pure = [
+        ToolSpec(name=each.name, effect=EffectClass.PURE, result_schema=ENVELOPE_SCHEMA)
+        for each in module.tools
+    ]
     return [*pure, *desk.specs()]
 
 
 def _agent(
     model: BaseChatModel, tools: Sequence[BaseTool], specs: Sequence[ToolSpec], playing: Playing
 ) -> Runnable[Any, Any]:
-    config = replace(playing.config, limits=replace(playing.config.limits, max_model_turns=playing.rounds))
+    config = replace(
+        playing.config, limits=replace(playing.config.limits, max_model_turns=playing.rounds)
+    )
     if playing.front is Front.GRAPH:
         return build_agent(model, tools, config=config, specs=specs, system_prompt=_PROMPT)
     guard = AsyncGuardMiddleware(config=config, specs=specs, tools=tools)

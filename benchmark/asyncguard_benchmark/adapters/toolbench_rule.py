@@ -81,7 +81,9 @@ class Visit:
     def _passed(self, places: Sequence[Failpoint], value: Any) -> Any:
         seed, task = self.injector.seed, self.injector.task
         for control in self.injector.ordered(places, self.tool):
-            if not fires(control, seed=seed, task=task, tool=self.tool, slot=self.slot, attempt=self.attempt):
+            if not fires(
+                control, seed=seed, task=task, tool=self.tool, slot=self.slot, attempt=self.attempt
+            ):
                 continue
             firing = Fired(
                 tool=self.tool,
@@ -124,5 +126,7 @@ class Injector:
 
     def ordered(self, places: Sequence[Failpoint], tool: str) -> list[Control]:
         """The controls of a tool at some places, in the order in which a call comes to them."""
-        mine = [each for each in self.controls if each.tool in (None, tool) and each.failpoint in places]
+        mine = [
+            each for each in self.controls if each.tool in (None, tool) and each.failpoint in places
+        ]
         return sorted(mine, key=lambda control: places.index(control.failpoint))

@@ -95,13 +95,19 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         DataError: a line is no row.
     """
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
+    for number, line in enumerate(
+        path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1
+    ):
         try:
             row = json.loads(line)
         except ValueError as problem:
             text = f"{problem}; expected a JSON object. Take the line away to have its episode played again"
             raise DataError(f"{path}, line {number}", text) from problem
-        lacking = [name for name in (*KEY, "usage", "ending") if not isinstance(row, dict) or name not in row]
+        lacking = [
+            name
+            for name in (*KEY, "usage", "ending")
+            if not isinstance(row, dict) or name not in row
+        ]
         if lacking:
             raise DataError(f"{path}, line {number}", f"expected a row with {', '.join(lacking)}")
         rows.append(row)

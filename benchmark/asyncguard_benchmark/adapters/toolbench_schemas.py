@@ -37,7 +37,12 @@ def parameters_of(function: ast.FunctionDef, where: str) -> dict[str, Any]:
         else:
             schema |= _default(default)
         properties[argument.arg] = schema
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
 
 
 def described_by(function: ast.FunctionDef) -> tuple[str, dict[str, str]]:
@@ -121,4 +126,8 @@ def _default(node: ast.expr) -> dict[str, Any]:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return {}
-    return {"default": value} if isinstance(value, str | int | float | bool | list | dict | None) else {}
+    return (
+        {"default": value}
+        if isinstance(value, str | int | float | bool | list | dict | None)
+        else {}
+    )

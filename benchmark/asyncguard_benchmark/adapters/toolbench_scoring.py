@@ -39,7 +39,9 @@ def name_of(instance: Instance, model: str, playing: Playing) -> tuple[Any, ...]
     return (instance.task.key, model, *(settings[name] for name in KEY[2:]))
 
 
-def row_of(instance: Instance, model: str, playing: Playing, outcome: Outcome, usage: Row) -> dict[str, Any]:
+def row_of(
+    instance: Instance, model: str, playing: Playing, outcome: Outcome, usage: Row
+) -> dict[str, Any]:
     """One line of the results."""
     task = instance.task
     return {
@@ -73,7 +75,9 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return [{**dict(zip(names, key, strict=True)), **_figures(each)} for key, each in groups.items()]
+    return [
+        {**dict(zip(names, key, strict=True)), **_figures(each)} for key, each in groups.items()
+    ]
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:

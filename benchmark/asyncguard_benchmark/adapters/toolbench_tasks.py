@@ -64,7 +64,11 @@ def read_tasks(root: Path) -> Reading[ForeignTask]:
             if isinstance(read, DataError):
                 problems.append(read)
             elif read.id in seen:
-                problems.append(DataError(where, f"two tasks have the id {read.id!r}; expected each id once in a file"))
+                problems.append(
+                    DataError(
+                        where, f"two tasks have the id {read.id!r}; expected each id once in a file"
+                    )
+                )
             else:
                 seen.add(read.id)
                 found.append(read)
@@ -133,4 +137,7 @@ def _answer(item: dict[str, Any], where: str) -> str:
             raise DataError(f"{where}.{name}", f"expected a text or a number, found {shown(value)}")
         if value is not None and str(value).strip():
             return str(value).strip()
-    raise DataError(f"{where}.final_answer", 'expected the canonical answer there or in "expected_answer", found none')
+    raise DataError(
+        f"{where}.final_answer",
+        'expected the canonical answer there or in "expected_answer", found none',
+    )

@@ -20,7 +20,8 @@ WORKFLOWS: Mapping[str, Workflow] = {
 }
 """First folder of every path -> how the calls depend on each other."""
 EXCEPTIONS: Mapping[str, type[Exception]] = {
-    kind.__name__: kind for kind in (TimeoutError, ConnectionError, ValueError, KeyError, OSError, RuntimeError)
+    kind.__name__: kind
+    for kind in (TimeoutError, ConnectionError, ValueError, KeyError, OSError, RuntimeError)
 }
 """What a failpoint may raise."""
 FAILPOINTS: Mapping[str, Failpoint] = {each.value: each for each in Failpoint}

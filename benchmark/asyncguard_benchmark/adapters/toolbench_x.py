@@ -123,8 +123,12 @@ class Instance:
     def undecided(self) -> str | None:
         """Why the schedule cannot be applied from outside, None if it can."""
         if not self.controls:
-            return "no schedule: neither the manifest nor a profile that is a literal names failpoints"
-        modes = sorted({each.drift for each in self.controls if each.drift in NEEDS_MEANING} - {None}, key=str)
+            return (
+                "no schedule: neither the manifest nor a profile that is a literal names failpoints"
+            )
+        modes = sorted(
+            {each.drift for each in self.controls if each.drift in NEEDS_MEANING} - {None}, key=str
+        )
         return f"{', '.join(map(str, modes))} cannot be applied from outside" if modes else None
 
 
@@ -161,12 +165,20 @@ def read_download(layout: Layout, beginnings: Sequence[str] = ("",)) -> Download
     problems = list(tasks.problems)
     hints = _catalogue(layout, problems)
     labels = _manifest(layout, problems)
-    joined = _Joined(layout=layout, faulty=_faulty_modules(layout.faulty), hints=hints, labels=labels)
+    joined = _Joined(
+        layout=layout, faulty=_faulty_modules(layout.faulty), hints=hints, labels=labels
+    )
     wanted = [task for task in tasks.found if task.key.startswith(tuple(beginnings))]
     instances = tuple(joined.instance(task, problems) for task in wanted)
     known = {task.key for task in tasks.found}
     unused = tuple(sorted((set(hints) | set(labels)) - known))
-    return Download(layout=layout, instances=instances, problems=tuple(problems), skipped=tasks.skipped, unused=unused)
+    return Download(
+        layout=layout,
+        instances=instances,
+        problems=tuple(problems),
+        skipped=tasks.skipped,
+        unused=unused,
+    )
 
 
 def _catalogue(layout: Layout, problems: list[DataError]) -> dict[str, tuple[Hint, ...]]:
@@ -215,7 +227,11 @@ class _Joined:
             task=task,
             clean=self._module(clean, task.tools, problems) if clean.is_file() else None,
             faulty=faulty,
-            hazard=label.hazard if label else hints[0].hazard if hints else self._by_folder(faulty, problems),
+            hazard=label.hazard
+            if label
+            else hints[0].hazard
+            if hints
+            else self._by_folder(faulty, problems),
             hints=hints,
             controls=(label.controls if label else ()) or self._profile(faulty, problems),
         )
@@ -227,7 +243,9 @@ class _Joined:
                 text = f"{task.key} has a fault on {control.tool}; its tools are {', '.join(task.tools)}"
                 problems.append(DataError(self.layout.manifest.name, text))
 
-    def _module(self, path: Path, wanted: Sequence[str], problems: list[DataError]) -> ForeignModule | None:
+    def _module(
+        self, path: Path, wanted: Sequence[str], problems: list[DataError]
+    ) -> ForeignModule | None:
         try:
             return read_module(path, wanted, self._name(path))
         except DataError as problem:
@@ -237,7 +255,9 @@ class _Joined:
     def _name(self, path: Path) -> str:
         return path.relative_to(self.layout.tasks.parent).as_posix()
 
-    def _hints(self, task: ForeignTask, faulty: ForeignModule | None, problems: list[DataError]) -> tuple[Hint, ...]:
+    def _hints(
+        self, task: ForeignTask, faulty: ForeignModule | None, problems: list[DataError]
+    ) -> tuple[Hint, ...]:
         """From the catalogue, else from the file beside the module, else from the module itself."""
         if task.key in self.hints or faulty is None:
             return self.hints.get(task.key, ())
@@ -251,7 +271,9 @@ class _Joined:
             problems.append(problem)
         return ()
 
-    def _profile(self, faulty: ForeignModule | None, problems: list[DataError]) -> tuple[Control, ...]:
+    def _profile(
+        self, faulty: ForeignModule | None, problems: list[DataError]
+    ) -> tuple[Control, ...]:
         if faulty is None or STRICT not in faulty.constants:
             return ()
         try:

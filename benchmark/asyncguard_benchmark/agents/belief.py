@@ -71,7 +71,11 @@ class Belief(TaskProgress):
     def _position_for(self, attempt: Attempt) -> int | None:
         if attempt.tool == UNREADABLE:
             return self.next_position
-        free = (n for n, step in enumerate(self.plan.steps) if n not in self._made and step.tool == attempt.tool)
+        free = (
+            n
+            for n, step in enumerate(self.plan.steps)
+            if n not in self._made and step.tool == attempt.tool
+        )
         return next(free, self.next_position)
 
     def _in_vain(self, attempt: Attempt) -> bool:

@@ -13,7 +13,9 @@ from jsonschema import Draft202012Validator
 from asyncguard_benchmark.agents.matching import placed_words, telling, words
 from asyncguard_benchmark.pointers import leaves, parts
 
-_NUMBER = re.compile(r"(?<![\w.-])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-]|\.\d)")
+_NUMBER = re.compile(
+    r"(?<![\w.-])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-]|\.\d)"
+)
 _LIST = re.compile(r"\[[^\[\]]*\]")
 _SERIES = re.compile(r"[\w.-]+(?:, [\w.-]+)+,? (?:and|or) [\w.-]+|-?[\d.]+(?:, -?[\d.]+)+")
 _TEXTS = (
@@ -41,7 +43,9 @@ class Copied:
     """How sure it is; only the order matters."""
 
 
-def candidates(name: str, schema: Mapping[str, Any], question: str, results: Sequence[str]) -> list[Copied]:
+def candidates(
+    name: str, schema: Mapping[str, Any], question: str, results: Sequence[str]
+) -> list[Copied]:
     """What could be meant for an argument, best first, each value once.
 
     Args:
@@ -158,7 +162,12 @@ def _nearness(told: Collection[str], question: str, start: int) -> float:
     at = bisect_left(starts, start)
     before, after = stems[max(0, at - _FAR) : at][::-1], stems[at + 1 : at + 1 + _FAR]
     nearest = min(
-        (distance for side in (before, after) for distance, word in enumerate(side) if word in told),
+        (
+            distance
+            for side in (before, after)
+            for distance, word in enumerate(side)
+            if word in told
+        ),
         default=_FAR,
     )
     return 2 * (1 - nearest / _FAR)

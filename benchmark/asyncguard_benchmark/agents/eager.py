@@ -50,7 +50,14 @@ class EagerAgent(SimulatedAgent):
 
     def _guess(self, task: TaskProgress, position: int, place: str) -> Any:
         operand = task.step(position).operands[place]
-        key = (self.seed, self.plan.composition_id, task.plan.task_id, position, task.refusals(position), place)
+        key = (
+            self.seed,
+            self.plan.composition_id,
+            task.plan.task_id,
+            position,
+            task.refusals(position),
+            place,
+        )
         name = next((part for part in reversed(parts(place)) if not part.isdecimal()), "")
         source = task.made(operand.call)
         expected = foreseen(source.arguments, operand.pointer) if source is not None else None
@@ -64,4 +71,6 @@ class EagerAgent(SimulatedAgent):
 
     def _finished(self, task: TaskProgress) -> bool:
         position = task.next_position
-        return not task.waiting and (position is None or task.refusals(position) >= self.most_refusals)
+        return not task.waiting and (
+            position is None or task.refusals(position) >= self.most_refusals
+        )

@@ -17,8 +17,28 @@ from asyncguard_benchmark.executors.declarations import Tool
 from asyncguard_benchmark.executors.executor import Executor
 from asyncguard_benchmark.pointers import PointerError, parts, resolve
 
-_WORDS = ("quarter", "inbox", "template", "export", "backup", "overview", "minutes", "roster", "snapshot", "agenda")
-_NAMES = ("Whitcombe", "Adeyemi", "Sorensen", "Takahashi", "Ferreira", "Novotny", "Lindqvist", "Moreau")
+_WORDS = (
+    "quarter",
+    "inbox",
+    "template",
+    "export",
+    "backup",
+    "overview",
+    "minutes",
+    "roster",
+    "snapshot",
+    "agenda",
+)
+_NAMES = (
+    "Whitcombe",
+    "Adeyemi",
+    "Sorensen",
+    "Takahashi",
+    "Ferreira",
+    "Novotny",
+    "Lindqvist",
+    "Moreau",
+)
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -90,7 +110,10 @@ def guess(name: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
         case "object" if not schema.get("properties"):
             return {random.choice(_WORDS): random.randrange(1000, 100_000)}
         case "object":
-            return {part: guess(part, inner, (*key, part)) for part, inner in schema.get("properties", {}).items()}
+            return {
+                part: guess(part, inner, (*key, part))
+                for part, inner in schema.get("properties", {}).items()
+            }
     return _look(name).make(random)
 
 
@@ -137,6 +160,8 @@ def worked_out(tool: Tool, arguments: Mapping[str, Any], pointer: str) -> Any:
         pointer: Into the result.
     """
     try:
-        return resolve(json.loads(Executor({tool.name: tool}, {}).call(tool.name, arguments)), pointer)
+        return resolve(
+            json.loads(Executor({tool.name: tool}, {}).call(tool.name, arguments)), pointer
+        )
     except (ValueError, PointerError):
         return None

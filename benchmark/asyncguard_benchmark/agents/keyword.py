@@ -38,7 +38,9 @@ class KeywordAgent(SpeakingAgent):
         """The next call of the first sub-task that has one."""
         questions = read_questions(messages)
         attempts = read_transcript(messages, tuple(questions), task_argument=self.task_argument)
-        own = {task_id: [each for each in attempts if each.task_id == task_id] for task_id in questions}
+        own = {
+            task_id: [each for each in attempts if each.task_id == task_id] for task_id in questions
+        }
         tools = self._tools(messages)
         calls = [
             call
@@ -53,8 +55,13 @@ class KeywordAgent(SpeakingAgent):
     def _tools(self, messages: Sequence[BaseMessage]) -> Mapping[str, Mapping[str, Any]]:
         """The API list: bound, or in the system prompt."""
         if self.bound is not None:
-            return {name: self._without_task(function) for name, function in self.bound.functions.items()}
-        prompt = next((str(message.text) for message in messages if isinstance(message, SystemMessage)), "")
+            return {
+                name: self._without_task(function)
+                for name, function in self.bound.functions.items()
+            }
+        prompt = next(
+            (str(message.text) for message in messages if isinstance(message, SystemMessage)), ""
+        )
         _, found, listed = prompt.rpartition(_LIST_HEAD)
         return {function["name"]: function for function in json.loads(listed)} if found else {}
 
@@ -64,17 +71,29 @@ class KeywordAgent(SpeakingAgent):
             **function,
             "parameters": {
                 **parameters,
-                "properties": {n: s for n, s in parameters.get("properties", {}).items() if n != self.task_argument},
-                "required": [name for name in parameters.get("required", ()) if name != self.task_argument],
+                "properties": {
+                    n: s
+                    for n, s in parameters.get("properties", {}).items()
+                    if n != self.task_argument
+                },
+                "required": [
+                    name for name in parameters.get("required", ()) if name != self.task_argument
+                ],
             },
         }
 
     def _next_call(
-        self, task_id: str, question: str, attempts: Sequence[Attempt], tools: Mapping[str, Mapping[str, Any]]
+        self,
+        task_id: str,
+        question: str,
+        attempts: Sequence[Attempt],
+        tools: Mapping[str, Mapping[str, Any]],
     ) -> CallAction | None:
         if any(each.standing is Standing.OPEN for each in attempts):
             return None
-        results = [each.response for each in attempts if each.response is not None and not _failed(each)]
+        results = [
+            each.response for each in attempts if each.response is not None and not _failed(each)
+        ]
         for tool in self._wanted(question, tools):
             tried = [each for each in attempts if each.tool == tool]
             if len(tried) >= self.most_tries or any(not _failed(each) for each in tried):
@@ -96,7 +115,9 @@ def _failed(attempt: Attempt) -> bool:
     return attempt.standing is Standing.REJECTED or (attempt.response or "").startswith('{"error":')
 
 
-def _filled(function: Mapping[str, Any], question: str, results: Sequence[str], *, tried: int) -> dict[str, Any] | None:
+def _filled(
+    function: Mapping[str, Any], question: str, results: Sequence[str], *, tried: int
+) -> dict[str, Any] | None:
     """Arguments for a tool, or None if a required one is nowhere to be copied from.
 
     Args:
@@ -113,12 +134,20 @@ def _filled(function: Mapping[str, Any], question: str, results: Sequence[str], 
         if not chosen:
             break
         weakest = min(chosen, key=lambda name: chosen[name].score)
-        options[weakest] = [each for each in options[weakest] if each.value != chosen[weakest].value]
+        options[weakest] = [
+            each for each in options[weakest] if each.value != chosen[weakest].value
+        ]
         chosen = _spread(options)
     if len(chosen) < len(required):
         return None
-    said = {name: candidates(name, properties[name], question, ()) for name in properties if name not in required}
-    mentioned = {name: found[0].value for name, found in said.items() if found and "enum" in properties[name]}
+    said = {
+        name: candidates(name, properties[name], question, ())
+        for name in properties
+        if name not in required
+    }
+    mentioned = {
+        name: found[0].value for name, found in said.items() if found and "enum" in properties[name]
+    }
     return {name: copied.value for name, copied in chosen.items()} | mentioned
 
 
@@ -128,6 +157,8 @@ def _spread(options: Mapping[str, Sequence[Copied]]) -> dict[str, Copied]:
     chosen: dict[str, Copied] = {}
     for again in (False, True):
         for name, copied in sorted(pairs, key=lambda pair: -pair[1].score):
-            if name not in chosen and (again or all(copied.value != other.value for other in chosen.values())):
+            if name not in chosen and (
+                again or all(copied.value != other.value for other in chosen.values())
+            ):
                 chosen[name] = copied
     return chosen

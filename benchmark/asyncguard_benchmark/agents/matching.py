@@ -67,16 +67,25 @@ def rank(question: str, tools: Mapping[str, Mapping[str, Any]]) -> list[Match]:
     having = Counter(word for each in weights.values() for word in each)
     asked = {word: place for place, word in reversed(list(enumerate(telling(question))))}
     found = [
-        _match(name, asked, {word: weight * log(1 + len(tools) / having[word]) for word, weight in each.items()})
+        _match(
+            name,
+            asked,
+            {word: weight * log(1 + len(tools) / having[word]) for word, weight in each.items()},
+        )
         for name, each in weights.items()
     ]
-    return sorted((match for match in found if match.score > 0), key=lambda match: (-match.score, match.place))
+    return sorted(
+        (match for match in found if match.score > 0), key=lambda match: (-match.score, match.place)
+    )
 
 
 def _weights(function: Mapping[str, Any]) -> dict[str, float]:
     properties = function.get("parameters", {}).get("properties", {})
     parts = (
-        (_IN_ARGUMENTS, [*properties, *(each.get("description", "") for each in properties.values())]),
+        (
+            _IN_ARGUMENTS,
+            [*properties, *(each.get("description", "") for each in properties.values())],
+        ),
         (_IN_DESCRIPTION, [function.get("description", "")]),
         (_IN_NAME, [function["name"]]),
     )

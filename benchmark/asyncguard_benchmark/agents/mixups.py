@@ -15,5 +15,7 @@ def foreign_call(task: TaskProgress, tasks: Sequence[TaskProgress]) -> CallActio
     for other in (each for each in tasks if each is not task):
         for step in other.plan.steps:
             if step.tool not in own and not step.operands and not step.derivations:
-                return CallAction(task_id=task.plan.task_id, tool=step.tool, arguments=step.arguments)
+                return CallAction(
+                    task_id=task.plan.task_id, tool=step.tool, arguments=step.arguments
+                )
     return None

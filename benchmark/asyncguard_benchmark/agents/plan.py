@@ -88,7 +88,9 @@ def _step(task: SubTask, call: GoldCall) -> PlanStep:
             derivations[place] = Derivation(uses=source.uses, value=resolve(call.arguments, place))
             arguments = put(arguments, place, None)
         elif source.call is not None and source.pointer is not None:
-            operands[place] = Operand(call=source.call, pointer=source.pointer, schema=schema_at(schema, place))
+            operands[place] = Operand(
+                call=source.call, pointer=source.pointer, schema=schema_at(schema, place)
+            )
             arguments = put(arguments, place, None)
     return PlanStep(
         tool=call.tool,
@@ -103,5 +105,9 @@ def _step(task: SubTask, call: GoldCall) -> PlanStep:
 def schema_at(schema: Mapping[str, Any], pointer: str) -> Mapping[str, Any]:
     """The schema of the value that a pointer into the arguments names; an empty schema if none is given."""
     for part in parts(pointer):
-        schema = schema.get("items", {}) if part.isdecimal() else schema.get("properties", {}).get(part, {})
+        schema = (
+            schema.get("items", {})
+            if part.isdecimal()
+            else schema.get("properties", {}).get(part, {})
+        )
     return schema

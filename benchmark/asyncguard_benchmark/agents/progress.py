@@ -48,7 +48,11 @@ class TaskProgress:
 
     def _assign(self, attempt: Attempt) -> None:
         """Gives an attempt to the earliest step without one that uses its tool; a refused one leaves the step free."""
-        fitting = (n for n, step in enumerate(self.plan.steps) if n not in self._made and step.tool == attempt.tool)
+        fitting = (
+            n
+            for n, step in enumerate(self.plan.steps)
+            if n not in self._made and step.tool == attempt.tool
+        )
         position = next(fitting, None)
         if position is None:
             return
@@ -138,6 +142,10 @@ def progress_of(
         kind: Makes the progress of one sub-task from its plan, its calls and its question.
     """
     return tuple(
-        kind(task, [each for each in attempts if each.task_id == task.task_id], questions.get(task.task_id, ""))
+        kind(
+            task,
+            [each for each in attempts if each.task_id == task.task_id],
+            questions.get(task.task_id, ""),
+        )
         for task in plan.tasks
     )

@@ -39,7 +39,9 @@ class ReplayAgent(BaseChatModel):
         return "asyncguard-benchmark-replay"
 
     @override
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
         """Itself: what it says is fixed."""
         return self
 
@@ -52,7 +54,9 @@ class ReplayAgent(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         turn = sum(isinstance(message, AIMessage) for message in messages)
-        said: Mapping[str, Any] = self.said[turn] if turn < len(self.said) else {"content": ALL_COMPLETED}
+        said: Mapping[str, Any] = (
+            self.said[turn] if turn < len(self.said) else {"content": ALL_COMPLETED}
+        )
         message = AIMessage(content=said["content"], tool_calls=list(said.get("tool_calls", ())))
         return ChatResult(generations=[ChatGeneration(message=message)])
 

@@ -47,7 +47,9 @@ class OracleAgent(CarefulAgent):
         if all(self._finished(task) for task in tasks):
             return Completed()
         ranked = sorted(tasks, key=lambda task: (task.waiting, -task.remaining))
-        return tuple(call for task in ranked if (call := self._next_call(task)) is not None) or Idle()
+        return (
+            tuple(call for task in ranked if (call := self._next_call(task)) is not None) or Idle()
+        )
 
 
 class SerialAgent(CarefulAgent):

@@ -31,7 +31,9 @@ class PlanningAgent(SpeakingAgent):
     """Reads the messages of the front end that the agent runs behind."""
 
     def progress(
-        self, messages: Sequence[BaseMessage], kind: Callable[[TaskPlan, Sequence[Attempt], str], _P]
+        self,
+        messages: Sequence[BaseMessage],
+        kind: Callable[[TaskPlan, Sequence[Attempt], str], _P],
     ) -> tuple[_P, ...]:
         """Where every sub-task stands, as the conversation shows it."""
         task_ids = [task.task_id for task in self.plan.tasks]
@@ -58,5 +60,7 @@ class SimulatedAgent(PlanningAgent):
 def call_of(task: TaskProgress, position: int, values: dict[str, Any]) -> CallAction:
     """The action that makes a step with these operand values."""
     return CallAction(
-        task_id=task.plan.task_id, tool=task.step(position).tool, arguments=task.arguments(position, values)
+        task_id=task.plan.task_id,
+        tool=task.step(position).tool,
+        arguments=task.arguments(position, values),
     )

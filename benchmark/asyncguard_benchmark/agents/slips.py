@@ -32,7 +32,11 @@ def slipped(
         draw: From 0 to below 1: which argument it happens to.
         droppable: The arguments of which one may be missing; any unless given.
     """
-    names = [name for name in arguments if slip is not Slip.MISSING or droppable is None or name in droppable]
+    names = [
+        name
+        for name in arguments
+        if slip is not Slip.MISSING or droppable is None or name in droppable
+    ]
     if slip is Slip.BROKEN_JSON:
         return dict(arguments)
     if slip is Slip.UNKNOWN or not names:
@@ -40,7 +44,10 @@ def slipped(
     chosen = names[int(draw * len(names))]
     if slip is Slip.MISSING:
         return {name: value for name, value in arguments.items() if name != chosen}
-    return {name: _of_other_type(value) if name == chosen else value for name, value in arguments.items()}
+    return {
+        name: _of_other_type(value) if name == chosen else value
+        for name, value in arguments.items()
+    }
 
 
 def _of_other_type(value: Any) -> Any:

@@ -46,7 +46,9 @@ class BoundTools:
 
     def takes_task(self, tool: str) -> bool:
         """Whether a tool has the argument that says which sub-task a call belongs to."""
-        return self.task_argument in self.functions.get(tool, {}).get("parameters", {}).get("properties", {})
+        return self.task_argument in self.functions.get(tool, {}).get("parameters", {}).get(
+            "properties", {}
+        )
 
 
 class SpeakingAgent(BaseChatModel):
@@ -82,7 +84,10 @@ class SpeakingAgent(BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """A copy that speaks the native surface; the choice of tools stays the agent's."""
-        functions = {each["name"]: each for each in (convert_to_openai_tool(tool)["function"] for tool in tools)}
+        functions = {
+            each["name"]: each
+            for each in (convert_to_openai_tool(tool)["function"] for tool in tools)
+        }
         return self.model_copy(
             update={"bound": BoundTools(functions=functions, task_argument=self.task_argument)},
         )
@@ -96,7 +101,11 @@ class SpeakingAgent(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         decision = self.answer(messages)
-        message = self._say_text(decision) if self.bound is None else self._say_native(decision, _calls_in(messages))
+        message = (
+            self._say_text(decision)
+            if self.bound is None
+            else self._say_native(decision, _calls_in(messages))
+        )
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     @override
@@ -134,18 +143,26 @@ class SpeakingAgent(BaseChatModel):
             case calls:
                 chosen = calls if self.parallel else calls[:1]
                 return AIMessage(
-                    "", tool_calls=[self._native_call(call, calls_before + n) for n, call in enumerate(chosen, 1)]
+                    "",
+                    tool_calls=[
+                        self._native_call(call, calls_before + n)
+                        for n, call in enumerate(chosen, 1)
+                    ],
                 )
 
     def _native_call(self, call: CallAction, number: int) -> ToolCall:
         takes_task = self.bound is not None and self.bound.takes_task(call.tool)
         task = {self.task_argument: call.task_id} if takes_task else {}
-        return ToolCall(name=call.tool, args={**task, **call.arguments}, id=f"call_{number}", type="tool_call")
+        return ToolCall(
+            name=call.tool, args={**task, **call.arguments}, id=f"call_{number}", type="tool_call"
+        )
 
     def _broken_call(self, call: CallAction, number: int) -> InvalidToolCall:
         whole = self._native_call(call, number)
         text = json.dumps(whole["args"], ensure_ascii=False)[:-1]
-        return InvalidToolCall(name=call.tool, args=text, id=whole["id"], error=None, type="invalid_tool_call")
+        return InvalidToolCall(
+            name=call.tool, args=text, id=whole["id"], error=None, type="invalid_tool_call"
+        )
 
 
 def _text_call(call: CallAction) -> str:

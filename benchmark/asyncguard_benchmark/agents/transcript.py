@@ -71,13 +71,18 @@ def read_transcript(
     for message in messages:
         if isinstance(message, AIMessage):
             said += 1
-            attempts += (replace(each, said=said) for each in _own_calls(message, task_ids, task_argument))
+            attempts += (
+                replace(each, said=said) for each in _own_calls(message, task_ids, task_argument)
+            )
             continue
         for outcome in reader(message):
             position = _meant(attempts, outcome)
             if position is not None:
                 attempts[position] = replace(
-                    attempts[position], standing=outcome.standing, response=outcome.response, told=said
+                    attempts[position],
+                    standing=outcome.standing,
+                    response=outcome.response,
+                    told=said,
                 )
     return tuple(attempts)
 
@@ -91,7 +96,9 @@ def reminders(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
     return tuple(found for message in later for found in _OBJECTION.findall(words_of(message)))
 
 
-def _own_calls(message: AIMessage, task_ids: Collection[str], task_argument: str) -> Iterator[Attempt]:
+def _own_calls(
+    message: AIMessage, task_ids: Collection[str], task_argument: str
+) -> Iterator[Attempt]:
     if not message.tool_calls:
         yield from _said_in_text(str(message.text), task_ids)
     for broken in message.invalid_tool_calls:
@@ -101,13 +108,17 @@ def _own_calls(message: AIMessage, task_ids: Collection[str], task_argument: str
     for call in message.tool_calls:
         task_id = call["args"].get(task_argument, only)
         arguments = {name: value for name, value in call["args"].items() if name != task_argument}
-        yield Attempt(task_id=str(task_id), tool=call["name"], arguments=arguments, call_id=call["id"])
+        yield Attempt(
+            task_id=str(task_id), tool=call["name"], arguments=arguments, call_id=call["id"]
+        )
 
 
 def _said_in_text(text: str, task_ids: Collection[str]) -> Iterator[Attempt]:
     match read_text(text, task_ids):
         case CallAction() as action:
-            yield Attempt(task_id=action.task_id, tool=action.tool, arguments=action.arguments, call_id=None)
+            yield Attempt(
+                task_id=action.task_id, tool=action.tool, arguments=action.arguments, call_id=None
+            )
         # Prose is no attempt; on the native surface it is how an agent says that it waits.
         case Malformed() if "{" in text:
             named = _TASK_NAMED.search(text)

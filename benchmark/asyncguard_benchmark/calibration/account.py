@@ -47,7 +47,10 @@ class Account:
     @property
     def by_column(self) -> Figures:
         """Mean error of each column over the models, in points."""
-        return {column: sum(each.by_column[column] for each in self.models) / len(self.models) for column in COLUMNS}
+        return {
+            column: sum(each.by_column[column] for each in self.models) / len(self.models)
+            for column in COLUMNS
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Everything, for programs."""
@@ -83,7 +86,10 @@ def _model(model: PublishedModel, ensemble: Ensemble) -> ModelAccount:
         worst_member=max(fit(row, model.main).error for row in rows),
         predicted=rows[0],
         by_column=fit(rows[0], model.main, COLUMNS).by_column,
-        rates={name: (min(each[name] for each in rates), max(each[name] for each in rates)) for name in FITTED},
+        rates={
+            name: (min(each[name] for each in rates), max(each[name] for each in rates))
+            for name in FITTED
+        },
     )
 
 

@@ -41,7 +41,9 @@ class Forecast:
     """Of the main regime's row, unmoved."""
 
 
-def forecasts(models: Sequence[PublishedModel], ensembles: Mapping[str, Ensemble]) -> list[Forecast]:
+def forecasts(
+    models: Sequence[PublishedModel], ensembles: Mapping[str, Ensemble]
+) -> list[Forecast]:
     """Every model in every other regime for which its members were played, each left out of its own fit."""
     found: list[Forecast] = []
     for model in models:
@@ -53,7 +55,9 @@ def forecasts(models: Sequence[PublishedModel], ensembles: Mapping[str, Ensemble
     return found
 
 
-def _training_error(models: Sequence[PublishedModel], ensembles: Mapping[str, Ensemble], level: float) -> float:
+def _training_error(
+    models: Sequence[PublishedModel], ensembles: Mapping[str, Ensemble], level: float
+) -> float:
     errors = [
         error
         for model in models
@@ -71,14 +75,20 @@ def _played(ensemble: Ensemble, regime: Regime) -> list[Member]:
 
 def _forecast(model: PublishedModel, ensemble: Ensemble, regime: Regime, level: float) -> Forecast:
     members = _played(ensemble, regime)
-    weights = [exp(-(((member.rates.distraction - level) / _WIDTH) ** 2) / 2) + 1e-6 for member in members]
+    weights = [
+        exp(-(((member.rates.distraction - level) / _WIDTH) ** 2) / 2) + 1e-6 for member in members
+    ]
     columns = [name for name in members[0].figures[regime.value] if name in model.main]
     moves = [
-        {name: member.figures[regime.value][name] - member.figures[Regime.FIXED1.value][name] for name in columns}
+        {
+            name: member.figures[regime.value][name] - member.figures[Regime.FIXED1.value][name]
+            for name in columns
+        }
         for member in members
     ]
     mean = {
-        name: sum(w * move[name] for w, move in zip(weights, moves, strict=True)) / sum(weights) for name in columns
+        name: sum(w * move[name] for w, move in zip(weights, moves, strict=True)) / sum(weights)
+        for name in columns
     }
     published = model.by_regime.get(regime, {})
     foreseen = {name: model.main[name] + mean[name] for name in columns}
@@ -97,4 +107,8 @@ def _forecast(model: PublishedModel, ensemble: Ensemble, regime: Regime, level: 
 
 def _error(foreseen: Figures, published: Figures) -> float | None:
     shared = [name for name in published if name in foreseen]
-    return sum(abs(foreseen[name] - published[name]) for name in shared) / len(shared) if shared else None
+    return (
+        sum(abs(foreseen[name] - published[name]) for name in shared) / len(shared)
+        if shared
+        else None
+    )

@@ -58,7 +58,9 @@ def choose(model: PublishedModel, played: Played, *, fill: bool = False) -> Chos
     chosen = [min(within, key=lambda index: errors[index])]
     rest = [index for index in within if index not in chosen]
     while rest and len(chosen) < MOST_MEMBERS:
-        farthest = max(rest, key=lambda index: min(_distance(played, index, other) for other in chosen))
+        farthest = max(
+            rest, key=lambda index: min(_distance(played, index, other) for other in chosen)
+        )
         chosen.append(farthest)
         rest.remove(farthest)
     return Chosen(model=model, indices=chosen, error=least, fitting=fitting)

@@ -22,7 +22,12 @@ MAIN_COLUMNS = (
     "overall",
 )
 """The eight columns of the paper's main table."""
-SPLIT_COLUMNS: Mapping[str, Kind] = {"similar2": Kind.S2, "similar3": Kind.S3, "cross2": Kind.C2, "cross3": Kind.C3}
+SPLIT_COLUMNS: Mapping[str, Kind] = {
+    "similar2": Kind.S2,
+    "similar3": Kind.S3,
+    "cross2": Kind.C2,
+    "cross3": Kind.C3,
+}
 """Overall by kind of composition."""
 
 Figures = Mapping[str, float]
@@ -39,7 +44,9 @@ class Troupe:
         golds = [_last(world.gold_labels) for stage in stages for world in stage.worlds]
         self._golds: Sequence[_Labels] = golds
         self._functions = Counter(name for gold in golds for name in gold)
-        self._parameters = Counter(label for gold in golds for labels in gold.values() for label in labels)
+        self._parameters = Counter(
+            label for gold in golds for labels in gold.values() for label in labels
+        )
 
     def figures(self, rates: Rates, regime: Regime, seed: int) -> Figures:
         """What a persona scores.
@@ -50,7 +57,10 @@ class Troupe:
             seed: Of its draws and of random delays.
         """
         verdicts = [
-            [world.verdict(node) for world, node in zip(stage.worlds, played.histories, strict=True)]
+            [
+                world.verdict(node)
+                for world, node in zip(stage.worlds, played.histories, strict=True)
+            ]
             for stage in self.stages
             for played in (stage.rehearse(rates, regime, seed),)
         ]
@@ -71,7 +81,9 @@ class Troupe:
         found = {}
         for column, kind in SPLIT_COLUMNS.items():
             of_kind = [
-                each for stage, each in zip(self.stages, verdicts, strict=True) if stage.composition.kind is kind
+                each
+                for stage, each in zip(self.stages, verdicts, strict=True)
+                if stage.composition.kind is kind
             ]
             if of_kind:
                 found[column] = _share(_solved(each) for each in of_kind)
@@ -99,7 +111,11 @@ class Troupe:
 
 
 def _macro_f1(gold: Counter[str], made: Counter[str], hits: Counter[str]) -> float:
-    return 100 * fsum(2 * hits[label] / (count + made[label]) for label, count in gold.items()) / len(gold)
+    return (
+        100
+        * fsum(2 * hits[label] / (count + made[label]) for label, count in gold.items())
+        / len(gold)
+    )
 
 
 def _last(calls: Iterable[CallLabels]) -> dict[str, frozenset[str]]:

@@ -63,7 +63,13 @@ def _delayed(chosen: Chosen, played: Played, effort: Effort) -> Iterator[Trial]:
         trial = Trial(rates=rates_at(played.points[index]))
         for regime in (Regime.SYNC, Regime.RANDOM01, Regime.RANDOM12, Regime.FIXED2):
             known = regime in chosen.model.by_regime
-            most = effort.delay_members if known else effort.extrapolated if regime is Regime.SYNC else 0
+            most = (
+                effort.delay_members
+                if known
+                else effort.extrapolated
+                if regime is Regime.SYNC
+                else 0
+            )
             if number < most:
                 yield replace(trial, regime=regime)
 
@@ -74,6 +80,10 @@ def _ensemble(chosen: Chosen, played: Played, pool: Pool, effort: Effort) -> Ens
     members = []
     for index in chosen.indices:
         rates = rates_at(played.points[index])
-        others = {trial.regime.value: figures for trial, figures in found.items() if trial.rates == rates}
-        members.append(Member(rates=rates, figures={Regime.FIXED1.value: played.figures[index], **others}))
+        others = {
+            trial.regime.value: figures for trial, figures in found.items() if trial.rates == rates
+        }
+        members.append(
+            Member(rates=rates, figures={Regime.FIXED1.value: played.figures[index], **others})
+        )
     return Ensemble(model=chosen.model.key, members=members)

@@ -40,7 +40,9 @@ class Pool:
     def __init__(self, compositions: Sequence[Composition], file: Path | None, jobs: int) -> None:
         self.digest = digest_of_corpus(compositions)
         self._file = file
-        self._known: dict[str, Figures] = dict(_read(file, self.digest)) if file is not None and file.exists() else {}
+        self._known: dict[str, Figures] = (
+            dict(_read(file, self.digest)) if file is not None and file.exists() else {}
+        )
         self._executor = worker_pool(jobs, _prepare, tuple(compositions))
 
     def __enter__(self) -> "Pool":
@@ -67,7 +69,10 @@ class Pool:
         self._known[key] = figures
         if self._file is not None:
             with self._file.open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"corpus": self.digest, "trial": key, "figures": dict(figures)}) + "\n")
+                out.write(
+                    json.dumps({"corpus": self.digest, "trial": key, "figures": dict(figures)})
+                    + "\n"
+                )
 
 
 def _read(file: Path, digest: str) -> Iterator[tuple[str, Figures]]:

@@ -77,7 +77,9 @@ class Stage:
             _Side(plan=plan, question=world.task.query, node=world.root, attempts=[])
             for plan, world in zip(self.plan.tasks, self.worlds, strict=True)
         ]
-        by_id = {side.plan.task_id: (side, world) for side, world in zip(sides, self.worlds, strict=True)}
+        by_id = {
+            side.plan.task_id: (side, world) for side, world in zip(sides, self.worlds, strict=True)
+        }
         coming: list[_Due] = []
         rounds = 0
         while rounds < self._cap:
@@ -94,7 +96,14 @@ class Stage:
                     side, world = by_id[call.task_id]
                     response = _issue(side, world, call, rounds)
                     wait = delay(regime, seed, call.task_id, side.issued)
-                    coming.append(_Due(tick=rounds + wait, side=side, index=len(side.attempts) - 1, response=response))
+                    coming.append(
+                        _Due(
+                            tick=rounds + wait,
+                            side=side,
+                            index=len(side.attempts) - 1,
+                            response=response,
+                        )
+                    )
             coming = _deliver(coming, rounds)
         return Rehearsed(histories=tuple(side.node for side in sides), rounds=rounds)
 
@@ -125,7 +134,9 @@ def _issue(side: _Side, world: World, call: CallAction, said: int) -> str:
     response, side.node = world.call(side.node, call.tool, call.arguments)
     side.issued += 1
     side.attempts.append(
-        Attempt(task_id=call.task_id, tool=call.tool, arguments=call.arguments, call_id=None, said=said)
+        Attempt(
+            task_id=call.task_id, tool=call.tool, arguments=call.arguments, call_id=None, said=said
+        )
     )
     side.belief = None
     return response

@@ -52,7 +52,10 @@ class Plan:
 
 
 def search(
-    models: Sequence[PublishedModel], pool: Pool, plan: Plan, told: Callable[[int], None] = lambda _: None
+    models: Sequence[PublishedModel],
+    pool: Pool,
+    plan: Plan,
+    told: Callable[[int], None] = lambda _: None,
 ) -> Played:
     """Plays points for all models.
 
@@ -84,7 +87,13 @@ def widen(thin: Sequence[Chosen], pool: Pool, plan: Plan, played: Played, number
     random = Random(f"{plan.seed} widening {number}")
     points = [
         # Ever shorter steps: where the fit is good by luck, only its surroundings are as good.
-        _proposal(each.model.main, played, random.choice(each.indices), plan.step / (2 + number / 3), random)
+        _proposal(
+            each.model.main,
+            played,
+            random.choice(each.indices),
+            plan.step / (2 + number / 3),
+            random,
+        )
         for each in thin
         for _ in range(_WIDENING)
     ]
@@ -98,8 +107,12 @@ def _play(points: Sequence[Point], pool: Pool, played: Played, told: Callable[[i
         told(len(played.points))
 
 
-def _proposals(model: PublishedModel, played: Played, plan: Plan, random: Random) -> Iterator[Point]:
-    best = sorted(range(len(played.points)), key=lambda n: loss(played.figures[n], model.main))[:_STARTS]
+def _proposals(
+    model: PublishedModel, played: Played, plan: Plan, random: Random
+) -> Iterator[Point]:
+    best = sorted(range(len(played.points)), key=lambda n: loss(played.figures[n], model.main))[
+        :_STARTS
+    ]
     for number in range(plan.proposals):
         # The very best is built on in every round, the others by chance.
         start = best[0] if number == 0 else random.choice(best)
@@ -123,7 +136,9 @@ def _proposal(target: Figures, played: Played, start: int, step: float, random: 
         for value, row in zip(here, jacobian, strict=True)
     ]
     gap = [wanted - value for wanted, value in zip(_scaled(target, columns), foreseen, strict=True)]
-    return inside([a + b for a, b in zip(moved, step_towards(jacobian, gap, caution=_CAUTION), strict=True)])
+    return inside(
+        [a + b for a, b in zip(moved, step_towards(jacobian, gap, caution=_CAUTION), strict=True)]
+    )
 
 
 def _scaled(figures: Figures, columns: Sequence[str]) -> list[float]:
@@ -132,10 +147,16 @@ def _scaled(figures: Figures, columns: Sequence[str]) -> list[float]:
 
 def loss(figures: Figures, target: Figures) -> float:
     """What proposals make small: the error of the main columns, and a little of that by kind."""
-    by_kind = fit(figures, target, tuple(SPLIT_COLUMNS)).error if figures.keys() & SPLIT_COLUMNS.keys() else 0.0
+    by_kind = (
+        fit(figures, target, tuple(SPLIT_COLUMNS)).error
+        if figures.keys() & SPLIT_COLUMNS.keys()
+        else 0.0
+    )
     return fit(figures, target).error + 0.15 * by_kind
 
 
 def errors(played: Played, models: Sequence[PublishedModel]) -> Mapping[str, float]:
     """The least error of each model so far, in points."""
-    return {model.key: min(fit(each, model.main).error for each in played.figures) for model in models}
+    return {
+        model.key: min(fit(each, model.main).error for each in played.figures) for model in models
+    }

@@ -19,20 +19,34 @@ def slopes(points: Sequence[Vector], figures: Sequence[Vector], weights: Vector)
         weights: How much each counts.
     """
     total = sum(weights)
-    centre = [sum(w * p[i] for w, p in zip(weights, points, strict=True)) / total for i in range(len(points[0]))]
-    level = [sum(w * f[j] for w, f in zip(weights, figures, strict=True)) / total for j in range(len(figures[0]))]
-    moved = [[value - middle for value, middle in zip(point, centre, strict=True)] for point in points]
-    risen = [[value - middle for value, middle in zip(each, level, strict=True)] for each in figures]
+    centre = [
+        sum(w * p[i] for w, p in zip(weights, points, strict=True)) / total
+        for i in range(len(points[0]))
+    ]
+    level = [
+        sum(w * f[j] for w, f in zip(weights, figures, strict=True)) / total
+        for j in range(len(figures[0]))
+    ]
+    moved = [
+        [value - middle for value, middle in zip(point, centre, strict=True)] for point in points
+    ]
+    risen = [
+        [value - middle for value, middle in zip(each, level, strict=True)] for each in figures
+    ]
     size = len(centre)
     gram = [
         [
-            sum(w * x[i] * x[k] for w, x in zip(weights, moved, strict=True)) / total + (_RIDGE if i == k else 0.0)
+            sum(w * x[i] * x[k] for w, x in zip(weights, moved, strict=True)) / total
+            + (_RIDGE if i == k else 0.0)
             for k in range(size)
         ]
         for i in range(size)
     ]
     sides = [
-        [sum(w * x[i] * y[j] for w, x, y in zip(weights, moved, risen, strict=True)) / total for j in range(len(level))]
+        [
+            sum(w * x[i] * y[j] for w, x, y in zip(weights, moved, risen, strict=True)) / total
+            for j in range(len(level))
+        ]
         for i in range(size)
     ]
     solved = solve(gram, sides)
@@ -56,7 +70,10 @@ def step_towards(jacobian: Matrix, gap: Vector, *, caution: float) -> list[float
     ]
     pulls = solve(gram, [[each] for each in gap])
     columns = len(jacobian[0])
-    return [sum(row[i] * pull[0] for row, pull in zip(jacobian, pulls, strict=True)) for i in range(columns)]
+    return [
+        sum(row[i] * pull[0] for row, pull in zip(jacobian, pulls, strict=True))
+        for i in range(columns)
+    ]
 
 
 def solve(matrix: Matrix, sides: Matrix) -> Matrix:
@@ -76,7 +93,9 @@ def solve(matrix: Matrix, sides: Matrix) -> Matrix:
         for other in range(size):
             factor = rows[other][at]
             if other != at and factor:
-                rows[other] = [value - factor * first for value, first in zip(rows[other], head, strict=True)]
+                rows[other] = [
+                    value - factor * first for value, first in zip(rows[other], head, strict=True)
+                ]
     return [row[size:] for row in rows]
 
 

@@ -36,7 +36,12 @@ Point = tuple[float, ...]
 
 def rates_at(point: Sequence[float]) -> Rates:
     """The rates of a point: shares move in logits, widths evenly; rounded, so that a file can hold them exactly."""
-    return Rates(**{name: round(_value(name, each), _DIGITS) for name, each in zip(FITTED, point, strict=True)})
+    return Rates(
+        **{
+            name: round(_value(name, each), _DIGITS)
+            for name, each in zip(FITTED, point, strict=True)
+        }
+    )
 
 
 def _value(name: str, place: float) -> float:

@@ -57,7 +57,9 @@ def published_models() -> tuple[PublishedModel, ...]:
     Raises:
         DataError: the file is missing a table or a column.
     """
-    tables = json.loads((files("asyncguard_benchmark") / "data" / _FILE).read_text(encoding="utf-8"))
+    tables = json.loads(
+        (files("asyncguard_benchmark") / "data" / _FILE).read_text(encoding="utf-8")
+    )
     try:
         return tuple(_model(row["model"], tables) for row in tables["main_delay1"])
     except KeyError as missing:
@@ -73,7 +75,10 @@ def _model(name: str, tables: Mapping[str, Any]) -> PublishedModel:
             found[regime] = {c: row[c] for c in MAIN_COLUMNS if (regime, key, c) not in _MISPRINTS}
     split = _row(tables["by_split"], name)
     if split is not None:
-        found[Regime.FIXED1] = {**found[Regime.FIXED1], **{column: split[column] for column in SPLIT_COLUMNS}}
+        found[Regime.FIXED1] = {
+            **found[Regime.FIXED1],
+            **{column: split[column] for column in SPLIT_COLUMNS},
+        }
     sync = _row(tables["sync_task_count"], name)
     if sync is not None:
         found[Regime.SYNC] = {ours: sync[theirs] for theirs, ours in _SYNC_COLUMNS.items()}

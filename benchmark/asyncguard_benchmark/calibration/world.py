@@ -85,7 +85,15 @@ class World:
 
     def _verdict(self, node: Node, final: Mapping[str, Any]) -> Verdict:
         records = tuple(
-            CallRecord(number=n, task_id=self.task.id, tool=tool, arguments=arguments, response="", issued=n, due=n)
+            CallRecord(
+                number=n,
+                task_id=self.task.id,
+                tool=tool,
+                arguments=arguments,
+                response="",
+                issued=n,
+                due=n,
+            )
             for n, (tool, arguments) in enumerate(node.calls)
         )
         made = labels(self.task, records)

@@ -32,7 +32,10 @@ def main(argv: Sequence[str]) -> int:
         return int(command.execute(options))
     except (BenchmarkError, OSError) as error:
         # Their texts quote files. Here, so that help and mistakes do not load what commands print with.
-        text = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in _told(error, options))
+        text = "".join(
+            char if char.isprintable() or char == "\n" else "\ufffd"
+            for char in _told(error, options)
+        )
         sys.stderr.write(f"asyncguard bench: {text}\n")
         return 1
 

@@ -46,10 +46,16 @@ def execute(options: Namespace) -> int:
         return estimated(options, list(_model_cells(design)))
     asking = None if options.model is None else asking_of(options, _spent(options.out))
     with fleet_of(options, options.out, simulated=_simulated(design)) as fleet:
-        ablation = Ablation(design=design, folder=options.out, jobs=options.jobs, asking=asking, fleet=fleet)
-        for result in with_progress(ablation.play(), ablation.total(), "compositions under all arms"):
+        ablation = Ablation(
+            design=design, folder=options.out, jobs=options.jobs, asking=asking, fleet=fleet
+        )
+        for result in with_progress(
+            ablation.play(), ablation.total(), "compositions under all arms"
+        ):
             for failure in result.failures:
-                notice(f"{failure.key.composition} under {failure.key.arm} ended by an error: {failure.error}")
+                notice(
+                    f"{failure.key.composition} under {failure.key.arm} ended by an error: {failure.error}"
+                )
     for text in ablation.notices:
         notice(text)
     command = shlex.join(["asyncguard", "bench", *without_options(options.argv)])
@@ -61,7 +67,9 @@ def execute(options: Namespace) -> int:
         print_json(findings_to_json(found))
     else:
         _show(console(), found)
-        console().print(f"\nEverything that was found: {path}; episodes: {options.out / 'episodes'}")
+        console().print(
+            f"\nEverything that was found: {path}; episodes: {options.out / 'episodes'}"
+        )
     if invalid:
         notice(
             f"{invalid} arms lost more than {found.settings.most_errors:.0%} of their episodes and count for nothing"
@@ -135,7 +143,19 @@ def _show(out: Console, found: Findings) -> None:
     _show_wild(out, found.wild)
 
 
-_HEADS = ("arm", "overall", "95 %", "rounds", "ticks", "to none", "95 % ", "p max-t", "to all", "95 %  ", "harm")
+_HEADS = (
+    "arm",
+    "overall",
+    "95 %",
+    "rounds",
+    "ticks",
+    "to none",
+    "95 % ",
+    "p max-t",
+    "to all",
+    "95 %  ",
+    "harm",
+)
 
 
 def _arm_lines(study: Study) -> Iterable[tuple[str, ...]]:
@@ -161,7 +181,11 @@ def _harm(arm: ArmFigures, effect: Effect | None) -> str:
 
 
 def _estimate(interval: Interval | None) -> tuple[str, str]:
-    return ("-", "") if interval is None else (f"{interval.value:.1f}", f"{interval.low:.1f} to {interval.high:.1f}")
+    return (
+        ("-", "")
+        if interval is None
+        else (f"{interval.value:.1f}", f"{interval.low:.1f} to {interval.high:.1f}")
+    )
 
 
 def _change(effect: Effect | None) -> tuple[str, str]:
@@ -197,7 +221,17 @@ def _remarks(study: Study) -> Iterable[str]:
 def _show_cells(out: Console, cells: Sequence[FourCells]) -> None:
     if not cells:
         return
-    heads = ("agent", "player", "sync, none", "sync, all", "late, none", "late, timing", "late, all", "gap", "closed")
+    heads = (
+        "agent",
+        "player",
+        "sync, none",
+        "sync, all",
+        "late, none",
+        "late, timing",
+        "late, all",
+        "gap",
+        "closed",
+    )
     lines = [
         (
             each.setup.agent,
@@ -219,12 +253,18 @@ def _show_cells(out: Console, cells: Sequence[FourCells]) -> None:
         for each in cells
     ]
     out.print()
-    title = "Four cells; what timing guards close of the gap, and (guarded - unguarded) late minus sync"
+    title = (
+        "Four cells; what timing guards close of the gap, and (guarded - unguarded) late minus sync"
+    )
     out.print(table((*heads, "interaction"), lines, title=title))
 
 
 def _percent(interval: Interval | None) -> str:
-    return "-" if interval is None else f"{interval.value:.0f} % ({interval.low:.0f} to {interval.high:.0f})"
+    return (
+        "-"
+        if interval is None
+        else f"{interval.value:.0f} % ({interval.low:.0f} to {interval.high:.0f})"
+    )
 
 
 def _show_shadow(out: Console, shadows: Sequence[Shadow]) -> None:
@@ -234,7 +274,11 @@ def _show_shadow(out: Console, shadows: Sequence[Shadow]) -> None:
                 guard.guard,
                 str(guard.rejections),
                 str(guard.deferrals),
-                *(text for each in guard.detections for text in (_percent(each.precision), _percent(each.recall))),
+                *(
+                    text
+                    for each in guard.detections
+                    for text in (_percent(each.precision), _percent(each.recall))
+                ),
             )
             for guard in shadow.guards
             if guard.objections
@@ -251,7 +295,13 @@ def _show_shadow(out: Console, shadows: Sequence[Shadow]) -> None:
 def _show_wild(out: Console, found: Sequence[Wild]) -> None:
     for wild in found:
         lines = [
-            (each.guard, str(each.rejections), str(each.deferrals), str(each.nudges), _percent(each.rate))
+            (
+                each.guard,
+                str(each.rejections),
+                str(each.deferrals),
+                str(each.nudges),
+                _percent(each.rate),
+            )
             for each in wild.guards
         ]
         out.print()

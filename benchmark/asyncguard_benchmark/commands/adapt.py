@@ -47,7 +47,9 @@ def execute(options: Namespace) -> int:
     rows = read_rows(options.out)
     asking = asking_of(options, sum(row["usage"].get("dollars") or 0.0 for row in rows))
     known = {tuple(row[name] for name in KEY) for row in rows}
-    missing = [each for each in episodes if name_of(each.instance, model.label, each.playing) not in known]
+    missing = [
+        each for each in episodes if name_of(each.instance, model.label, each.playing) not in known
+    ]
     failed = _played(options, Cast(model=model, asking=asking), missing, rows)
     _say(options, rows, failed)
     return 1 if failed else 0
@@ -73,10 +75,14 @@ def _check(options: Namespace, download: Download) -> int:
 
 def _model(options: Namespace) -> ModelSpec:
     if options.dry_run:
-        raise ModelError("--dry-run: what ToolBench-X would cost is not known before it is played; use --max-cost")
+        raise ModelError(
+            "--dry-run: what ToolBench-X would cost is not known before it is played; use --max-cost"
+        )
     model = model_of(options)
     if model is None:
-        raise ModelError("name a model with --model provider:name, or say --check to read the download only")
+        raise ModelError(
+            "name a model with --model provider:name, or say --check to read the download only"
+        )
     return model
 
 
@@ -96,11 +102,15 @@ def _allowed(options: Namespace, download: Download) -> None:
 
 
 def _chosen(options: Namespace, download: Download) -> list[Instance]:
-    reasons = {each.task.key: cannot_play(each, FaultSource(options.faults)) for each in download.instances}
+    reasons = {
+        each.task.key: cannot_play(each, FaultSource(options.faults)) for each in download.instances
+    }
     playable = [each for each in download.instances if reasons[each.task.key] is None]
     left = [f"{key}: {why}" for key, why in reasons.items() if why is not None]
     if left:
-        notice(f"{len(left)} tasks cannot be played with faults {options.faults}, the first is {left[0]}")
+        notice(
+            f"{len(left)} tasks cannot be played with faults {options.faults}, the first is {left[0]}"
+        )
     if not playable:
         raise NothingToPlayError(
             f"no task in {options.folder} begins with {', '.join(options.tasks)!r} and can be played with faults "
@@ -126,17 +136,25 @@ def _episodes(options: Namespace, instances: Sequence[Instance]) -> list[Episode
         for front in options.players
         for name, arm in arms.items()
     ]
-    return [Episode(instance=instance, playing=playing) for instance in instances for playing in settings]
+    return [
+        Episode(instance=instance, playing=playing)
+        for instance in instances
+        for playing in settings
+    ]
 
 
 def _config_arm(name: str) -> Arm:
     arm = arm_of(name)
     if arm.sham or not arm.wording or arm.drops is not None:
-        raise BenchmarkError(f"the arm {name} is more than switches of the runtime; it is not played here")
+        raise BenchmarkError(
+            f"the arm {name} is more than switches of the runtime; it is not played here"
+        )
     return arm
 
 
-def _played(options: Namespace, cast: Cast, missing: Sequence[Episode], rows: list[dict[str, Any]]) -> int:
+def _played(
+    options: Namespace, cast: Cast, missing: Sequence[Episode], rows: list[dict[str, Any]]
+) -> int:
     """Plays and saves; what the infrastructure ended is told, counted, and played by the next run of the command."""
     failures, in_a_row = 0, 0
     for episode, outcome in with_progress(outcomes(cast, missing, options.jobs), len(missing)):
@@ -146,7 +164,9 @@ def _played(options: Namespace, cast: Cast, missing: Sequence[Episode], rows: li
             # A module that cannot be loaded says nothing of the next one; a model that cannot be asked does.
             in_a_row += isinstance(outcome, InfrastructureError)
             if in_a_row >= MOST_FAILURES:
-                raise ModelUnreachableError(f"{in_a_row} episodes in a row failed, the last with {outcome}")
+                raise ModelUnreachableError(
+                    f"{in_a_row} episodes in a row failed, the last with {outcome}"
+                )
             continue
         in_a_row = 0
         row = row_of(episode.instance, cast.model.label, episode.playing, outcome[0], outcome[1])
@@ -177,7 +197,10 @@ def _say(options: Namespace, rows: Sequence[Mapping[str, Any]], failed: int) -> 
     lines = [
         (
             *(str(each[name]) for name in heads[:6]),
-            *("-" if each[name] is None else f"{each[name]:.1%}" for name in ("success_rate", "exact_rate")),
+            *(
+                "-" if each[name] is None else f"{each[name]:.1%}"
+                for name in ("success_rate", "exact_rate")
+            ),
             *(str(each[name]) for name in ("wrong_answer", "honest_failure", "unfinished")),
         )
         for each in figures
@@ -186,4 +209,6 @@ def _say(options: Namespace, rows: Sequence[Mapping[str, Any]], failed: int) -> 
     out.print(table(heads, lines, title=str(options.out)))
     left = sum(each["left_out"] for each in figures)
     if left or failed:
-        out.print(f"{left} episodes are left out because the sandbox was ended; {failed} the infrastructure ended")
+        out.print(
+            f"{left} episodes are left out because the sandbox was ended; {failed} the infrastructure ended"
+        )

@@ -30,22 +30,76 @@ def add_adapt_arguments(made: Any) -> None:
     """Adds the arguments."""
     made.add_argument("format", choices=("toolbench-x",), help="whose download it is")
     made.add_argument("folder", type=Path, metavar="DIR", help="the download")
-    made.add_argument("--check", action="store_true", help="read everything, run nothing, and say what was found")
-    made.add_argument("--manifest", type=Path, metavar="FILE", help="the hazard manifest; DIR/hazard_manifest.json")
-    made.add_argument("--run-foreign-code", action="store_true", help="allow the tools of the download to run")
-    made.add_argument("--partial", action="store_true", help="play what can be played although other parts are broken")
-    made.add_argument("--tasks", type=_words, default=("",), metavar="A,B", help="task keys or beginnings of them")
-    made.add_argument("--faults", choices=FAULTS, default="none", help="from inside the tools, or by the decision rule")
-    made.add_argument("--hints", action="store_true", help="a tool that fails says what the hints say; same faults")
-    made.add_argument("--players", type=_fronts, default=FRONTS[:1], metavar="A,B", help=", ".join(FRONTS))
-    made.add_argument("--arms", type=_words, default=(NONE, ALL), metavar="A,B", help="guards; see `bench list arms`")
-    made.add_argument("--undeclared", action="store_true", help="do not declare the tools pure, nor what they answer")
+    made.add_argument(
+        "--check", action="store_true", help="read everything, run nothing, and say what was found"
+    )
+    made.add_argument(
+        "--manifest",
+        type=Path,
+        metavar="FILE",
+        help="the hazard manifest; DIR/hazard_manifest.json",
+    )
+    made.add_argument(
+        "--run-foreign-code", action="store_true", help="allow the tools of the download to run"
+    )
+    made.add_argument(
+        "--partial",
+        action="store_true",
+        help="play what can be played although other parts are broken",
+    )
+    made.add_argument(
+        "--tasks", type=_words, default=("",), metavar="A,B", help="task keys or beginnings of them"
+    )
+    made.add_argument(
+        "--faults",
+        choices=FAULTS,
+        default="none",
+        help="from inside the tools, or by the decision rule",
+    )
+    made.add_argument(
+        "--hints",
+        action="store_true",
+        help="a tool that fails says what the hints say; same faults",
+    )
+    made.add_argument(
+        "--players", type=_fronts, default=FRONTS[:1], metavar="A,B", help=", ".join(FRONTS)
+    )
+    made.add_argument(
+        "--arms",
+        type=_words,
+        default=(NONE, ALL),
+        metavar="A,B",
+        help="guards; see `bench list arms`",
+    )
+    made.add_argument(
+        "--undeclared",
+        action="store_true",
+        help="do not declare the tools pure, nor what they answer",
+    )
     made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the faults")
-    made.add_argument("--max-rounds", type=_positive, default=12, metavar="N", help="messages of the model, 12")
-    made.add_argument("--call-seconds", type=_seconds, default=10.0, metavar="S", help="for one call of a tool, 10")
-    made.add_argument("--memory-mb", type=_positive, default=512, metavar="N", help="for the tools of an episode, 512")
-    made.add_argument("--jobs", type=_positive, default=2, metavar="N", help="episodes at once, 2 by default")
-    made.add_argument("--out", type=Path, default=Path("toolbench-x.jsonl"), metavar="FILE", help="appended to")
+    made.add_argument(
+        "--max-rounds", type=_positive, default=12, metavar="N", help="messages of the model, 12"
+    )
+    made.add_argument(
+        "--call-seconds",
+        type=_seconds,
+        default=10.0,
+        metavar="S",
+        help="for one call of a tool, 10",
+    )
+    made.add_argument(
+        "--memory-mb",
+        type=_positive,
+        default=512,
+        metavar="N",
+        help="for the tools of an episode, 512",
+    )
+    made.add_argument(
+        "--jobs", type=_positive, default=2, metavar="N", help="episodes at once, 2 by default"
+    )
+    made.add_argument(
+        "--out", type=Path, default=Path("toolbench-x.jsonl"), metavar="FILE", help="appended to"
+    )
     add_model_arguments(made)
 
 

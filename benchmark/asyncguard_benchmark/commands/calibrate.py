@@ -57,12 +57,20 @@ def execute(options: Namespace) -> int:
     account = account_of(published_models(), personas)
     differing = _check(personas, options.jobs) if options.check else []
     if options.json:
-        print_json({**account.to_json(), "corpus": personas.corpus, "differing": differing if options.check else None})
+        print_json(
+            {
+                **account.to_json(),
+                "corpus": personas.corpus,
+                "differing": differing if options.check else None,
+            }
+        )
     else:
         _print(account)
         if options.check:
             said = ", ".join(differing) or "none"
-            console().print(f"Best fits played anew that score otherwise than the file says: {said}.")
+            console().print(
+                f"Best fits played anew that score otherwise than the file says: {said}."
+            )
     return 1 if differing else 0
 
 
@@ -107,7 +115,10 @@ def _check(personas: Personas, jobs: int) -> list[str]:
     return [
         model
         for (model, member), figures in zip(first.items(), played, strict=True)
-        if any(abs(figures[name] - value) > _SAME for name, value in member.figures[Regime.FIXED1.value].items())
+        if any(
+            abs(figures[name] - value) > _SAME
+            for name, value in member.figures[Regime.FIXED1.value].items()
+        )
     ]
 
 
@@ -119,19 +130,35 @@ def _print(account: Account) -> None:
     out.print(table(heads, lines, title="Published and predicted, fixed1, per cent"))
     means = account.by_column
     out.print(f"\nMean error over models and the eight main columns: {account.error:.2f} points.")
-    out.print("By column: " + ", ".join(f"{_SHORT[name]} {means[name]:.2f}" for name in columns) + ".")
-    met = account.error <= MOST_ERROR and all(means[name] <= MOST_COLUMN_ERROR for name in MAIN_COLUMNS)
+    out.print(
+        "By column: " + ", ".join(f"{_SHORT[name]} {means[name]:.2f}" for name in columns) + "."
+    )
+    met = account.error <= MOST_ERROR and all(
+        means[name] <= MOST_COLUMN_ERROR for name in MAIN_COLUMNS
+    )
     out.print(
         f"At most {MOST_ERROR} on the mean and {MOST_COLUMN_ERROR} in any main column: {'yes' if met else 'no'}.\n"
     )
     heads_of_rates = ("rate", "narrowest", "", "widest", "")
-    out.print(table(heads_of_rates, _rate_rows(account.models), title="Rates: least and greatest of an ensemble"))
+    out.print(
+        table(
+            heads_of_rates,
+            _rate_rows(account.models),
+            title="Rates: least and greatest of an ensemble",
+        )
+    )
     out.print(
         "An ensemble differs where the published row does not tell. Whatever rests on a rate is a range, no number.\n"
         "Compliance with refusals is in no published figure and is never fitted.\n"
     )
     heads_of_delays = ("regime", "models", "error", "naive", "distraction")
-    out.print(table(heads_of_delays, list(_delay_rows(account.forecasts)), title="Other delays, each model left out"))
+    out.print(
+        table(
+            heads_of_delays,
+            list(_delay_rows(account.forecasts)),
+            title="Other delays, each model left out",
+        )
+    )
     extrapolated = [each for each in account.forecasts if not each.published]
     if extrapolated:
         out.print(
@@ -139,17 +166,30 @@ def _print(account: Account) -> None:
             "extrapolation."
         )
         lines = [
-            (e.model, f"{e.foreseen['overall']:.1f}", f"{e.low['overall']:.1f}-{e.high['overall']:.1f}")
+            (
+                e.model,
+                f"{e.foreseen['overall']:.1f}",
+                f"{e.low['overall']:.1f}-{e.high['overall']:.1f}",
+            )
             for e in extrapolated
         ]
         out.print(table(("model", "overall", "range"), lines, title="Extrapolated: sync"))
 
 
 def _rows(each: ModelAccount, columns: Sequence[str]) -> Iterator[Sequence[str]]:
-    published = [f"{each.model.main[name]:.1f}" if name in each.model.main else "-" for name in columns]
+    published = [
+        f"{each.model.main[name]:.1f}" if name in each.model.main else "-" for name in columns
+    ]
     yield (each.model.key, "published", *published, "", "", "")
     predicted = [f"{each.predicted[name]:.1f}" for name in columns]
-    yield ("", "predicted", *predicted, f"{each.error:.2f}", f"{each.worst_member:.2f}", str(each.members))
+    yield (
+        "",
+        "predicted",
+        *predicted,
+        f"{each.error:.2f}",
+        f"{each.worst_member:.2f}",
+        str(each.members),
+    )
 
 
 def _rate_rows(models: Sequence[ModelAccount]) -> list[Sequence[str]]:
@@ -157,18 +197,28 @@ def _rate_rows(models: Sequence[ModelAccount]) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = []
     for name in models[0].rates:
         ranked = sorted(models, key=lambda each: each.rates[name][1] - each.rates[name][0])
-        shown = [(_bounds(name, *each.rates[name]), each.model.key) for each in (ranked[0], ranked[-1])]
+        shown = [
+            (_bounds(name, *each.rates[name]), each.model.key) for each in (ranked[0], ranked[-1])
+        ]
         rows.append((name, *shown[0], *shown[1]))
     return rows
 
 
 def _bounds(name: str, low: float, high: float) -> str:
-    return f"{low:.1f} to {high:.1f} logits" if name in SPREADS else f"{100 * low:.1f} to {100 * high:.1f} %"
+    return (
+        f"{low:.1f} to {high:.1f} logits"
+        if name in SPREADS
+        else f"{100 * low:.1f} to {100 * high:.1f} %"
+    )
 
 
 def _delay_rows(found: Sequence[Forecast]) -> Iterator[Sequence[str]]:
     for regime in OTHER_REGIMES:
-        known = [e for e in found if e.regime is regime and e.error is not None and e.naive_error is not None]
+        known = [
+            e
+            for e in found
+            if e.regime is regime and e.error is not None and e.naive_error is not None
+        ]
         if known:
             error = sum(e.error or 0.0 for e in known) / len(known)
             naive = sum(e.naive_error or 0.0 for e in known) / len(known)

@@ -66,9 +66,13 @@ def execute(options: Namespace) -> int:
     out.print(table(_HEADS, [_line(each) for each in compared]))
     for each in compared:
         if each.changed:
-            notice(f"left out, as their content differs between the files: {', '.join(each.changed)}")
+            notice(
+                f"left out, as their content differs between the files: {', '.join(each.changed)}"
+            )
         _show_flips(each, options.flips)
-    out.print("Effects are B minus A; intervals are 95 % and robust against tasks that compositions share.")
+    out.print(
+        "Effects are B minus A; intervals are 95 % and robust against tasks that compositions share."
+    )
     return 0
 
 
@@ -118,7 +122,9 @@ def comparison(one: Group, first: Played, other: Group, second: Played) -> Compa
     )
 
 
-def _repeats(both: Sequence[tuple[Outcome, Outcome]]) -> dict[int, tuple[float | None, float | None]]:
+def _repeats(
+    both: Sequence[tuple[Outcome, Outcome]],
+) -> dict[int, tuple[float | None, float | None]]:
     trials = Counter(old.composition for _, old in both)
     most = max(trials.values())
     if most == 1:
@@ -142,7 +148,10 @@ def _runs(path: Path) -> Runs:
                 notice(f"left out: {line.problem}")
             continue
         outcome = outcome_of(line.episode)
-        played, place = found.setdefault(Group.of(line.episode), Played()), (outcome.composition, outcome.seed)
+        played, place = (
+            found.setdefault(Group.of(line.episode), Played()),
+            (outcome.composition, outcome.seed),
+        )
         played.outcomes[place] = outcome
         played.contents[place] = digest_of(line.episode.composition)
     return found
@@ -152,7 +161,21 @@ def _named(runs: Runs) -> str:
     return "; ".join(group.label for group in list(runs)[:5]) or "none"
 
 
-_HEADS = ("A", "B", "pairs", "A %", "B %", "B - A", "95 %", "p", "gained", "lost", "p McNemar", "rounds", "pass^k")
+_HEADS = (
+    "A",
+    "B",
+    "pairs",
+    "A %",
+    "B %",
+    "B - A",
+    "95 %",
+    "p",
+    "gained",
+    "lost",
+    "p McNemar",
+    "rounds",
+    "pass^k",
+)
 
 
 def _line(each: Comparison) -> tuple[str, ...]:
@@ -174,14 +197,18 @@ def _line(each: Comparison) -> tuple[str, ...]:
         str(effect.mcnemar.lost),
         f"{effect.mcnemar.p:.3f}",
         "-" if rounds is None else f"{rounds.value:+.1f}",
-        "-" if pair is None else f"k={last}: " + " / ".join("-" if p is None else f"{p:.1f}" for p in pair),
+        "-"
+        if pair is None
+        else f"k={last}: " + " / ".join("-" if p is None else f"{p:.1f}" for p in pair),
     )
 
 
 def _show_flips(each: Comparison, most: int) -> None:
     out = console()
     for gained, what in ((True, "solved in B only"), (False, "solved in A only")):
-        names = [f"{flip.composition} (seed {flip.seed})" for flip in each.flips if flip.gained is gained]
+        names = [
+            f"{flip.composition} (seed {flip.seed})" for flip in each.flips if flip.gained is gained
+        ]
         if names and most > 0:
             more = f" and {len(names) - most} more" if len(names) > most else ""
             out.print(f"{each.second.label}, {what}: {', '.join(names[:most])}{more}")

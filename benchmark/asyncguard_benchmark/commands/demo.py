@@ -78,17 +78,25 @@ def _ablation(folder: Path, jobs: int) -> Findings:
     """The same as ``bench ablate``, on few compositions."""
     compositions = shipped_compositions(Suite.LITE)[::EVERY]
     agents = [AgentSpec(kind=kind) for kind in AGENTS]
-    ablation = Ablation(design=Design(compositions=compositions, agents=agents, shadow=False), folder=folder, jobs=jobs)
+    ablation = Ablation(
+        design=Design(compositions=compositions, agents=agents, shadow=False),
+        folder=folder,
+        jobs=jobs,
+    )
     for result in with_progress(ablation.play(), ablation.total(), "compositions under all arms"):
         for failure in result.failures:
-            raise DemoError(f"{failure.key.composition} under {failure.key.arm} ended by an error: {failure.error}")
+            raise DemoError(
+                f"{failure.key.composition} under {failure.key.arm} ended by an error: {failure.error}"
+            )
     return ablation.findings("asyncguard bench demo", resamples=_RESAMPLES)
 
 
 def _sweep(folder: Path, jobs: int) -> list[Figures]:
     cells, tally = probing.cells_of(shipped_compositions(Suite.LITE)[::EVERY]), Tally()
     with Journal(folder / _EPISODES / _SWEEP) as journal:
-        for played in with_progress(play_all(cells, jobs, keep_messages=False), len(cells), "further episodes"):
+        for played in with_progress(
+            play_all(cells, jobs, keep_messages=False), len(cells), "further episodes"
+        ):
             journal.add(played.episode)
             tally.add(played.episode, played.seconds)
     return tally.figures()

@@ -53,7 +53,9 @@ def _trace(episodes: Iterator[Episode], out: Path) -> int:
     chosen = list(islice(episodes, MOST_TRACED))
     if next(episodes, None) is not None:
         notice(f"the trace holds the first {MOST_TRACED} episodes; --compositions chooses others")
-    out.write_text(json.dumps(trace_of(chosen), ensure_ascii=False), encoding="utf-8", errors="replace")
+    out.write_text(
+        json.dumps(trace_of(chosen), ensure_ascii=False), encoding="utf-8", errors="replace"
+    )
     return len(chosen)
 
 
@@ -63,7 +65,9 @@ def _markdown(episodes: Iterator[Episode], out: Path) -> int:
         observed.add(episode, tally.add(episode))
     chapters = chapters_of(Side(findings=None, observed=observed, figures=tuple(tally.figures())))
     closing = f"{observed.episodes} episodes."
-    out.write_text(markdown("Saved episodes", SIMULATED, chapters, closing), encoding="utf-8", errors="replace")
+    out.write_text(
+        markdown("Saved episodes", SIMULATED, chapters, closing), encoding="utf-8", errors="replace"
+    )
     return observed.episodes
 
 

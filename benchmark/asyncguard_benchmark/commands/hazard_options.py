@@ -119,52 +119,102 @@ def _list(commands: Any) -> None:
 
 
 def _validate(commands: Any) -> None:
-    made = _command(commands, "validate", "replay every plan, and prove that the tasks are sound", _VALIDATE_EXAMPLES)
-    made.add_argument("--domains", type=_several(DOMAIN_NAMES), metavar="A,B", help=f"only: {', '.join(DOMAIN_NAMES)}")
+    made = _command(
+        commands,
+        "validate",
+        "replay every plan, and prove that the tasks are sound",
+        _VALIDATE_EXAMPLES,
+    )
+    made.add_argument(
+        "--domains",
+        type=_several(DOMAIN_NAMES),
+        metavar="A,B",
+        help=f"only: {', '.join(DOMAIN_NAMES)}",
+    )
     _jobs(made)
 
 
 def _run(commands: Any) -> None:
-    made = _command(commands, "run", "play agents and save every episode", _RUN_EXAMPLES + WORKER_EXAMPLES)
+    made = _command(
+        commands, "run", "play agents and save every episode", _RUN_EXAMPLES + WORKER_EXAMPLES
+    )
     _which(made, GATHERINGS)
     _how(made)
     made.add_argument(
-        "--arms", type=_several(ARM_NAMES), default=(NONE, ALL), metavar="A,B", help=f"recovery: {', '.join(ARM_NAMES)}"
+        "--arms",
+        type=_several(ARM_NAMES),
+        default=(NONE, ALL),
+        metavar="A,B",
+        help=f"recovery: {', '.join(ARM_NAMES)}",
     )
-    made.add_argument("--no-messages", dest="messages", action="store_false", help="save no conversations")
-    made.add_argument("--out", type=Path, default=Path("hazards.jsonl"), metavar="FILE", help="appended to")
+    made.add_argument(
+        "--no-messages", dest="messages", action="store_false", help="save no conversations"
+    )
+    made.add_argument(
+        "--out", type=Path, default=Path("hazards.jsonl"), metavar="FILE", help="appended to"
+    )
     add_model_arguments(made)
     add_worker_arguments(made)
 
 
 def _score(commands: Any) -> None:
-    made = _command(commands, "score", "score saved episodes anew, executing everything again", _SCORE_EXAMPLES)
+    made = _command(
+        commands, "score", "score saved episodes anew, executing everything again", _SCORE_EXAMPLES
+    )
     made.add_argument("files", type=Path, nargs="+", metavar="FILE", help="what `run` wrote")
-    made.add_argument("--failures", choices=ARM_NAMES, metavar="ARM", help="name every run of an arm that failed")
+    made.add_argument(
+        "--failures", choices=ARM_NAMES, metavar="ARM", help="name every run of an arm that failed"
+    )
 
 
 def _ablate(commands: Any) -> None:
     examples = _ABLATE_EXAMPLES + WORKER_EXAMPLES
-    made = _command(commands, "ablate", "measure what each recovery is worth, under every arm", examples)
+    made = _command(
+        commands, "ablate", "measure what each recovery is worth, under every arm", examples
+    )
     _which(made, GATHERINGS[:3])
     _how(made)
-    made.add_argument("--out", type=Path, default=Path("hazards"), metavar="DIR", help="where episodes and findings go")
+    made.add_argument(
+        "--out",
+        type=Path,
+        default=Path("hazards"),
+        metavar="DIR",
+        help="where episodes and findings go",
+    )
     add_model_arguments(made)
     add_worker_arguments(made)
 
 
 def _report(commands: Any) -> None:
-    made = _command(commands, "report", "make one page of what was found, to be read anywhere", _REPORT_EXAMPLES)
-    made.add_argument("findings", type=Path, metavar="FILE_OR_DIR", help="what `ablate` wrote, or a file of episodes")
-    made.add_argument("--beside", type=Path, metavar="FINDINGS_OR_DIR", help="what `bench ablate` wrote: on one page")
-    made.add_argument("--out", type=Path, default=Path("hazards.html"), metavar="FILE", help="the page")
+    made = _command(
+        commands, "report", "make one page of what was found, to be read anywhere", _REPORT_EXAMPLES
+    )
+    made.add_argument(
+        "findings",
+        type=Path,
+        metavar="FILE_OR_DIR",
+        help="what `ablate` wrote, or a file of episodes",
+    )
+    made.add_argument(
+        "--beside",
+        type=Path,
+        metavar="FINDINGS_OR_DIR",
+        help="what `bench ablate` wrote: on one page",
+    )
+    made.add_argument(
+        "--out", type=Path, default=Path("hazards.html"), metavar="FILE", help="the page"
+    )
 
 
 def _outside(commands: Any) -> None:
     text = "count outside of the runtime what tools do that break, run on or are repeated"
     made = _command(commands, "outside", text, _OUTSIDE_EXAMPLES)
     made.set_defaults(module="hazard_outside")
-    for option, names in (("families", FAMILY_NAMES), ("levels", LEVEL_NAMES), ("settings", SETTING_NAMES)):
+    for option, names in (
+        ("families", FAMILY_NAMES),
+        ("levels", LEVEL_NAMES),
+        ("settings", SETTING_NAMES),
+    ):
         made.add_argument(
             f"--{option}",
             type=_several(names),
@@ -177,15 +227,29 @@ def _outside(commands: Any) -> None:
 
 def _which(made: Any, gatherings: Sequence[str]) -> None:
     group = made.add_argument_group("what befalls which tasks")
-    group.add_argument("--gathering", choices=gatherings, default=gatherings[0], help="single by default")
-    group.add_argument("--hazards", type=_several(HAZARDS), metavar="A,B", help=", ".join(HAZARDS))
-    group.add_argument("--domains", type=_several(DOMAIN_NAMES), metavar="A,B", help=", ".join(DOMAIN_NAMES))
-    group.add_argument("--severity", type=_several(("1", "2", "3")), metavar="N,M", help="1, 2, 3; all by default")
     group.add_argument(
-        "--profiles", type=_several(("strict", "guided")), default=("strict",), metavar="A,B", help="strict, guided"
+        "--gathering", choices=gatherings, default=gatherings[0], help="single by default"
+    )
+    group.add_argument("--hazards", type=_several(HAZARDS), metavar="A,B", help=", ".join(HAZARDS))
+    group.add_argument(
+        "--domains", type=_several(DOMAIN_NAMES), metavar="A,B", help=", ".join(DOMAIN_NAMES)
+    )
+    group.add_argument(
+        "--severity", type=_several(("1", "2", "3")), metavar="N,M", help="1, 2, 3; all by default"
+    )
+    group.add_argument(
+        "--profiles",
+        type=_several(("strict", "guided")),
+        default=("strict",),
+        metavar="A,B",
+        help="strict, guided",
     )
     held = group.add_mutually_exclusive_group()
-    held.add_argument("--held-out", action="store_true", help="the held-out domains and modes instead of the others")
+    held.add_argument(
+        "--held-out",
+        action="store_true",
+        help="the held-out domains and modes instead of the others",
+    )
     held.add_argument("--parts", type=_several(PARTS), metavar="A,B", help=", ".join(PARTS))
     group.add_argument("--quick", action="store_true", help="every seventh instance")
 
@@ -193,21 +257,48 @@ def _which(made: Any, gatherings: Sequence[str]) -> None:
 def _how(made: Any) -> None:
     group = made.add_argument_group("who plays, and how")
     agents = (*HAZARD_AGENT_NAMES, *AGENT_NAMES)
-    group.add_argument("--agents", type=_several(agents), metavar="A,B", help=f"naive by default; {', '.join(agents)}")
     group.add_argument(
-        "--players", type=_several(PLAYER_NAMES), default=("graph",), metavar="A,B", help=", ".join(PLAYER_NAMES)
+        "--agents",
+        type=_several(agents),
+        metavar="A,B",
+        help=f"naive by default; {', '.join(agents)}",
+    )
+    group.add_argument(
+        "--players",
+        type=_several(PLAYER_NAMES),
+        default=("graph",),
+        metavar="A,B",
+        help=", ".join(PLAYER_NAMES),
     )
     regimes, surfaces = tuple(each.value for each in Regime), tuple(each.value for each in Surface)
-    group.add_argument("--regimes", type=_several(regimes), default=("sync",), metavar="A,B", help=", ".join(regimes))
     group.add_argument(
-        "--surfaces", type=_several(surfaces), default=("text",), metavar="A,B", help=", ".join(surfaces)
+        "--regimes",
+        type=_several(regimes),
+        default=("sync",),
+        metavar="A,B",
+        help=", ".join(regimes),
     )
-    group.add_argument("--seeds", type=_numbers, default=(0,), metavar="N,M", help="of delays, and of what is drawn")
+    group.add_argument(
+        "--surfaces",
+        type=_several(surfaces),
+        default=("text",),
+        metavar="A,B",
+        help=", ".join(surfaces),
+    )
+    group.add_argument(
+        "--seeds",
+        type=_numbers,
+        default=(0,),
+        metavar="N,M",
+        help="of delays, and of what is drawn",
+    )
     _jobs(group)
 
 
 def _jobs(made: Any) -> None:
-    made.add_argument("--jobs", type=_positive, default=1, metavar="N", help="processes, 1 by default")
+    made.add_argument(
+        "--jobs", type=_positive, default=1, metavar="N", help="processes, 1 by default"
+    )
 
 
 def _several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
@@ -215,7 +306,9 @@ def _several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         words = tuple(dict.fromkeys(word for word in text.split(",") if word))
         unknown = [word for word in words if word not in known]
         if unknown or not words:
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown) or text!r}: choose from {', '.join(known)}")
+            raise argparse.ArgumentTypeError(
+                f"{', '.join(unknown) or text!r}: choose from {', '.join(known)}"
+            )
         return words
 
     return read
@@ -227,7 +320,9 @@ def _numbers(text: str) -> tuple[int, ...]:
     for word in text.split(","):
         first, dash, last = word.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers or ranges, as in 0,1,5-9")
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is no list of whole numbers or ranges, as in 0,1,5-9"
+            )
         found += range(int(first), int(last or first) + 1)
     return tuple(dict.fromkeys(found))
 

@@ -15,7 +15,9 @@ _QUICK = 7
 
 def execute(options: Namespace) -> int:
     """Runs the command."""
-    logging.getLogger("asyncguard").addHandler(logging.NullHandler())  # late attempts are what is played here
+    logging.getLogger("asyncguard").addHandler(
+        logging.NullHandler()
+    )  # late attempts are what is played here
     settings = [Setting(each) for each in options.settings]
     asked = scenarios([Family(each) for each in options.families])
     asked = [each for each in asked if each.level in {Level(name) for name in options.levels}]
@@ -25,7 +27,9 @@ def execute(options: Namespace) -> int:
     found = faults(played)
     rows = [figures(played, setting) for setting in settings]
     if options.json:
-        print_json({"scenarios": len(asked), "runs": len(played), "settings": rows, "faults": found})
+        print_json(
+            {"scenarios": len(asked), "runs": len(played), "settings": rows, "faults": found}
+        )
         return 1 if found else 0
     out = console()
     title = f"{len(asked)} scenarios, {len(played)} runs"
@@ -33,7 +37,12 @@ def execute(options: Namespace) -> int:
     if found:
         heads = ("scenario", "setting", "", "what must not be")
         lines = [
-            (each["scenario"], each["setting"], "twin" if each["twin"] else "", ", ".join(each["faults"]))
+            (
+                each["scenario"],
+                each["setting"],
+                "twin" if each["twin"] else "",
+                ", ".join(each["faults"]),
+            )
             for each in found
         ]
         out.print(table(heads, lines, title=f"{len(found)} guarded runs with a fault"))

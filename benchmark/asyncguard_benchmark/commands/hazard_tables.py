@@ -99,7 +99,9 @@ def _gains(arm: ArmFigures) -> tuple[str, ...]:
 
 
 def _points(gain: Gain | None) -> tuple[str, str]:
-    return difference(None if gain is None else gain.points), signed_span(None if gain is None else gain.points)
+    return difference(None if gain is None else gain.points), signed_span(
+        None if gain is None else gain.points
+    )
 
 
 def _by_facet(study: HazardStudy, facet: Facet) -> object:
@@ -117,7 +119,12 @@ def _show_budgets(out: Console, study: HazardStudy) -> None:
     factors = [each.factor for each in study.arms[0].budgets]
     lines = [(arm.arm, *(_interval(each.success) for each in arm.budgets)) for arm in study.arms]
     out.print()
-    out.print(table(("success with at most", *(f"{factor:g} x the calls needed" for factor in factors)), lines))
+    out.print(
+        table(
+            ("success with at most", *(f"{factor:g} x the calls needed" for factor in factors)),
+            lines,
+        )
+    )
 
 
 def _interval(interval: Interval) -> str:
@@ -125,16 +132,29 @@ def _interval(interval: Interval) -> str:
 
 
 def _show_diagnoses(out: Console, study: HazardStudy) -> None:
-    diagnosing = [arm for arm in study.arms if arm.arm == ALL or any(each.detected for each in arm.detections)]
+    diagnosing = [
+        arm for arm in study.arms if arm.arm == ALL or any(each.detected for each in arm.detections)
+    ]
     if not diagnosing:
         return
     lines = [
-        (arm.arm, each.sign.value, str(each.struck), str(each.detected), share(each.share), span(each.share))
+        (
+            arm.arm,
+            each.sign.value,
+            str(each.struck),
+            str(each.detected),
+            share(each.share),
+            span(each.share),
+        )
         for arm in diagnosing
         for each in arm.detections
     ]
     out.print()
-    out.print(table(("diagnosed by", "fault shows itself by", "struck", "detected", "share", "95 %"), lines))
+    out.print(
+        table(
+            ("diagnosed by", "fault shows itself by", "struck", "detected", "share", "95 %"), lines
+        )
+    )
     alarms = [
         (arm.arm, what, *_alarm(found))
         for arm in diagnosing
@@ -143,7 +163,12 @@ def _show_diagnoses(out: Console, study: HazardStudy) -> None:
     ]
     if alarms:
         out.print()
-        out.print(table(("false alarms", "runs", "of", "alarmed", "share", "95 %", "calls", "diagnoses"), alarms))
+        out.print(
+            table(
+                ("false alarms", "runs", "of", "alarmed", "share", "95 %", "calls", "diagnoses"),
+                alarms,
+            )
+        )
     out.print()
     out.print(_confusion([arm for arm in diagnosing if arm.arm == ALL] or diagnosing[-1:]))
 

@@ -80,7 +80,15 @@ def _list(options: Namespace) -> int:
     if options.json:
         print_json({"instances": [{"id": each.id, **instance_to_json(each)} for each in found]})
         return 0
-    heads = ("id", "tool", "site", "where it strikes", "workflow", "shows itself by", "can be survived by")
+    heads = (
+        "id",
+        "tool",
+        "site",
+        "where it strikes",
+        "workflow",
+        "shows itself by",
+        "can be survived by",
+    )
     console().print(table(heads, [_line(each) for each in found], title=f"{len(found)} instances"))
     return 0
 
@@ -151,7 +159,9 @@ def _played(asked: Sequence[Cell], options: Namespace, path: Path) -> None:
         missing = [cell for cell in asked if key_of(cell) not in journal.keys]
         if len(missing) < len(asked):
             notice(f"{len(asked) - len(missing)} of {len(asked)} episodes are in {path} already")
-        for outcome in with_progress(play_cells(missing, options, fleet, journal.dollars), len(missing)):
+        for outcome in with_progress(
+            play_cells(missing, options, fleet, journal.dollars), len(missing)
+        ):
             if isinstance(outcome, Failed):
                 failed += 1
                 journal.add_failure(outcome.key, outcome.error)
@@ -172,21 +182,41 @@ def _score(options: Namespace) -> int:
 def _tell(options: Namespace, files: Sequence[Path], failures: str | None) -> int:
     found, kept, others = _found(options, files)
     failed = [
-        _failure(each) for each in kept if failures is not None and each.arm == failures and not each.score.success
+        _failure(each)
+        for each in kept
+        if failures is not None and each.arm == failures and not each.score.success
     ]
     if options.json:
         told = {what: [row.to_json() for row in tally.figures()] for what, tally in others.items()}
-        print_json({**hazard_findings_to_json(found), **told, **({} if failures is None else {"failures": failed})})
+        print_json(
+            {
+                **hazard_findings_to_json(found),
+                **told,
+                **({} if failures is None else {"failures": failed}),
+            }
+        )
         return 0
     out = console()
     if kept:
         show_findings(out, found)
     for what, tally in others.items():
         if figures := tally.figures():
-            out.print(table(COLUMNS, map(cells, figures), title=f"compositions of the twelve categories, {what}"))
+            out.print(
+                table(
+                    COLUMNS,
+                    map(cells, figures),
+                    title=f"compositions of the twelve categories, {what}",
+                )
+            )
     if failed:
         heads = ("composition", "agent", "regime", "ended", "struck", "diagnosed", "calls")
-        out.print(table(heads, [tuple(map(str, each.values())) for each in failed], title=f"failures of {failures}"))
+        out.print(
+            table(
+                heads,
+                [tuple(map(str, each.values())) for each in failed],
+                title=f"failures of {failures}",
+            )
+        )
     return 0
 
 
@@ -202,7 +232,9 @@ def _failure(each: Observed) -> dict[str, Any]:
     }
 
 
-def _found(options: Namespace, files: Iterable[Path]) -> tuple[HazardFindings, list[Observed], Mapping[str, Tally]]:
+def _found(
+    options: Namespace, files: Iterable[Path]
+) -> tuple[HazardFindings, list[Observed], Mapping[str, Tally]]:
     """Findings, what they were made of, and figures of the compositions that hold no task of the suite."""
     kept: dict[tuple[object, ...], Observed] = {}
     others = {"clean": Tally(), "broken": Tally()}
@@ -216,7 +248,13 @@ def _found(options: Namespace, files: Iterable[Path]) -> tuple[HazardFindings, l
             if each is None:
                 others["broken" if line.episode.composition.faults else "clean"].add(line.episode)
             else:
-                kept[each.arm, each.score.agent, each.score.player, each.score.composition_id, each.score.run] = each
+                kept[
+                    each.arm,
+                    each.score.agent,
+                    each.score.player,
+                    each.score.composition_id,
+                    each.score.run,
+                ] = each
     found = list(kept.values())
     if not found and not any(tally.figures() for tally in others.values()):
         raise NothingToPlayError(f"{', '.join(map(str, files))}: no episode of the hazard suite")
@@ -257,7 +295,9 @@ def _report(options: Namespace) -> int:
     closing = f"Made by asyncguard bench hazards report from {given.name}. The page needs nothing from anywhere else."
     document = hazard_document(found, closing=closing)
     if options.beside is not None:
-        document = document_of(side_of(options.beside, ()), closing=closing, further=document.chapters)
+        document = document_of(
+            side_of(options.beside, ()), closing=closing, further=document.chapters
+        )
     page = page_of(document)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(page.text, encoding="utf-8")

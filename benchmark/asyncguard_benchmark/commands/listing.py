@@ -25,7 +25,9 @@ def execute(options: Namespace) -> int:
     for name, rows in found.items():
         heads = tuple(rows[0])
         lines = [[_shown(row[head]) for head in heads] for row in rows]
-        out.print(table(heads, lines, title=f"{name} ({len(rows)})" if options.what is None else None))
+        out.print(
+            table(heads, lines, title=f"{name} ({len(rows)})" if options.what is None else None)
+        )
         if options.what is None:
             out.print()
     return 0
@@ -50,7 +52,12 @@ def _tasks() -> Rows:
 
 def _compositions() -> Rows:
     return [
-        {"id": each.id, "kind": each.kind.value, "calls": each.gold_calls, "sub_tasks": list(each.task_ids)}
+        {
+            "id": each.id,
+            "kind": each.kind.value,
+            "calls": each.gold_calls,
+            "sub_tasks": list(each.task_ids),
+        }
         for each in shipped_compositions()
     ]
 
@@ -66,8 +73,15 @@ def _agents() -> Rows:
 
 
 def _players() -> Rows:
-    functions = {"plain": plain.play_plain, "graph": guarded.play_graph, "middleware": guarded.play_middleware}
-    return [{"name": name, "what it does": _first_line(function)} for name, function in functions.items()]
+    functions = {
+        "plain": plain.play_plain,
+        "graph": guarded.play_graph,
+        "middleware": guarded.play_middleware,
+    }
+    return [
+        {"name": name, "what it does": _first_line(function)}
+        for name, function in functions.items()
+    ]
 
 
 def _arms() -> Rows:

@@ -16,18 +16,34 @@ if TYPE_CHECKING:
 def add_model_arguments(made: Any) -> None:
     """Adds the arguments, as a group of their own."""
     group = made.add_argument_group("real models")
-    group.add_argument("--model", metavar="NAME", help="provider:model, for example openai:gpt-4.1-mini")
-    group.add_argument("--base-url", metavar="URL", help="a server that speaks the provider's wire format")
+    group.add_argument(
+        "--model", metavar="NAME", help="provider:model, for example openai:gpt-4.1-mini"
+    )
+    group.add_argument(
+        "--base-url", metavar="URL", help="a server that speaks the provider's wire format"
+    )
     group.add_argument("--temperature", type=float, metavar="T", help="sampling temperature")
     group.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling")
-    group.add_argument("--max-tokens", type=int, metavar="N", help="most output tokens of one answer")
-    group.add_argument("--reasoning-effort", metavar="WORD", help="low, medium, high, or what the provider knows")
+    group.add_argument(
+        "--max-tokens", type=int, metavar="N", help="most output tokens of one answer"
+    )
+    group.add_argument(
+        "--reasoning-effort", metavar="WORD", help="low, medium, high, or what the provider knows"
+    )
     add_model_option(group, "any other option")
     group.add_argument("--requests-per-minute", type=_above_zero, metavar="N", help="rate limit")
-    group.add_argument("--tokens-per-minute", type=_above_zero, metavar="N", help="rate limit, input and output")
-    group.add_argument("--dry-run", action="store_true", help="estimate tokens and cost, and ask nothing")
-    group.add_argument("--prices", type=Path, metavar="FILE", help="JSON: dollars for a million tokens by model")
-    group.add_argument("--max-cost", type=_above_zero, metavar="USD", help="most that the whole file may cost")
+    group.add_argument(
+        "--tokens-per-minute", type=_above_zero, metavar="N", help="rate limit, input and output"
+    )
+    group.add_argument(
+        "--dry-run", action="store_true", help="estimate tokens and cost, and ask nothing"
+    )
+    group.add_argument(
+        "--prices", type=Path, metavar="FILE", help="JSON: dollars for a million tokens by model"
+    )
+    group.add_argument(
+        "--max-cost", type=_above_zero, metavar="USD", help="most that the whole file may cost"
+    )
 
 
 def add_model_option(made: Any, text: str) -> None:
@@ -37,7 +53,9 @@ def add_model_option(made: Any, text: str) -> None:
         made: A parser or a group of one.
         text: The line of the help.
     """
-    made.add_argument("--model-option", type=_option, action="append", default=[], metavar="NAME=VALUE", help=text)
+    made.add_argument(
+        "--model-option", type=_option, action="append", default=[], metavar="NAME=VALUE", help=text
+    )
 
 
 def model_of(options: Namespace) -> "ModelSpec | None":
@@ -57,7 +75,11 @@ def model_of(options: Namespace) -> "ModelSpec | None":
         "reasoning_effort": options.reasoning_effort,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
-    return ModelSpec(name=options.model, base_url=options.base_url, options={**chosen, **dict(options.model_option)})
+    return ModelSpec(
+        name=options.model,
+        base_url=options.base_url,
+        options={**chosen, **dict(options.model_option)},
+    )
 
 
 def price_for(options: Namespace) -> "Price | None":
@@ -75,7 +97,9 @@ def price_for(options: Namespace) -> "Price | None":
     prices = read_prices(options.prices)
     price = price_of(prices, options.model)
     if price is None:
-        raise PriceError(f"{options.prices} has no price for {options.model}; it knows {', '.join(prices) or 'none'}")
+        raise PriceError(
+            f"{options.prices} has no price for {options.model}; it knows {', '.join(prices) or 'none'}"
+        )
     return price
 
 
@@ -90,7 +114,9 @@ def asking_of(options: Namespace, spent: float) -> "Asking":
     from asyncguard_benchmark.models.playing import Asking  # noqa: PLC0415
     from asyncguard_benchmark.models.quota import Quota  # noqa: PLC0415
 
-    quota = Quota(requests_per_minute=options.requests_per_minute, tokens_per_minute=options.tokens_per_minute)
+    quota = Quota(
+        requests_per_minute=options.requests_per_minute, tokens_per_minute=options.tokens_per_minute
+    )
     return Asking(quota=quota, budget=Budget(price_for(options), options.max_cost, spent))
 
 

@@ -81,7 +81,9 @@ An interrupted fit goes on where it stopped if it is given the same --work.
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = _parser("asyncguard bench", "Plays and scores agents on several tasks at once.", _EXAMPLES)
+    top = _parser(
+        "asyncguard bench", "Plays and scores agents on several tasks at once.", _EXAMPLES
+    )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _demo(commands)
     _list(commands)
@@ -96,7 +98,9 @@ def parser() -> argparse.ArgumentParser:
     _results(commands)
     _export(commands)
     add_hazards(commands)
-    add_adapt_arguments(_command(commands, "adapt", "read or play a download of another benchmark", ADAPT_EXAMPLES))
+    add_adapt_arguments(
+        _command(commands, "adapt", "read or play a download of another benchmark", ADAPT_EXAMPLES)
+    )
     return top
 
 
@@ -110,7 +114,9 @@ def _parser(program: str, description: str, examples: str) -> argparse.ArgumentP
     )
 
 
-def _command(commands: Any, name: str, text: str, examples: str = "", module: str | None = None) -> Any:
+def _command(
+    commands: Any, name: str, text: str, examples: str = "", module: str | None = None
+) -> Any:
     made = commands.add_parser(
         name,
         help=text,
@@ -126,75 +132,167 @@ def _command(commands: Any, name: str, text: str, examples: str = "", module: st
 
 def _demo(commands: Any) -> None:
     made = _command(
-        commands, "demo", "show agents without and with guards, offline, in two to four minutes on two cores"
+        commands,
+        "demo",
+        "show agents without and with guards, offline, in two to four minutes on two cores",
     )
-    made.add_argument("--out", type=Path, default=Path("demo-report"), metavar="DIR", help="where the report goes")
+    made.add_argument(
+        "--out", type=Path, default=Path("demo-report"), metavar="DIR", help="where the report goes"
+    )
     _jobs(made)
 
 
 def _list(commands: Any) -> None:
     made = _command(commands, "list", "say what there is", module="listing")
-    made.add_argument("what", nargs="?", choices=("tasks", "compositions", "agents", "players", "arms"))
+    made.add_argument(
+        "what", nargs="?", choices=("tasks", "compositions", "agents", "players", "arms")
+    )
 
 
 def _validate(commands: Any) -> None:
-    made = _command(commands, "validate", "execute every task and composition and prove that they meet the quality bar")
+    made = _command(
+        commands,
+        "validate",
+        "execute every task and composition and prove that they meet the quality bar",
+    )
     codes = tuple(each.value for each in Category)
     made.add_argument(
-        "--category", type=_several(codes), metavar="A,B", help=f"only the tasks of these, both splits: {_of(codes)}"
+        "--category",
+        type=_several(codes),
+        metavar="A,B",
+        help=f"only the tasks of these, both splits: {_of(codes)}",
     )
     _jobs(made)
 
 
 def _calibrate(commands: Any) -> None:
-    made = _command(commands, "calibrate", "show or fit the personas of published models", _CALIBRATE_EXAMPLES)
+    made = _command(
+        commands, "calibrate", "show or fit the personas of published models", _CALIBRATE_EXAMPLES
+    )
     what = made.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="play the best fit of every model anew and compare")
-    what.add_argument("--fit", action="store_true", help="fit everything anew; some ten minutes on two free processors")
-    made.add_argument("--out", type=Path, default=Path("personas.json"), metavar="FILE", help="where a fit goes")
+    what.add_argument(
+        "--check", action="store_true", help="play the best fit of every model anew and compare"
+    )
+    what.add_argument(
+        "--fit",
+        action="store_true",
+        help="fit everything anew; some ten minutes on two free processors",
+    )
     made.add_argument(
-        "--work", type=Path, default=Path("calibration.jsonl"), metavar="FILE", help="what a fit has played so far"
+        "--out", type=Path, default=Path("personas.json"), metavar="FILE", help="where a fit goes"
+    )
+    made.add_argument(
+        "--work",
+        type=Path,
+        default=Path("calibration.jsonl"),
+        metavar="FILE",
+        help="what a fit has played so far",
     )
     made.add_argument("--seed", type=_number, default=0, metavar="N", help="seed of the search")
-    made.add_argument("--quick", action="store_true", help="a tenth of the search, to see that it works")
+    made.add_argument(
+        "--quick", action="store_true", help="a tenth of the search, to see that it works"
+    )
     _jobs(made)
 
 
 def _run(commands: Any) -> None:
-    made = _command(commands, "run", "play agents and save every episode", _RUN_EXAMPLES + WORKER_EXAMPLES)
-    made.add_argument("--agents", type=_agents, metavar="A,B", help=f"simulated: {_of(AGENT_NAMES)}, {_OTHER_AGENTS}")
-    made.add_argument("--replay", type=Path, metavar="FILE", help="an agent that says again what a saved run said")
-    made.add_argument(
-        "--players", type=_several(PLAYER_NAMES), default=("graph",), metavar="A,B", help=_of(PLAYER_NAMES)
+    made = _command(
+        commands, "run", "play agents and save every episode", _RUN_EXAMPLES + WORKER_EXAMPLES
     )
     made.add_argument(
-        "--arms", type=_several(tuple(ARMS)), default=(NONE, ALL), metavar="A,B", help="guards; see `bench list arms`"
+        "--agents",
+        type=_agents,
+        metavar="A,B",
+        help=f"simulated: {_of(AGENT_NAMES)}, {_OTHER_AGENTS}",
+    )
+    made.add_argument(
+        "--replay", type=Path, metavar="FILE", help="an agent that says again what a saved run said"
+    )
+    made.add_argument(
+        "--players",
+        type=_several(PLAYER_NAMES),
+        default=("graph",),
+        metavar="A,B",
+        help=_of(PLAYER_NAMES),
+    )
+    made.add_argument(
+        "--arms",
+        type=_several(tuple(ARMS)),
+        default=(NONE, ALL),
+        metavar="A,B",
+        help="guards; see `bench list arms`",
     )
     regimes, surfaces = tuple(each.value for each in Regime), tuple(each.value for each in Surface)
-    made.add_argument("--regimes", type=_several(regimes), default=("fixed1",), metavar="A,B", help=_of(regimes))
-    made.add_argument("--surfaces", type=_several(surfaces), default=("text",), metavar="A,B", help=_of(surfaces))
+    made.add_argument(
+        "--regimes", type=_several(regimes), default=("fixed1",), metavar="A,B", help=_of(regimes)
+    )
+    made.add_argument(
+        "--surfaces", type=_several(surfaces), default=("text",), metavar="A,B", help=_of(surfaces)
+    )
     tools = ("declared", "undeclared")
-    made.add_argument("--tools", type=_several(tools), default=("declared",), metavar="A,B", help=_of(tools))
+    made.add_argument(
+        "--tools", type=_several(tools), default=("declared",), metavar="A,B", help=_of(tools)
+    )
     seeds = made.add_mutually_exclusive_group()
-    seeds.add_argument("--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses")
-    seeds.add_argument("--repeats", type=_positive, metavar="K", help="every episode K times: the seeds 0 to K-1")
+    seeds.add_argument(
+        "--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses"
+    )
+    seeds.add_argument(
+        "--repeats", type=_positive, metavar="K", help="every episode K times: the seeds 0 to K-1"
+    )
     suites = tuple(each.value for each in Suite)
-    made.add_argument("--suite", choices=suites, default=Suite.MAIN.value, help="712 of two or three tasks by default")
-    made.add_argument("--compositions", type=_words, default=None, metavar="ID,ID", help="ids or beginnings of ids")
-    made.add_argument("--few-shot", action="store_true", help="one successful trajectory in the prompt")
-    made.add_argument("--no-messages", dest="messages", action="store_false", help="save no conversations")
-    made.add_argument("--distractor-rate", type=_rate, metavar="P", help="eager agent: guesses that stand in a message")
-    made.add_argument("--lucky-rate", type=_rate, metavar="P", help="eager agent: guesses foreseen from the call")
-    made.add_argument("--member", type=_number, metavar="N", help="personas: set of rates, from 0; the best fit first")
-    made.add_argument("--compliance", type=_rate, metavar="P", help="personas: share of refusals heeded, 1 by default")
-    made.add_argument("--out", type=Path, default=Path("episodes.jsonl"), metavar="FILE", help="appended to")
+    made.add_argument(
+        "--suite",
+        choices=suites,
+        default=Suite.MAIN.value,
+        help="712 of two or three tasks by default",
+    )
+    made.add_argument(
+        "--compositions",
+        type=_words,
+        default=None,
+        metavar="ID,ID",
+        help="ids or beginnings of ids",
+    )
+    made.add_argument(
+        "--few-shot", action="store_true", help="one successful trajectory in the prompt"
+    )
+    made.add_argument(
+        "--no-messages", dest="messages", action="store_false", help="save no conversations"
+    )
+    made.add_argument(
+        "--distractor-rate",
+        type=_rate,
+        metavar="P",
+        help="eager agent: guesses that stand in a message",
+    )
+    made.add_argument(
+        "--lucky-rate", type=_rate, metavar="P", help="eager agent: guesses foreseen from the call"
+    )
+    made.add_argument(
+        "--member",
+        type=_number,
+        metavar="N",
+        help="personas: set of rates, from 0; the best fit first",
+    )
+    made.add_argument(
+        "--compliance",
+        type=_rate,
+        metavar="P",
+        help="personas: share of refusals heeded, 1 by default",
+    )
+    made.add_argument(
+        "--out", type=Path, default=Path("episodes.jsonl"), metavar="FILE", help="appended to"
+    )
     add_model_arguments(made)
     _jobs(made)
     add_worker_arguments(made)
 
 
 def _resume(commands: Any) -> None:
-    made = _command(commands, "resume", "play what a file was asked for and does not hold yet", _RESUME_EXAMPLES)
+    made = _command(
+        commands, "resume", "play what a file was asked for and does not hold yet", _RESUME_EXAMPLES
+    )
     made.add_argument("file", type=Path, metavar="FILE", help="what `run` wrote")
     made.add_argument("--jobs", type=_positive, metavar="N", help="processes, as before by default")
     add_worker_arguments(made)
@@ -202,49 +300,106 @@ def _resume(commands: Any) -> None:
         "what the file may ask for",
         "A file decides neither which code runs nor who is asked: repeat what it asks for.",
     )
-    group.add_argument("--agents", type=_agents, metavar="A,B", help="package.module:Class of the run")
+    group.add_argument(
+        "--agents", type=_agents, metavar="A,B", help="package.module:Class of the run"
+    )
     group.add_argument("--replay", type=Path, metavar="FILE", help="what the run replayed")
     group.add_argument("--model", metavar="NAME", help="the model that is asked, as provider:model")
     group.add_argument("--base-url", metavar="URL", help="the server that is asked")
     group.add_argument("--prices", type=Path, metavar="FILE", help="the prices that bound the cost")
     add_model_option(group, "an option of the model that is not about sampling")
-    group.add_argument("--trusted", action="store_true", help="the file is your own: take all of it from there")
+    group.add_argument(
+        "--trusted", action="store_true", help="the file is your own: take all of it from there"
+    )
 
 
 def _score(commands: Any) -> None:
     made = _command(commands, "score", "score saved episodes anew, executing everything again")
     made.add_argument("file", type=Path, metavar="FILE", help="what `run` wrote")
-    made.add_argument("--partial", action="store_true", help="leave unreadable lines out, and say so")
-    made.add_argument("--explain", action="store_true", help="say of every failed sub-task what was wrong")
+    made.add_argument(
+        "--partial", action="store_true", help="leave unreadable lines out, and say so"
+    )
+    made.add_argument(
+        "--explain", action="store_true", help="say of every failed sub-task what was wrong"
+    )
 
 
 def _ablate(commands: Any) -> None:
     examples = _ABLATE_EXAMPLES + WORKER_EXAMPLES
-    made = _command(commands, "ablate", "measure what each guard is worth, under every arm", examples)
+    made = _command(
+        commands, "ablate", "measure what each guard is worth, under every arm", examples
+    )
     made.add_argument(
-        "--agents", type=_agents, metavar="A,B", help=f"eager by default; {_of(AGENT_NAMES)}, {_OTHER_AGENTS}"
+        "--agents",
+        type=_agents,
+        metavar="A,B",
+        help=f"eager by default; {_of(AGENT_NAMES)}, {_OTHER_AGENTS}",
     )
     guarded = tuple(name for name in PLAYER_NAMES if name != PLAIN)
-    made.add_argument("--players", type=_several(guarded), default=("graph",), metavar="A,B", help=_of(guarded))
-    regimes = tuple(each.value for each in Regime)
-    made.add_argument("--regimes", type=_several(regimes), default=("sync", "fixed1"), metavar="A,B", help=_of(regimes))
-    tools = ("declared", "undeclared")
-    made.add_argument("--tools", type=_several(tools), default=("declared",), metavar="A,B", help=_of(tools))
-    made.add_argument("--surface", choices=tuple(each.value for each in Surface), default="text")
-    made.add_argument("--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses")
-    suites = tuple(each.value for each in Suite)
-    made.add_argument("--suite", choices=suites, default=Suite.MAIN.value, help="712 of two or three tasks by default")
-    made.add_argument("--compositions", type=_words, default=None, metavar="ID,ID", help="ids or beginnings of ids")
-    made.add_argument("--members", type=_positive, default=1, metavar="N", help="personas: sets of rates, for ranges")
-    made.add_argument("--quick", action="store_true", help="40 compositions, and guards not judged as detectors")
-    made.add_argument("--no-shadow", dest="shadow", action="store_false", help="do not judge guards as detectors")
-    made.add_argument("--no-wild", dest="wild", action="store_false", help="leave the wild split out")
     made.add_argument(
-        "--no-compliance", dest="compliance", action="store_false", help="do not sweep how far personas heed refusals"
+        "--players", type=_several(guarded), default=("graph",), metavar="A,B", help=_of(guarded)
     )
-    made.add_argument("--resamples", type=_positive, default=2000, metavar="N", help="draws behind adjusted p")
+    regimes = tuple(each.value for each in Regime)
     made.add_argument(
-        "--out", type=Path, default=Path("ablation"), metavar="DIR", help="where episodes and findings go"
+        "--regimes",
+        type=_several(regimes),
+        default=("sync", "fixed1"),
+        metavar="A,B",
+        help=_of(regimes),
+    )
+    tools = ("declared", "undeclared")
+    made.add_argument(
+        "--tools", type=_several(tools), default=("declared",), metavar="A,B", help=_of(tools)
+    )
+    made.add_argument("--surface", choices=tuple(each.value for each in Surface), default="text")
+    made.add_argument(
+        "--seeds", type=_numbers, default=(0,), metavar="N,M", help="seeds of delays and guesses"
+    )
+    suites = tuple(each.value for each in Suite)
+    made.add_argument(
+        "--suite",
+        choices=suites,
+        default=Suite.MAIN.value,
+        help="712 of two or three tasks by default",
+    )
+    made.add_argument(
+        "--compositions",
+        type=_words,
+        default=None,
+        metavar="ID,ID",
+        help="ids or beginnings of ids",
+    )
+    made.add_argument(
+        "--members",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="personas: sets of rates, for ranges",
+    )
+    made.add_argument(
+        "--quick", action="store_true", help="40 compositions, and guards not judged as detectors"
+    )
+    made.add_argument(
+        "--no-shadow", dest="shadow", action="store_false", help="do not judge guards as detectors"
+    )
+    made.add_argument(
+        "--no-wild", dest="wild", action="store_false", help="leave the wild split out"
+    )
+    made.add_argument(
+        "--no-compliance",
+        dest="compliance",
+        action="store_false",
+        help="do not sweep how far personas heed refusals",
+    )
+    made.add_argument(
+        "--resamples", type=_positive, default=2000, metavar="N", help="draws behind adjusted p"
+    )
+    made.add_argument(
+        "--out",
+        type=Path,
+        default=Path("ablation"),
+        metavar="DIR",
+        help="where episodes and findings go",
     )
     add_model_arguments(made)
     _jobs(made)
@@ -252,39 +407,64 @@ def _ablate(commands: Any) -> None:
 
 
 def _compare(commands: Any) -> None:
-    made = _command(commands, "compare", "lay two runs beside each other: paired effect, McNemar, flips")
+    made = _command(
+        commands, "compare", "lay two runs beside each other: paired effect, McNemar, flips"
+    )
     made.add_argument("first", type=Path, metavar="A", help="a file of episodes")
     made.add_argument("second", type=Path, metavar="B", help="another; effects are B minus A")
-    made.add_argument("--flips", type=int, default=20, metavar="N", help="flips to list, 20 by default")
+    made.add_argument(
+        "--flips", type=int, default=20, metavar="N", help="flips to list, 20 by default"
+    )
 
 
 def _report(commands: Any) -> None:
-    made = _command(commands, "report", "make one page of what was found, to be read anywhere", _REPORT_EXAMPLES)
-    made.add_argument(
-        "findings", type=Path, metavar="FINDINGS_OR_DIR", help="what `ablate` wrote, or a file of episodes"
+    made = _command(
+        commands, "report", "make one page of what was found, to be read anywhere", _REPORT_EXAMPLES
     )
-    made.add_argument("--episodes", type=Path, nargs="+", default=(), metavar="FILE", help="further episodes")
+    made.add_argument(
+        "findings",
+        type=Path,
+        metavar="FINDINGS_OR_DIR",
+        help="what `ablate` wrote, or a file of episodes",
+    )
+    made.add_argument(
+        "--episodes", type=Path, nargs="+", default=(), metavar="FILE", help="further episodes"
+    )
     made.add_argument("--against", type=Path, metavar="OTHER", help="another run, to compare with")
-    made.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="the page")
+    made.add_argument(
+        "--out", type=Path, default=Path("report.html"), metavar="FILE", help="the page"
+    )
 
 
 def _results(commands: Any) -> None:
     made = _command(commands, "results", "put several ablations into one short Markdown document")
-    made.add_argument("findings", type=Path, nargs="+", metavar="FINDINGS_OR_DIR", help="what `ablate` wrote")
-    made.add_argument("--out", type=Path, default=Path("RESULTS.md"), metavar="FILE", help="where it goes")
+    made.add_argument(
+        "findings", type=Path, nargs="+", metavar="FINDINGS_OR_DIR", help="what `ablate` wrote"
+    )
+    made.add_argument(
+        "--out", type=Path, default=Path("RESULTS.md"), metavar="FILE", help="where it goes"
+    )
 
 
 def _export(commands: Any) -> None:
     made = _command(commands, "export", "write saved episodes for other tools", _EXPORT_EXAMPLES)
     made.add_argument("file", type=Path, metavar="EPISODES", help="what `run` wrote")
     made.add_argument("--format", choices=("chrome-trace", "csv", "markdown"), required=True)
-    made.add_argument("--compositions", type=_words, default=(), metavar="ID,ID", help="ids or beginnings of ids")
-    made.add_argument("--out", type=Path, required=True, metavar="FILE", help="overwritten if it is there")
+    made.add_argument(
+        "--compositions", type=_words, default=(), metavar="ID,ID", help="ids or beginnings of ids"
+    )
+    made.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="overwritten if it is there"
+    )
 
 
 def _jobs(made: Any) -> None:
     made.add_argument(
-        "--jobs", type=_positive, default=min(2, os.cpu_count() or 1), metavar="N", help="processes, 2 by default"
+        "--jobs",
+        type=_positive,
+        default=min(2, os.cpu_count() or 1),
+        metavar="N",
+        help="processes, 2 by default",
     )
 
 
@@ -303,7 +483,8 @@ def _agents(text: str) -> tuple[str, ...]:
     unknown = [
         name
         for name in _words(text)
-        if name not in (*AGENT_NAMES, *PERSONA_NAMES) and (":" not in name or name.startswith("persona:"))
+        if name not in (*AGENT_NAMES, *PERSONA_NAMES)
+        and (":" not in name or name.startswith("persona:"))
     ]
     if unknown or not _words(text):
         known = _of((*AGENT_NAMES, *PERSONA_NAMES))
@@ -318,7 +499,9 @@ def _several(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         words = _words(text)
         unknown = [word for word in words if word not in known]
         if unknown or not words:
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown) or text!r}: choose from {_of(known)}")
+            raise argparse.ArgumentTypeError(
+                f"{', '.join(unknown) or text!r}: choose from {_of(known)}"
+            )
         return words
 
     return read

@@ -36,7 +36,14 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[str]], title: str | Non
     """A table; columns that hold figures stand to the right."""
     lines = list(lines)
     title = None if title is None else harmless(title)
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    made = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+    )
     for index, head in enumerate(heads):
         figures = bool(lines) and all(is_figure(line[index]) for line in lines)
         made.add_column(harmless(head), justify="right" if figures else "left", overflow="fold")
@@ -49,7 +56,9 @@ class _Output(Console):
     """Prints text as it is: nothing in it is markup, and nothing in it steers the terminal."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        super().print(*(harmless(each) if isinstance(each, str) else each for each in objects), **options)
+        super().print(
+            *(harmless(each) if isinstance(each, str) else each for each in objects), **options
+        )
 
 
 def console() -> Console:
@@ -65,7 +74,9 @@ def with_progress(played: Iterable[_T], total: int, what: str = "episodes") -> I
     for done, each in enumerate(played, 1):
         yield each
         now = time.monotonic()
-        first = now if done == 1 else first  # processes take seconds to start; the first one says nothing of the pace
+        first = (
+            now if done == 1 else first
+        )  # processes take seconds to start; the first one says nothing of the pace
         if done == 1 or (now - said < (0.2 if terminal else _PAUSE) and done < total):
             continue
         said = now

@@ -33,7 +33,12 @@ def execute(options: Namespace) -> int:
     if page.size > LARGEST:
         notice(f"the page has {page.size:,} bytes, more than the {LARGEST:,} that it should have")
     if options.json:
-        told = {"file": str(options.out), "bytes": page.size, "trajectories": page.held, "of": page.of}
+        told = {
+            "file": str(options.out),
+            "bytes": page.size,
+            "trajectories": page.held,
+            "of": page.of,
+        }
         print_json(told)
     else:
         notice(f"{page.held:,} of {page.of:,} trajectories are in the page")

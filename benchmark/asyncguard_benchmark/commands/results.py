@@ -13,7 +13,9 @@ def execute(options: Namespace) -> int:
     found = [read_findings(path / FINDINGS if path.is_dir() else path) for path in options.findings]
     options.out.write_text(results(found), encoding="utf-8")
     if options.json:
-        print_json({"file": str(options.out), "findings": [findings_to_json(each) for each in found]})
+        print_json(
+            {"file": str(options.out), "findings": [findings_to_json(each) for each in found]}
+        )
     else:
         console().print(str(options.out), markup=False, soft_wrap=True)
     return 0

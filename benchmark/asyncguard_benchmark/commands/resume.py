@@ -26,12 +26,16 @@ def execute(options: Namespace) -> int:
 
     commands = commands_of(options.file)
     if not commands:
-        raise NothingToResumeError(f"{options.file} does not say which command wrote it; give `bench run` with --out")
+        raise NothingToResumeError(
+            f"{options.file} does not say which command wrote it; give `bench run` with --out"
+        )
     standard = parser().parse_args(["run"])
     asked = [_parsed(command, options.file) for command in commands]
     granted = outside_words(options, parser().parse_args(["resume", str(options.file)]))
     # All commands of the file are judged before the first is played.
-    wanted = [word for each in asked for word in outside_words(each, standard) if word not in granted]
+    wanted = [
+        word for each in asked for word in outside_words(each, standard) if word not in granted
+    ]
     if wanted and not options.trusted:
         raise StrangeCommandError(_refusal(options.file, list(dict.fromkeys(wanted)), granted))
     codes = []
@@ -47,7 +51,9 @@ def execute(options: Namespace) -> int:
 def _parsed(command: Sequence[str], file: Path) -> Namespace:
     from asyncguard_benchmark.commands.options import parser  # noqa: PLC0415 - the parser names this module
 
-    strange = StrangeCommandError(f"{file} does not hold a command that `bench run` would have noted")
+    strange = StrangeCommandError(
+        f"{file} does not hold a command that `bench run` would have noted"
+    )
     if command[0] != "run" or not all(map(str.isprintable, command)):
         raise strange
     try:
@@ -56,7 +62,9 @@ def _parsed(command: Sequence[str], file: Path) -> Namespace:
         raise strange from None
 
 
-def _refusal(file: Path, wanted: Sequence[tuple[str, str]], granted: Sequence[tuple[str, str]]) -> str:
+def _refusal(
+    file: Path, wanted: Sequence[tuple[str, str]], granted: Sequence[tuple[str, str]]
+) -> str:
     words = " ".join(f"{option} {shlex.quote(value)}" for option, value in [*granted, *wanted])
     asked = ", ".join(" ".join(word) for word in wanted)
     return (

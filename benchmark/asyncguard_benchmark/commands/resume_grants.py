@@ -86,7 +86,9 @@ def outside_words(asked: Namespace, standard: Namespace) -> list[tuple[str, str]
         asked: A command line of `bench run`.
         standard: The same without arguments, for the defaults.
     """
-    return [(f"--{name.replace('_', '-')}", _word(value)) for name, value in _outside(asked, standard)]
+    return [
+        (f"--{name.replace('_', '-')}", _word(value)) for name, value in _outside(asked, standard)
+    ]
 
 
 def _outside(asked: Namespace, standard: Namespace) -> Iterator[tuple[str, Any]]:

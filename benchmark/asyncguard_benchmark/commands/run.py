@@ -47,14 +47,21 @@ def execute(options: Namespace) -> int:
         return estimated(options, asked)
     tally, failed = Tally(), 0
     simulated = any(not isinstance(cell.condition.agent, ModelSpec) for cell in asked)
-    with Journal(options.out) as journal, fleet_of(options, options.out, simulated=simulated) as fleet:
+    with (
+        Journal(options.out) as journal,
+        fleet_of(options, options.out, simulated=simulated) as fleet,
+    ):
         journal.add_command(_lasting(options.argv))
         if journal.notice:
             notice(journal.notice)
         missing = [cell for cell in asked if key_of(cell) not in journal.keys]
         if len(missing) < len(asked):
-            notice(f"{len(asked) - len(missing)} of {len(asked)} episodes are in {options.out} already")
-        for outcome in with_progress(play_cells(missing, options, fleet, journal.dollars), len(missing)):
+            notice(
+                f"{len(asked) - len(missing)} of {len(asked)} episodes are in {options.out} already"
+            )
+        for outcome in with_progress(
+            play_cells(missing, options, fleet, journal.dollars), len(missing)
+        ):
             if isinstance(outcome, Failed):
                 failed += 1
                 journal.add_failure(outcome.key, outcome.error)
@@ -86,7 +93,9 @@ def _say(options: Namespace, tally: Tally, *, asked: int, missing: int, failed: 
     out = console()
     if figures:
         out.print(table(COLUMNS, map(cells, figures)))
-    out.print(f"{missing - failed} episodes added to {options.out}; score it: asyncguard bench score {options.out}")
+    out.print(
+        f"{missing - failed} episodes added to {options.out}; score it: asyncguard bench score {options.out}"
+    )
 
 
 def play_cells(
@@ -115,11 +124,27 @@ def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
     """Says what episodes of a model would use; asks nothing."""
     from asyncguard_benchmark.models.estimate import estimate  # noqa: PLC0415 - only here
 
-    found = estimate([cell for cell in asked if isinstance(cell.condition.agent, ModelSpec)], price_for(options))
+    found = estimate(
+        [cell for cell in asked if isinstance(cell.condition.agent, ModelSpec)], price_for(options)
+    )
     if options.json:
-        print_json({"model": options.model, "episodes": len(asked), "estimates": [asdict(each) for each in found]})
+        print_json(
+            {
+                "model": options.model,
+                "episodes": len(asked),
+                "estimates": [asdict(each) for each in found],
+            }
+        )
         return 0
-    heads = ("if it worked like", "requests", "input tokens", "of them cacheable", "output tokens", "USD", "uncached")
+    heads = (
+        "if it worked like",
+        "requests",
+        "input tokens",
+        "of them cacheable",
+        "output tokens",
+        "USD",
+        "uncached",
+    )
     lines = [
         (
             each.agent,
@@ -133,8 +158,16 @@ def estimated(options: Namespace, asked: Sequence[Cell]) -> int:
         for each in found
     ]
     out = console()
-    out.print(table(heads, lines, title=f"{len(asked)} episodes of {options.model}, estimated; nothing was asked"))
-    out.print("Four characters are taken for a token. A model that errs or reasons needs more than either agent.")
+    out.print(
+        table(
+            heads,
+            lines,
+            title=f"{len(asked)} episodes of {options.model}, estimated; nothing was asked",
+        )
+    )
+    out.print(
+        "Four characters are taken for a token. A model that errs or reasons needs more than either agent."
+    )
     return 0
 
 
@@ -171,7 +204,9 @@ def _agent(kind: str, options: Namespace) -> AgentSpec:
         given = {"distractor_rate": options.distractor_rate, "lucky_rate": options.lucky_rate}
     elif kind in PERSONA_NAMES:
         given = {"member": options.member, "compliance": options.compliance}
-    return AgentSpec(kind=kind, settings={name: value for name, value in given.items() if value is not None})
+    return AgentSpec(
+        kind=kind, settings={name: value for name, value in given.items() if value is not None}
+    )
 
 
 def chosen(beginnings: Sequence[str] | None, suite: Suite = Suite.MAIN) -> list[Composition]:

@@ -34,10 +34,14 @@ def execute(options: Namespace) -> int:
     if not figures:
         raise UnscorableError(f"{options.file} holds no episode")
     if bad:
-        notice(f"this score is partial: {len(bad)} of {len(bad) + len(seen)} episodes cannot be read")
+        notice(
+            f"this score is partial: {len(bad)} of {len(bad) + len(seen)} episodes cannot be read"
+        )
     if options.json:
         rows = [row.to_json() for row in figures]
-        print_json({"file": str(options.file), "partial": bool(bad), "unreadable": bad, "conditions": rows})
+        print_json(
+            {"file": str(options.file), "partial": bool(bad), "unreadable": bad, "conditions": rows}
+        )
     else:
         console().print(table(COLUMNS, map(cells, figures), title="partial score" if bad else None))
     return 0
@@ -54,4 +58,7 @@ def _bad(line: Line, *, partial: bool) -> str:
 def _explain(number: int, judged: Score) -> None:
     for task in judged.sub_tasks:
         for finding in task.findings:
-            sys.stderr.write(harmless(f"line {number}, {judged.composition_id}, {task.task_id}: {finding}") + "\n")
+            sys.stderr.write(
+                harmless(f"line {number}, {judged.composition_id}, {task.task_id}: {finding}")
+                + "\n"
+            )

@@ -31,7 +31,9 @@ def execute(options: Namespace) -> int:
     categories = dict(Counter(task.category.value for task in main))
     counts = {suite.value: len(compositions) for suite, compositions in suites.items()}
     if options.json:
-        print_json({"tasks": categories, "wild": len(wild), "compositions": counts, "problems": found})
+        print_json(
+            {"tasks": categories, "wild": len(wild), "compositions": counts, "problems": found}
+        )
         return 1 if found else 0
     out = console()
     for problem in found:
@@ -39,7 +41,11 @@ def execute(options: Namespace) -> int:
     counted = ", ".join(f"{count} {category}" for category, count in categories.items())
     out.print(f"{len(main)} tasks ({counted}), {len(wild)} of the wild split,")
     out.print(f"compositions: {', '.join(f'{count} {suite}' for suite, count in counts.items())}:")
-    out.print(f"{len(found)} problems" if found else "executed, grounded, strictly ordered, solved by the oracle")
+    out.print(
+        f"{len(found)} problems"
+        if found
+        else "executed, grounded, strictly ordered, solved by the oracle"
+    )
     return 1 if found else 0
 
 
@@ -58,7 +64,9 @@ def _categories(categories: Sequence[Category], *, as_json: bool) -> int:
     return 1 if found else 0
 
 
-def _single(main: Sequence[SubTask], wild: Sequence[SubTask], categories: Sequence[Category]) -> list[str]:
+def _single(
+    main: Sequence[SubTask], wild: Sequence[SubTask], categories: Sequence[Category]
+) -> list[str]:
     return [
         *_tasks(main, Split.MAIN),
         *_tasks(wild, Split.WILD),
@@ -81,7 +89,9 @@ def _tools() -> Iterator[str]:
     names = Counter(name for toolset in TOOLSETS.values() for name in toolset.tools)
     if len(names) < LEAST_TOOLS:
         yield f"there are {len(names)} tools, not {LEAST_TOOLS}"
-    yield from (f"two categories have a tool {name!r}" for name, count in names.items() if count > 1)
+    yield from (
+        f"two categories have a tool {name!r}" for name, count in names.items() if count > 1
+    )
 
 
 def _built(tasks: Sequence[SubTask], suites: dict[Suite, tuple[Composition, ...]]) -> Iterator[str]:

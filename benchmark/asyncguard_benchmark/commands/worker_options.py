@@ -28,11 +28,20 @@ _WHERE = ("--jobs", "--workers", "--database-url")
 def add_worker_arguments(made: Any) -> None:
     """Adds the arguments, as a group of their own."""
     group = made.add_argument_group("workers")
-    group.add_argument("--workers", type=_count, metavar="N", help="start N workers of this machine instead of --jobs")
-    group.add_argument("--database-url", metavar="URL", help="play on workers that run already, at this queue")
+    group.add_argument(
+        "--workers",
+        type=_count,
+        metavar="N",
+        help="start N workers of this machine instead of --jobs",
+    )
+    group.add_argument(
+        "--database-url", metavar="URL", help="play on workers that run already, at this queue"
+    )
 
 
-def fleet_of(options: Namespace, out: Path, *, simulated: bool) -> "AbstractContextManager[Fleet | None]":
+def fleet_of(
+    options: Namespace, out: Path, *, simulated: bool
+) -> "AbstractContextManager[Fleet | None]":
     """The workers that the arguments name, None if there are none.
 
     Args:
@@ -57,7 +66,10 @@ def fleet_of(options: Namespace, out: Path, *, simulated: bool) -> "AbstractCont
         raise WorkersError(str(error)) from error
     place = out.absolute()
     folder = place.with_name(f"{place.name}.workers")
-    return Fleet(FleetSettings(folder=folder, workers=options.workers or 0, database=options.database_url), notice)
+    return Fleet(
+        FleetSettings(folder=folder, workers=options.workers or 0, database=options.database_url),
+        notice,
+    )
 
 
 def without_options(argv: Sequence[str], names: Sequence[str] = ()) -> list[str]:

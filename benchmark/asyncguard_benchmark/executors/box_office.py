@@ -55,14 +55,23 @@ def _end_session(state: State) -> Any:
 def _account_overview(state: State) -> Any:
     email = customer_of(state)
     customer = state["customers"][email]
-    mine = {code: one for code, one in sorted(state["vouchers"].items()) if one["customer"] == email}
+    mine = {
+        code: one for code, one in sorted(state["vouchers"].items()) if one["customer"] == email
+    }
     held = {key: hold for key, hold in sorted(state["holds"].items()) if hold["customer"] == email}
     return {
         "email": email,
         "wallet": customer["wallet"],
-        "vouchers": [{"code": code, "genre": one["genre"], "percent": one["percent"]} for code, one in mine.items()],
+        "vouchers": [
+            {"code": code, "genre": one["genre"], "percent": one["percent"]}
+            for code, one in mine.items()
+        ],
         "holds": [
-            {"hold_id": key, "title": event_of(state, hold["event_id"])["title"], "total": hold["total"]}
+            {
+                "hold_id": key,
+                "title": event_of(state, hold["event_id"])["title"],
+                "total": hold["total"],
+            }
             for key, hold in held.items()
         ],
     }
@@ -80,7 +89,11 @@ def _browse_programme(state: State, city: str, genre: str) -> Any:
         for key, event in state["events"].items()
         if event["city"].lower() == city.lower() and event["genre"].lower() == genre.lower()
     ]
-    return {"events": sorted(found, key=lambda event: (event["date"], event["starts"], event["event_id"]))}
+    return {
+        "events": sorted(
+            found, key=lambda event: (event["date"], event["starts"], event["event_id"])
+        )
+    }
 
 
 def _find_performances(state: State, title: str) -> Any:
@@ -103,7 +116,11 @@ def _seats_of(state: State, event_id: str, section: str) -> dict[str, Any]:
     if section not in event_of(state, event_id)["prices"]:
         raise ToolFailure(f"Event {event_id} has no section {section!r}.")
     seats = state["seats"].get(event_id, {})
-    return {name: s for name, s in sorted(seats.items()) if s["section"] == section and s["status"] == "free"}
+    return {
+        name: s
+        for name, s in sorted(seats.items())
+        if s["section"] == section and s["status"] == "free"
+    }
 
 
 def _price_bands(state: State, event_id: str) -> Any:
@@ -112,12 +129,20 @@ def _price_bands(state: State, event_id: str) -> Any:
         {"section": section, "price": price, "left": len(_seats_of(state, event_id, section))}
         for section, price in prices.items()
     ]
-    return {"event_id": event_id, "bands": sorted(bands, key=lambda band: (-band["price"], band["section"]))}
+    return {
+        "event_id": event_id,
+        "bands": sorted(bands, key=lambda band: (-band["price"], band["section"])),
+    }
 
 
 def _free_seats(state: State, event_id: str, section: str) -> Any:
     free = _seats_of(state, event_id, section)
-    return {"seats": [{"seat": name, "aisle": seat["aisle"], "view": seat["view"]} for name, seat in free.items()]}
+    return {
+        "seats": [
+            {"seat": name, "aisle": seat["aisle"], "view": seat["view"]}
+            for name, seat in free.items()
+        ]
+    }
 
 
 def _hold_seats(state: State, event_id: str, seats: list[str]) -> Any:
@@ -161,10 +186,19 @@ def _pay_hold(state: State, hold_id: str, method: str) -> Any:
     email, customer = hold["customer"], state["customers"][hold["customer"]]
     if method == "wallet":
         if customer["wallet"] < hold["total"]:
-            raise ToolFailure(f"The wallet holds {customer['wallet']}, the seats cost {hold['total']}.")
+            raise ToolFailure(
+                f"The wallet holds {customer['wallet']}, the seats cost {hold['total']}."
+            )
         customer["wallet"] = round(customer["wallet"] - hold["total"], 2)
-    booking_id = content_id("B", ("booking", email, hold["event_id"], hold["seats"]), state["bookings"])
-    booking = {"event_id": hold["event_id"], "seats": hold["seats"], "paid": hold["total"], "status": "valid"}
+    booking_id = content_id(
+        "B", ("booking", email, hold["event_id"], hold["seats"]), state["bookings"]
+    )
+    booking = {
+        "event_id": hold["event_id"],
+        "seats": hold["seats"],
+        "paid": hold["total"],
+        "status": "valid",
+    }
     state["bookings"][booking_id] = {"customer": email, **booking, "case_id": ""}
     mark_seats(state, hold["event_id"], hold["seats"], "sold")
     del state["holds"][hold_id]
@@ -173,10 +207,18 @@ def _pay_hold(state: State, hold_id: str, method: str) -> Any:
 
 def _list_bookings(state: State) -> Any:
     email = customer_of(state)
-    mine = [(key, booking) for key, booking in sorted(state["bookings"].items()) if booking["customer"] == email]
+    mine = [
+        (key, booking)
+        for key, booking in sorted(state["bookings"].items())
+        if booking["customer"] == email
+    ]
     return {
         "bookings": [
-            {"booking_id": key, "title": event_of(state, one["event_id"])["title"], "status": one["status"]}
+            {
+                "booking_id": key,
+                "title": event_of(state, one["event_id"])["title"],
+                "status": one["status"],
+            }
             for key, one in mine
         ]
     }
@@ -184,7 +226,10 @@ def _list_bookings(state: State) -> Any:
 
 def _booking_sheet(state: State, booking_id: str) -> Any:
     booking = own(state, "bookings", booking_id)
-    return {"booking_id": booking_id, **{key: booking[key] for key in ("event_id", "seats", "paid", "case_id")}}
+    return {
+        "booking_id": booking_id,
+        **{key: booking[key] for key in ("event_id", "seats", "paid", "case_id")},
+    }
 
 
 def _give_back_booking(state: State, booking_id: str) -> Any:
@@ -203,7 +248,11 @@ def _hand_over_booking(state: State, booking_id: str, email: str) -> Any:
     if email not in state["customers"] or email == booking["customer"]:
         raise ToolFailure(f"{email!r} is no other customer's e-mail address.")
     booking["customer"] = email
-    return {"booking_id": booking_id, "new_owner": state["customers"][email]["name"], "seats": booking["seats"]}
+    return {
+        "booking_id": booking_id,
+        "new_owner": state["customers"][email]["name"],
+        "seats": booking["seats"],
+    }
 
 
 def _join_queue(state: State, event_id: str, section: str) -> Any:
@@ -273,7 +322,13 @@ TOOLSET = toolset(
             (PROGRAMME,),
             title=text("Its full title."),
         ),
-        reader("event_sheet", "Shows venue, times and terms of an event.", _event_sheet, (PROGRAMME,), event_id=_EVENT),
+        reader(
+            "event_sheet",
+            "Shows venue, times and terms of an event.",
+            _event_sheet,
+            (PROGRAMME,),
+            event_id=_EVENT,
+        ),
         reader(
             "price_bands",
             "Shows sections of an event with euros per seat and number of seats left, dearest first.",
@@ -372,7 +427,13 @@ TOOLSET = toolset(
             booking_id=_BOOKING,
             subject=text("What it is about, a few words."),
         ),
-        reader("case_thread", "Shows what was written in a case.", case_thread, (SESSION, CASES), case_id=_CASE),
+        reader(
+            "case_thread",
+            "Shows what was written in a case.",
+            case_thread,
+            (SESSION, CASES),
+            case_id=_CASE,
+        ),
         writer(
             "add_reply",
             "Writes a message into an open case.",
@@ -382,6 +443,13 @@ TOOLSET = toolset(
             case_id=_CASE,
             message=text("The message, word for word."),
         ),
-        writer("close_case", "Closes an open case.", close_case, (SESSION, CASES), (CASES,), case_id=_CASE),
+        writer(
+            "close_case",
+            "Closes an open case.",
+            close_case,
+            (SESSION, CASES),
+            (CASES,),
+            case_id=_CASE,
+        ),
     ),
 )

@@ -41,11 +41,23 @@ STATE_SCHEMA = record(
             prices=table(NUMBER),
         )
     ),
-    seats=table(table(record(section=WORD, aisle=FLAG, view=WORD, status={"enum": ["free", "held", "sold"]}))),
+    seats=table(
+        table(
+            record(section=WORD, aisle=FLAG, view=WORD, status={"enum": ["free", "held", "sold"]})
+        )
+    ),
     vouchers=table(record(customer=WORD, genre=WORD, percent=NUMBER)),
-    holds=table(record(customer=WORD, event_id=WORD, seats=rows(WORD), total=NUMBER, voucher=optional(WORD))),
-    bookings=table(record(customer=WORD, event_id=WORD, seats=rows(WORD), paid=NUMBER, status=WORD, case_id=WORD)),
-    cases=table(record(customer=WORD, booking_id=WORD, subject=WORD, messages=rows(WORD), status=WORD)),
+    holds=table(
+        record(customer=WORD, event_id=WORD, seats=rows(WORD), total=NUMBER, voucher=optional(WORD))
+    ),
+    bookings=table(
+        record(
+            customer=WORD, event_id=WORD, seats=rows(WORD), paid=NUMBER, status=WORD, case_id=WORD
+        )
+    ),
+    cases=table(
+        record(customer=WORD, booking_id=WORD, subject=WORD, messages=rows(WORD), status=WORD)
+    ),
     queues=table(rows(WORD)),
 )
 

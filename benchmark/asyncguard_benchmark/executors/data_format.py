@@ -41,14 +41,18 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 def _parse_table(_: State, text: str, row_mark: str, cell_mark: str) -> Any:
-    lines = [[cell.strip() for cell in line.split(cell_mark)] for line in text.strip().split(row_mark)]
+    lines = [
+        [cell.strip() for cell in line.split(cell_mark)] for line in text.strip().split(row_mark)
+    ]
     columns, rows = lines[0], lines[1:]
     if any(len(row) != len(columns) for row in rows):
         raise ToolFailure(f"Not every row has {len(columns)} cells as the first has.")
     return {"columns": columns, "rows": rows, "row_count": len(rows)}
 
 
-def _write_table(_: State, columns: Sequence[str], rows: Sequence[Sequence[str]], notation: str) -> Any:
+def _write_table(
+    _: State, columns: Sequence[str], rows: Sequence[Sequence[str]], notation: str
+) -> Any:
     if any(len(row) != len(columns) for row in rows):
         raise ToolFailure(f"Not every row has {len(columns)} cells, one for each column.")
     written = table_text(columns, rows, notation)
@@ -78,7 +82,9 @@ def _parse_json(_: State, text: str) -> Any:
 def _write_json(_: State, content: Mapping[str, Any], layout: str) -> Any:
     indent = 2 if layout == "indented" else None
     marks = (",", ": ") if indent else (",", ":")
-    written = json.dumps(content, ensure_ascii=False, sort_keys=True, indent=indent, separators=marks)
+    written = json.dumps(
+        content, ensure_ascii=False, sort_keys=True, indent=indent, separators=marks
+    )
     return {"text": written, "characters": len(written)}
 
 
@@ -205,7 +211,10 @@ TOOLSET = toolset(
             "Writes columns and rows as a table in a notation.",
             _write_table,
             columns=array("Column names, in their order.", {"type": "string"}),
-            rows=array("Rows; each a list of cells, all of them texts.", array("Cells.", {"type": "string"})),
+            rows=array(
+                "Rows; each a list of cells, all of them texts.",
+                array("Cells.", {"type": "string"}),
+            ),
             notation=choice("The notation.", ("csv", "tsv", "markdown", "html")),
         ),
         function(
@@ -235,7 +244,9 @@ TOOLSET = toolset(
             "Writes an object as a JSON text, names in alphabetical order.",
             _write_json,
             content={"type": "object", "description": "The object."},
-            layout=choice("On one line without blanks, or on lines of their own.", ("compact", "indented")),
+            layout=choice(
+                "On one line without blanks, or on lines of their own.", ("compact", "indented")
+            ),
         ),
         function(
             "parse_xml",
@@ -249,7 +260,11 @@ TOOLSET = toolset(
             _write_xml,
             tag=text("Its tag.", maxLength=60),
             attributes={**_STRINGS, "description": "Name -> value.", "default": {}},
-            content={"type": "string", "description": "Text inside; none unless given.", "default": ""},
+            content={
+                "type": "string",
+                "description": "Text inside; none unless given.",
+                "default": "",
+            },
         ),
         function(
             "read_url",
@@ -310,6 +325,8 @@ TOOLSET = toolset(
             country=choice("Where it belongs.", tuple(COUNTRIES)),
         ),
         function("encode_text", "Encodes a text.", _encode_text, text=_TEXT, scheme=_SCHEME),
-        function("decode_text", "Turns an encoded text back.", _decode_text, text=_TEXT, scheme=_SCHEME),
+        function(
+            "decode_text", "Turns an encoded text back.", _decode_text, text=_TEXT, scheme=_SCHEME
+        ),
     ),
 )

@@ -39,7 +39,12 @@ _SERIES = (
         "rounding does not feed back.",
         values.growth_series,
         start=number("the first number"),
-        percent={"type": "number", "minimum": -100, "maximum": 1000, "description": "growth for each step in percent"},
+        percent={
+            "type": "number",
+            "minimum": -100,
+            "maximum": 1000,
+            "description": "growth for each step in percent",
+        },
         count=integer("how many numbers, the first included", 1, 50),
     ),
     function(
@@ -116,7 +121,9 @@ _CODES = (
         "Works out a check digit. Gives `check_digit` and the full `code`, both as text, and its `length`.",
         values.check_code,
         digits=text("the number without its check digit, digits only"),
-        scheme=choice("kind of check digit; EAN-13 takes 12 digits, ISBN-10 9", tuple(values.CODE_LENGTHS)),
+        scheme=choice(
+            "kind of check digit; EAN-13 takes 12 digits, ISBN-10 9", tuple(values.CODE_LENGTHS)
+        ),
     ),
 )
 _DRAWS = (
@@ -193,4 +200,6 @@ _PLANS = (
         due_dates=array(_DATES, _WORD),
     ),
 )
-TOOLSET = toolset(Category.DATA_GENERATION, NO_STATE, (*_SERIES, *_LABELS, *_CODES, *_DRAWS, *_PLANS))
+TOOLSET = toolset(
+    Category.DATA_GENERATION, NO_STATE, (*_SERIES, *_LABELS, *_CODES, *_DRAWS, *_PLANS)
+)

@@ -16,7 +16,11 @@ _RECORD: dict[str, Any] = {"type": "object", "minProperties": 1, "additionalProp
 
 
 def _records(description: str, least: int = 1) -> dict[str, Any]:
-    return array(f"{description}: objects from field name to text or number; digits alone are a number", _RECORD, least)
+    return array(
+        f"{description}: objects from field name to text or number; digits alone are a number",
+        _RECORD,
+        least,
+    )
 
 
 def _values(description: str) -> dict[str, Any]:
@@ -24,7 +28,11 @@ def _values(description: str) -> dict[str, Any]:
 
 
 def _mapping(description: str) -> dict[str, Any]:
-    return {**_RECORD, "maxProperties": 200, "description": f"{description}: object from name to text or number"}
+    return {
+        **_RECORD,
+        "maxProperties": 200,
+        "description": f"{description}: object from name to text or number",
+    }
 
 
 def _field(what: str) -> dict[str, Any]:
@@ -94,7 +102,9 @@ _DROP_REPEATS = function(
     "Removes later records that agree with an earlier one in all named fields. Gives `records` and `repeats`.",
     operations.drop_repeats,
     records=_records("the rows to clean"),
-    fields=array("names of the fields that make two rows the same", {"type": "string", "minLength": 1}),
+    fields=array(
+        "names of the fields that make two rows the same", {"type": "string", "minLength": 1}
+    ),
 )
 _BUCKET_RECORDS = function(
     "bucket_records",

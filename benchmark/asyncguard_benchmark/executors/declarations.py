@@ -111,7 +111,9 @@ class Tool:
     @property
     def declaration(self) -> ToolDeclaration:
         """What a guard is told."""
-        return ToolDeclaration(name=self.name, effect=self.effect, reads=self.reads, writes=self.writes)
+        return ToolDeclaration(
+            name=self.name, effect=self.effect, reads=self.reads, writes=self.writes
+        )
 
     @cached_property
     def validator(self) -> Draft202012Validator:
@@ -122,11 +124,17 @@ class Tool:
     def defaults(self) -> Mapping[str, Any]:
         """Default values of the arguments that have one."""
         properties = self.parameters["properties"]
-        return {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+        return {
+            name: schema["default"] for name, schema in properties.items() if "default" in schema
+        }
 
     def function_schema(self) -> dict[str, Any]:
         """Name, description and parameters, as an API list shows them."""
-        return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": dict(self.parameters),
+        }
 
 
 def arguments(**properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,9 @@ class Toolset:
     """JSON schema of a state."""
 
 
-def toolset(category: Category | Domain, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]) -> Toolset:
+def toolset(
+    category: Category | Domain, state_schema: Mapping[str, Any], tools: tuple[Tool, ...]
+) -> Toolset:
     """Puts the tools of a category or domain under their names.
 
     Raises:
@@ -133,7 +135,10 @@ def holds_half_a_character(value: Any) -> bool:
         case str():
             return not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)
         case Mapping():
-            return any(holds_half_a_character(name) or holds_half_a_character(item) for name, item in value.items())
+            return any(
+                holds_half_a_character(name) or holds_half_a_character(item)
+                for name, item in value.items()
+            )
         case list():
             return any(map(holds_half_a_character, value))
         case _:

@@ -7,7 +7,10 @@ from asyncguard_benchmark.executors.declarations import State
 
 STATE_SCHEMA = {
     "type": "object",
-    "properties": {"cwd": {"type": "string", "pattern": "^/"}, "tree": {"$ref": "#/$defs/directory"}},
+    "properties": {
+        "cwd": {"type": "string", "pattern": "^/"},
+        "tree": {"$ref": "#/$defs/directory"},
+    },
     "required": ["cwd", "tree"],
     "additionalProperties": False,
     "$defs": {
@@ -72,7 +75,9 @@ def _place(state: State, path: str) -> tuple[dict[str, Any], str, list[str]]:
 
 
 def _size(node: Any) -> int:
-    return len(node.encode()) if isinstance(node, str) else sum(_size(item) for item in node.values())
+    return (
+        len(node.encode()) if isinstance(node, str) else sum(_size(item) for item in node.values())
+    )
 
 
 def change_directory(state: State, folder: str) -> Any:
@@ -99,7 +104,11 @@ def describe(state: State, path: str) -> Any:
     node = _lookup(state, names)
     if node is None:
         raise ToolFailure(f"{_show(names)}: no such file or directory")
-    return {"path": _show(names), "type": "file" if isinstance(node, str) else "directory", "bytes": _size(node)}
+    return {
+        "path": _show(names),
+        "type": "file" if isinstance(node, str) else "directory",
+        "bytes": _size(node),
+    }
 
 
 def whole_text(state: State, file: str) -> Any:
@@ -146,13 +155,20 @@ def sorted_lines(state: State, file: str, order: str) -> Any:
 def count(state: State, file: str) -> Any:
     """How many lines, words and characters a file has."""
     content = _text(state, file)
-    return {"lines": len(content.splitlines()), "words": len(content.split()), "characters": len(content)}
+    return {
+        "lines": len(content.splitlines()),
+        "words": len(content.split()),
+        "characters": len(content),
+    }
 
 
 def differing_lines(state: State, first: str, second: str) -> Any:
     """The lines that only one of two files has, in the order of the file."""
     left, right = _lines(state, first), _lines(state, second)
-    only_first, only_second = [a for a in left if a not in right], [b for b in right if b not in left]
+    only_first, only_second = (
+        [a for a in left if a not in right],
+        [b for b in right if b not in left],
+    )
     return {"only_in_first": only_first, "only_in_second": only_second}
 
 

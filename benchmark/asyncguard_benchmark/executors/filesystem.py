@@ -25,11 +25,18 @@ _ENDS = whole("How many lines.", default=10)
 def _reader(name: str, description: str, action: Callable[..., Any], /, **properties: Any) -> Tool:
     schema = arguments(**properties)
     return Tool(
-        name=name, description=description, parameters=schema, effect=Effect.PURE, reads=(_CWD, _TREE), run=action
+        name=name,
+        description=description,
+        parameters=schema,
+        effect=Effect.PURE,
+        reads=(_CWD, _TREE),
+        run=action,
     )
 
 
-def _writer(name: str, description: str, action: Callable[..., Any], effect: Effect, /, **properties: Any) -> Tool:
+def _writer(
+    name: str, description: str, action: Callable[..., Any], effect: Effect, /, **properties: Any
+) -> Tool:
     return Tool(
         name=name,
         description=description,
@@ -66,9 +73,16 @@ TOOLSET = toolset(
         _CD,
         _PWD,
         _reader("ls", "Lists the names in the current directory alphabetically.", run.list_names),
-        _reader("stat", "Tells full path, type and size of a file or directory.", run.describe, path=text("Any path.")),
+        _reader(
+            "stat",
+            "Tells full path, type and size of a file or directory.",
+            run.describe,
+            path=text("Any path."),
+        ),
         _reader("cat", "Gives the whole text of a file.", run.whole_text, file=_FILE),
-        _reader("head", "Gives the first lines of a file.", run.first_lines, file=_FILE, lines=_ENDS),
+        _reader(
+            "head", "Gives the first lines of a file.", run.first_lines, file=_FILE, lines=_ENDS
+        ),
         _reader("tail", "Gives the last lines of a file.", run.last_lines, file=_FILE, lines=_ENDS),
         _reader(
             "grep",
@@ -77,7 +91,13 @@ TOOLSET = toolset(
             file=_FILE,
             pattern=text("The text."),
         ),
-        _reader("line_at", "Gives one line of a file.", run.line_at, file=_FILE, number=whole("Which line, from 1.")),
+        _reader(
+            "line_at",
+            "Gives one line of a file.",
+            run.line_at,
+            file=_FILE,
+            number=whole("Which line, from 1."),
+        ),
         _reader(
             "cut_column",
             "Gives one column of a file of records, from top to bottom; lines that are too short are left out.",
@@ -115,9 +135,26 @@ TOOLSET = toolset(
             first=text("The earlier one, or the one to compare with."),
             second=text("The later one."),
         ),
-        _reader("du", "Tells the size of a directory and its names, the largest first.", run.sizes, folder=_HERE),
-        _writer("mkdir", "Makes a new directory.", run.make_directory, Effect.AT_MOST_ONCE, folder=_FOLDER),
-        _writer("touch", "Makes an empty file unless the name exists.", run.make_file, Effect.IDEMPOTENT, file=_FILE),
+        _reader(
+            "du",
+            "Tells the size of a directory and its names, the largest first.",
+            run.sizes,
+            folder=_HERE,
+        ),
+        _writer(
+            "mkdir",
+            "Makes a new directory.",
+            run.make_directory,
+            Effect.AT_MOST_ONCE,
+            folder=_FOLDER,
+        ),
+        _writer(
+            "touch",
+            "Makes an empty file unless the name exists.",
+            run.make_file,
+            Effect.IDEMPOTENT,
+            file=_FILE,
+        ),
         # Appending twice is not appending once, and one tool has one effect class.
         _writer(
             "echo",
@@ -126,7 +163,11 @@ TOOLSET = toolset(
             Effect.AT_MOST_ONCE,
             text=text("The line."),
             file=_FILE,
-            mode=choice("Replace the file's text or add to its end.", ("overwrite", "append"), default="overwrite"),
+            mode=choice(
+                "Replace the file's text or add to its end.",
+                ("overwrite", "append"),
+                default="overwrite",
+            ),
         ),
         _writer(
             "add_line",
@@ -170,9 +211,17 @@ TOOLSET = toolset(
             run.copy,
             Effect.AT_MOST_ONCE,
             source=_FILE,
-            destination=text("The directory that is to hold the copy; only for another name, the path of the copy."),
+            destination=text(
+                "The directory that is to hold the copy; only for another name, the path of the copy."
+            ),
         ),
         _writer("rm", "Deletes a file.", run.delete_file, Effect.AT_MOST_ONCE, file=_FILE),
-        _writer("rmdir", "Deletes an empty directory.", run.delete_directory, Effect.AT_MOST_ONCE, folder=_FOLDER),
+        _writer(
+            "rmdir",
+            "Deletes an empty directory.",
+            run.delete_directory,
+            Effect.AT_MOST_ONCE,
+            folder=_FOLDER,
+        ),
     ),
 )

@@ -37,7 +37,9 @@ def date_series(_: State, first: str, every: int, unit: str, count: int) -> Any:
     start = _date(first)
     try:
         dates = [
-            start + timedelta(days=UNITS[unit] * every * n) if UNITS[unit] else _months_later(start, every * n)
+            start + timedelta(days=UNITS[unit] * every * n)
+            if UNITS[unit]
+            else _months_later(start, every * n)
             for n in range(count)
         ]
     except (ValueError, OverflowError):
@@ -54,7 +56,10 @@ def month_sheet(_: State, month: str) -> Any:
     first = _date(f"{month}-01")
     days = calendar.monthrange(first.year, first.month)[1]
     dates = [first.replace(day=day) for day in range(1, days + 1)]
-    sheet = {name: [day.isoformat() for day in dates if day.weekday() == n] for n, name in enumerate(WEEKDAYS)}
+    sheet = {
+        name: [day.isoformat() for day in dates if day.weekday() == n]
+        for n, name in enumerate(WEEKDAYS)
+    }
     return {"dates_by_weekday": sheet, "days": days, "first_weekday": WEEKDAYS[first.weekday()]}
 
 
@@ -75,10 +80,21 @@ def fixture_rounds(_: State, teams: list[str]) -> Any:
     half, rounds, rests = len(circle) // 2, [], []
     for _turn in range(len(circle) - 1):
         pairs = list(zip(circle[:half], reversed(circle[half:]), strict=True))
-        rounds.append([{"home": home, "away": away} for home, away in pairs if home is not None and away is not None])
+        rounds.append(
+            [
+                {"home": home, "away": away}
+                for home, away in pairs
+                if home is not None and away is not None
+            ]
+        )
         rests += [team for pair in pairs if None in pair for team in pair if team is not None]
         circle = [circle[0], circle[-1], *circle[1:-1]]
-    return {"rounds": rounds, "round_count": len(rounds), "match_count": sum(map(len, rounds)), "resting": rests}
+    return {
+        "rounds": rounds,
+        "round_count": len(rounds),
+        "match_count": sum(map(len, rounds)),
+        "resting": rests,
+    }
 
 
 def time_slots(_: State, opens: str, closes: str, minutes: int, pause: int) -> Any:
@@ -88,7 +104,9 @@ def time_slots(_: State, opens: str, closes: str, minutes: int, pause: int) -> A
     if not starts:
         raise ToolFailure("Not one slot fits between opening and closing.")
     if len(starts) > MOST_ITEMS:
-        raise ToolFailure(f"This would make {len(starts)} slots; at most {MOST_ITEMS} are possible.")
+        raise ToolFailure(
+            f"This would make {len(starts)} slots; at most {MOST_ITEMS} are possible."
+        )
     return {
         "slots": [f"{_clock(begin)}-{_clock(begin + minutes)}" for begin in starts],
         "starts": [_clock(begin) for begin in starts],
@@ -120,7 +138,10 @@ def instalment_plan(_: State, amount: float, due_dates: list[str]) -> Any:
     last = whole - regular * (parts - 1)
     amounts = [regular] * (parts - 1) + [last]
     return {
-        "instalments": [{"due": due, "amount": rounded(part, 2)} for due, part in zip(due_dates, amounts, strict=True)],
+        "instalments": [
+            {"due": due, "amount": rounded(part, 2)}
+            for due, part in zip(due_dates, amounts, strict=True)
+        ],
         "regular_amount": rounded(regular, 2),
         "last_amount": rounded(last, 2),
     }

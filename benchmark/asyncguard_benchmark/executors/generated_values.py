@@ -63,7 +63,9 @@ def serial_labels(_: State, prefix: str, first: int, count: int, digits: int) ->
 def grid_labels(_: State, rows: int, columns: int) -> Any:
     """Names of the cells of a grid: a letter for the row, a number for the column."""
     _limited(rows * columns)
-    grid = [[f"{chr(ord('A') + row)}{column + 1}" for column in range(columns)] for row in range(rows)]
+    grid = [
+        [f"{chr(ord('A') + row)}{column + 1}" for column in range(columns)] for row in range(rows)
+    ]
     return {
         "rows": grid,
         "labels": [label for row in grid for label in row],
@@ -98,7 +100,9 @@ def fill_pattern(_: State, pattern: str, values: list[Any]) -> Any:
 
 def title_slug(_: State, title: str, longest: int) -> Any:
     """A title in small letters, digits and hyphens, cut between words."""
-    words = "".join(letter if letter.isascii() and letter.isalnum() else " " for letter in title.lower()).split()
+    words = "".join(
+        letter if letter.isascii() and letter.isalnum() else " " for letter in title.lower()
+    ).split()
     if not words or len(words[0]) > longest:
         raise ToolFailure("Not one whole word of plain letters or digits fits into the slug.")
     kept = words[:1]
@@ -113,23 +117,35 @@ def title_slug(_: State, title: str, longest: int) -> Any:
 def content_key(_: State, content: str, length: int) -> Any:
     """A key that depends on a text only."""
     digest = _digest("key", content)
-    return {"key": digest[:length], "capital": digest[:length].upper(), "number": int(digest[:8], 16) % 1_000_000}
+    return {
+        "key": digest[:length],
+        "capital": digest[:length].upper(),
+        "number": int(digest[:8], 16) % 1_000_000,
+    }
 
 
 def check_code(_: State, digits: str, scheme: str) -> Any:
     """Digits with the check digit of a scheme behind them."""
     if not (digits.isascii() and digits.isdigit()):
-        raise ToolFailure("Only the digits 0 to 9 may stand in the number, without spaces or hyphens.")
+        raise ToolFailure(
+            "Only the digits 0 to 9 may stand in the number, without spaces or hyphens."
+        )
     lengths = CODE_LENGTHS[scheme]
     if len(digits) not in lengths:
-        allowed = f"{lengths.start}" if len(lengths) == 1 else f"{lengths.start} to {lengths.stop - 1}"
+        allowed = (
+            f"{lengths.start}" if len(lengths) == 1 else f"{lengths.start} to {lengths.stop - 1}"
+        )
         raise ToolFailure(f"{scheme} takes {allowed} digits, not {len(digits)}.")
-    check = {"Luhn": _luhn, "EAN-13": _ean, "ISBN-10": _isbn}[scheme]([int(digit) for digit in digits])
+    check = {"Luhn": _luhn, "EAN-13": _ean, "ISBN-10": _isbn}[scheme](
+        [int(digit) for digit in digits]
+    )
     return {"check_digit": check, "code": digits + check, "length": len(digits) + 1}
 
 
 def _luhn(digits: Sequence[int]) -> str:
-    doubled = [2 * digit if place % 2 == 0 else digit for place, digit in enumerate(reversed(digits))]
+    doubled = [
+        2 * digit if place % 2 == 0 else digit for place, digit in enumerate(reversed(digits))
+    ]
     return str(-sum(value // 10 + value % 10 for value in doubled) % 10)
 
 
@@ -168,5 +184,7 @@ def seeded_integers(_: State, low: int, high: int, count: int, seed: int) -> Any
     """Whole numbers between two bounds, repetition allowed."""
     if low > high:
         raise ToolFailure("The lower bound lies above the upper one.")
-    values = [low + int(_digest(seed, "integer", place), 16) % (high - low + 1) for place in range(count)]
+    values = [
+        low + int(_digest(seed, "integer", place), 16) % (high - low + 1) for place in range(count)
+    ]
     return {"values": values, "smallest": min(values), "largest": max(values), "total": sum(values)}

@@ -122,14 +122,21 @@ def _refuel(state: State, litres: float) -> Any:
     require_stopped(state)
     fuel = state["fuel"]
     if litres > round(fuel["tank"] - fuel["litres"], 1):
-        raise ToolFailure(f"The tank has room for {round(fuel['tank'] - fuel['litres'], 1)} litres only.")
+        raise ToolFailure(
+            f"The tank has room for {round(fuel['tank'] - fuel['litres'], 1)} litres only."
+        )
     fuel["litres"] = round(fuel["litres"] + litres, 1)
     return {"fuel_l": fuel["litres"], "range_km": range_km(state)}
 
 
 def _tyre_report(state: State) -> Any:
     tyres = sorted(state["tyres"].items())
-    return {"wheels": [{"wheel": name, "kpa": tyre["kpa"], "wanted_kpa": tyre["wanted"]} for name, tyre in tyres]}
+    return {
+        "wheels": [
+            {"wheel": name, "kpa": tyre["kpa"], "wanted_kpa": tyre["wanted"]}
+            for name, tyre in tyres
+        ]
+    }
 
 
 def _inflate(state: State, wheel: str, kpa: int) -> Any:
@@ -191,7 +198,10 @@ def _places_near(state: State, kind: str) -> Any:
 
 def _place_sheet(state: State, place: str) -> Any:
     sheet = entry(state, "places", place, "place")
-    return {"place": place, **{key: sheet[key] for key in ("opens", "closes", "litre_price", "phone")}}
+    return {
+        "place": place,
+        **{key: sheet[key] for key in ("opens", "closes", "litre_price", "phone")},
+    }
 
 
 def _trip_forecast(state: State, place: str) -> Any:
@@ -247,9 +257,21 @@ TOOLSET = toolset(
             _read_dashboard,
             (FUEL, ENGINE, BRAKE),
         ),
-        reader("door_report", "Sorts the doors into ajar, unlocked and locked, by name.", _door_report, (DOORS,)),
+        reader(
+            "door_report",
+            "Sorts the doors into ajar, unlocked and locked, by name.",
+            _door_report,
+            (DOORS,),
+        ),
         setter("shut_doors", "Pulls doors to.", _shut_doors, (DOORS,), (DOORS,), doors=_DOOR_LIST),
-        setter("lock_doors", "Bolts doors that are not ajar.", _lock_doors, (DOORS,), (DOORS,), doors=_DOOR_LIST),
+        setter(
+            "lock_doors",
+            "Bolts doors that are not ajar.",
+            _lock_doors,
+            (DOORS,),
+            (DOORS,),
+            doors=_DOOR_LIST,
+        ),
         setter(
             "unlock_doors",
             "Unbolts doors; the gear must be park.",
@@ -265,7 +287,13 @@ TOOLSET = toolset(
             (DOORS, ENGINE, FAULTS),
             (ENGINE,),
         ),
-        writer("stop_engine", "Ignition off; the gear must be park.", _stop_engine, (ENGINE, FUEL), (ENGINE,)),
+        writer(
+            "stop_engine",
+            "Ignition off; the gear must be park.",
+            _stop_engine,
+            (ENGINE, FUEL),
+            (ENGINE,),
+        ),
         setter(
             "select_gear",
             "Changes gear; needs a running engine.",
@@ -298,7 +326,12 @@ TOOLSET = toolset(
             (FUEL,),
             litres=amount("Litres, to a tenth."),
         ),
-        reader("tyre_report", "Lists actual and prescribed pressures by name of wheel.", _tyre_report, (TYRES,)),
+        reader(
+            "tyre_report",
+            "Lists actual and prescribed pressures by name of wheel.",
+            _tyre_report,
+            (TYRES,),
+        ),
         setter(
             "inflate",
             "Brings a tyre to a pressure; the brake must be applied.",
@@ -308,7 +341,12 @@ TOOLSET = toolset(
             wheel=text("Name of the wheel."),
             kpa=whole("Kilopascals."),
         ),
-        reader("cabin_reading", "Shows thermometers, the driver's preference and fogging.", _cabin_reading, (CLIMATE,)),
+        reader(
+            "cabin_reading",
+            "Shows thermometers, the driver's preference and fogging.",
+            _cabin_reading,
+            (CLIMATE,),
+        ),
         setter(
             "set_climate",
             "Sets heating and ventilation; needs a running engine.",
@@ -319,9 +357,18 @@ TOOLSET = toolset(
             fan={"type": "integer", "minimum": 0, "maximum": 7, "description": "Strength, 0 to 7."},
             blower=choice("What the air is for.", BLOWERS),
         ),
-        reader("fault_memory", "Lists fault codes with component and severity.", _fault_memory, (FAULTS,)),
         reader(
-            "manual_entry", "Shows what the handbook says about a fault code.", _manual_entry, (MANUAL,), code=_CODE
+            "fault_memory",
+            "Lists fault codes with component and severity.",
+            _fault_memory,
+            (FAULTS,),
+        ),
+        reader(
+            "manual_entry",
+            "Shows what the handbook says about a fault code.",
+            _manual_entry,
+            (MANUAL,),
+            code=_CODE,
         ),
         writer(
             "clear_fault",
@@ -361,8 +408,16 @@ TOOLSET = toolset(
             (MAP,),
             place=_PLACE,
         ),
-        setter("guide_to", "Makes a place the destination.", _guide_to, (MAP,), (ROUTE,), place=_PLACE),
-        writer("end_guidance", "Forgets the destination and tells which it was.", _end_guidance, (ROUTE,), (ROUTE,)),
+        setter(
+            "guide_to", "Makes a place the destination.", _guide_to, (MAP,), (ROUTE,), place=_PLACE
+        ),
+        writer(
+            "end_guidance",
+            "Forgets the destination and tells which it was.",
+            _end_guidance,
+            (ROUTE,),
+            (ROUTE,),
+        ),
         writer(
             "write_log",
             "Adds a remark to the logbook.",
@@ -371,6 +426,8 @@ TOOLSET = toolset(
             (LOGBOOK,),
             remark=text("The remark, word for word."),
         ),
-        reader("read_log", "Shows the remarks in the logbook, oldest first.", _read_log, (LOGBOOK,)),
+        reader(
+            "read_log", "Shows the remarks in the logbook, oldest first.", _read_log, (LOGBOOK,)
+        ),
     ),
 )

@@ -33,7 +33,13 @@ BLOWERS = ("cool", "heat", "defrost", "vent", "off")
 
 STATE_SCHEMA = record(
     doors=table(record(shut=FLAG, locked=FLAG)),
-    engine=record(running=FLAG, gear={"enum": list(GEARS)}, cruise=optional(NUMBER), volts=NUMBER, oil_c=NUMBER),
+    engine=record(
+        running=FLAG,
+        gear={"enum": list(GEARS)},
+        cruise=optional(NUMBER),
+        volts=NUMBER,
+        oil_c=NUMBER,
+    ),
     brake={"enum": ["applied", "released"]},
     fuel=record(litres=NUMBER, tank=NUMBER, per_100_km=NUMBER),
     odometer=COUNT,
@@ -42,7 +48,16 @@ STATE_SCHEMA = record(
     cabin=record(inside=NUMBER, outside=NUMBER, comfort=NUMBER, fogged=FLAG),
     route=optional(WORD),
     places=table(
-        record(name=WORD, kind=WORD, km=NUMBER, minutes=COUNT, opens=WORD, closes=WORD, litre_price=NUMBER, phone=WORD)
+        record(
+            name=WORD,
+            kind=WORD,
+            km=NUMBER,
+            minutes=COUNT,
+            opens=WORD,
+            closes=WORD,
+            litre_price=NUMBER,
+            phone=WORD,
+        )
     ),
     faults=table(record(component=WORD, severity={"enum": ["notice", "warning", "stop"]})),
     manual=table(record(remedy=WORD, spare_part=WORD, wheel_kpa=COUNT, limit_km_h=COUNT)),

@@ -27,7 +27,9 @@ def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]], notation: 
             return "<table>" + "".join(f"<tr>{line}</tr>" for line in (head, *body)) + "</table>"
         case _:
             buffer = io.StringIO()
-            writer = csv.writer(buffer, delimiter="," if notation == "csv" else "\t", lineterminator="\n")
+            writer = csv.writer(
+                buffer, delimiter="," if notation == "csv" else "\t", lineterminator="\n"
+            )
             writer.writerows([columns, *rows])
             return buffer.getvalue().removesuffix("\n")
 
@@ -62,12 +64,18 @@ def element_of(text: str) -> dict[str, Any]:
 
 
 def _shallow(element: ElementTree.Element) -> dict[str, Any]:
-    return {"tag": element.tag, "attributes": dict(element.attrib), "text": (element.text or "").strip()}
+    return {
+        "tag": element.tag,
+        "attributes": dict(element.attrib),
+        "text": (element.text or "").strip(),
+    }
 
 
 def xml_text(tag: str, attributes: Mapping[str, Any], content: str) -> str:
     """An element with its attributes in alphabetical order."""
-    written = "".join(f" {name}={quoteattr(str(value))}" for name, value in sorted(attributes.items()))
+    written = "".join(
+        f" {name}={quoteattr(str(value))}" for name, value in sorted(attributes.items())
+    )
     return f"<{tag}{written}>{escape(content)}</{tag}>" if content else f"<{tag}{written}/>"
 
 

@@ -63,7 +63,9 @@ def _me(state: State) -> str:
 def _mine(state: State) -> dict[str, dict[str, Any]]:
     """The messages of the mailbox, oldest first."""
     me = _me(state)
-    mine = [(key, message) for key, message in state["messages"].items() if message["mailbox"] == me]
+    mine = [
+        (key, message) for key, message in state["messages"].items() if message["mailbox"] == me
+    ]
     return dict(sorted(mine, key=lambda item: (item[1]["date"], item[0])))
 
 
@@ -77,7 +79,10 @@ def _message(state: State, message_id: str) -> dict[str, Any]:
 def _rows(messages: dict[str, dict[str, Any]]) -> Any:
     """One line a message, newest first."""
     shown = ("folder", "date", "sender", "to", "subject", "labels", "unread")
-    return [{"message_id": key, **{name: messages[key][name] for name in shown}} for key in reversed(messages)]
+    return [
+        {"message_id": key, **{name: messages[key][name] for name in shown}}
+        for key in reversed(messages)
+    ]
 
 
 def _prefixed(prefix: str, subject: str) -> str:
@@ -106,7 +111,17 @@ def _store(state: State, thread_id: str | None, **values: Any) -> str:
 def _receipt(state: State, message_id: str) -> Any:
     """What is told of a message that was just written or sent."""
     message = state["messages"][message_id]
-    shown = ("thread_id", "folder", "date", "sender", "to", "cc", "subject", "attachments", "labels")
+    shown = (
+        "thread_id",
+        "folder",
+        "date",
+        "sender",
+        "to",
+        "cc",
+        "subject",
+        "attachments",
+        "labels",
+    )
     return {"message_id": message_id, **{name: message[name] for name in shown}}
 
 
@@ -115,7 +130,9 @@ def _open_mailbox(state: State, address: str, pin: str) -> Any:
     if mailbox is None or mailbox["pin"] != pin:
         raise ToolFailure("There is no mailbox with this address and PIN.")
     state["session"] = address
-    unread = sum(message["unread"] for message in _mine(state).values() if message["folder"] == "inbox")
+    unread = sum(
+        message["unread"] for message in _mine(state).values() if message["folder"] == "inbox"
+    )
     return {"owner": mailbox["owner"], "address": address, "unread": unread}
 
 
@@ -135,16 +152,36 @@ def _list_group(state: State, group: str) -> Any:
 
 
 def _list_folder(state: State, folder: str) -> Any:
-    return {"messages": _rows({key: each for key, each in _mine(state).items() if each["folder"] == folder})}
+    return {
+        "messages": _rows(
+            {key: each for key, each in _mine(state).items() if each["folder"] == folder}
+        )
+    }
 
 
 def _list_by_sender(state: State, address: str) -> Any:
-    return {"messages": _rows({key: each for key, each in _mine(state).items() if each["sender"] == address})}
+    return {
+        "messages": _rows(
+            {key: each for key, each in _mine(state).items() if each["sender"] == address}
+        )
+    }
 
 
 def _read_message(state: State, message_id: str) -> Any:
     message = _message(state, message_id)
-    shown = ("thread_id", "folder", "date", "sender", "to", "cc", "subject", "text", "labels", "attachments", "unread")
+    shown = (
+        "thread_id",
+        "folder",
+        "date",
+        "sender",
+        "to",
+        "cc",
+        "subject",
+        "text",
+        "labels",
+        "attachments",
+        "unread",
+    )
     return {"message_id": message_id, **{name: message[name] for name in shown}}
 
 
@@ -152,15 +189,29 @@ def _read_thread(state: State, thread_id: str) -> Any:
     thread = {key: each for key, each in _mine(state).items() if each["thread_id"] == thread_id}
     if not thread:
         raise ToolFailure(f"This mailbox has no thread {thread_id!r}.")
-    involved = [address for each in thread.values() for address in (each["sender"], *each["to"], *each["cc"])]
-    listed = [{"message_id": key, "date": each["date"], "sender": each["sender"]} for key, each in thread.items()]
+    involved = [
+        address
+        for each in thread.values()
+        for address in (each["sender"], *each["to"], *each["cc"])
+    ]
+    listed = [
+        {"message_id": key, "date": each["date"], "sender": each["sender"]}
+        for key, each in thread.items()
+    ]
     participants = [address for address in dict.fromkeys(involved) if address != _me(state)]
     first = next(iter(thread.values()))
-    return {"thread_id": thread_id, "subject": first["subject"], "participants": participants, "messages": listed}
+    return {
+        "thread_id": thread_id,
+        "subject": first["subject"],
+        "participants": participants,
+        "messages": listed,
+    }
 
 
 def _send_message(state: State, to: list[str], subject: str, text: str, cc: list[str]) -> Any:
-    return _receipt(state, _store(state, None, folder="sent", to=to, cc=cc, subject=subject, text=text))
+    return _receipt(
+        state, _store(state, None, folder="sent", to=to, cc=cc, subject=subject, text=text)
+    )
 
 
 def _write_draft(state: State, to: list[str], subject: str, text: str) -> Any:
@@ -170,7 +221,9 @@ def _write_draft(state: State, to: list[str], subject: str, text: str) -> Any:
 def _release_draft(state: State, message_id: str, send_at: str) -> Any:
     draft = _message(state, message_id)
     if draft["folder"] != "drafts":
-        raise ToolFailure(f"Message {message_id} is in the folder {draft['folder']} and is no draft.")
+        raise ToolFailure(
+            f"Message {message_id} is in the folder {draft['folder']} and is no draft."
+        )
     later = send_at != "now"
     if later and _moment(send_at) <= state["now"]:
         raise ToolFailure(f"{send_at} is not in the future: it is {state['now']}.")
@@ -183,7 +236,9 @@ def _moment(written: str) -> str:
     try:
         return datetime.strptime(written, _DATE_FORMAT).strftime(_DATE_FORMAT)  # noqa: DTZ007 (a wall clock of the data)
     except ValueError as problem:
-        raise ToolFailure(f"{written!r} is no date and time of the form YYYY-MM-DD HH:MM.") from problem
+        raise ToolFailure(
+            f"{written!r} is no date and time of the form YYYY-MM-DD HH:MM."
+        ) from problem
 
 
 def _answer_message(state: State, message_id: str, text: str, audience: str) -> Any:
@@ -194,7 +249,9 @@ def _answer_message(state: State, message_id: str, text: str, audience: str) -> 
     rest = [*message["to"], *message["cc"]] if audience == "everyone" else []
     to = [address for address in dict.fromkeys([*first, *rest]) if address != me]
     subject = _prefixed("Re: ", message["subject"])
-    return _receipt(state, _store(state, message["thread_id"], folder="sent", to=to, subject=subject, text=text))
+    return _receipt(
+        state, _store(state, message["thread_id"], folder="sent", to=to, subject=subject, text=text)
+    )
 
 
 def _forward_message(state: State, message_id: str, to: list[str], note: str) -> Any:
@@ -265,7 +322,9 @@ _AUDIENCE = choice(
     ("sender", "everyone"),
     default="sender",
 )
-_SEND_AT = text("Date and time as YYYY-MM-DD HH:MM, or now.", pattern=f"^(now|{_DATE_PATTERN})$", default="now")
+_SEND_AT = text(
+    "Date and time as YYYY-MM-DD HH:MM, or now.", pattern=f"^(now|{_DATE_PATTERN})$", default="now"
+)
 
 TOOLSET = toolset(
     Category.MESSAGE_API,
@@ -286,7 +345,13 @@ TOOLSET = toolset(
             _DIRECTORY,
             group=text("Its name."),
         ),
-        _reads("list_folder", "Lists the messages of a folder, newest first.", _list_folder, _MAIL, folder=_PLACES),
+        _reads(
+            "list_folder",
+            "Lists the messages of a folder, newest first.",
+            _list_folder,
+            _MAIL,
+            folder=_PLACES,
+        ),
         _reads(
             "list_by_sender",
             "Lists the messages from one address in all folders, newest first.",
@@ -331,7 +396,11 @@ TOOLSET = toolset(
             _forward_message,
             message_id=_MESSAGE_ID,
             to=_addresses("Addresses of the recipients."),
-            note={"type": "string", "description": "Words put above it; none unless given.", "default": ""},
+            note={
+                "type": "string",
+                "description": "Words put above it; none unless given.",
+                "default": "",
+            },
         ),
         _writes(
             "write_draft",

@@ -51,7 +51,11 @@ def _neighbouring_primes(_: State, number: int) -> Any:
         below -= 1
     while _factors(above) != [above]:
         above += 1
-    return {"below": below if below >= 2 else None, "above": above, "itself_prime": _factors(number) == [number]}
+    return {
+        "below": below if below >= 2 else None,
+        "above": above,
+        "itself_prime": _factors(number) == [number],
+    }
 
 
 def _divide_with_rest(_: State, dividend: int, divisor: int) -> Any:
@@ -83,7 +87,11 @@ def _write_in_base(_: State, number: int, base: int) -> Any:
     while rest or not digits:
         rest, digit = divmod(rest, base)
         digits = _DIGITS[digit] + digits
-    return {"digits": digits, "length": len(digits), "digit_total": sum(_DIGITS.index(digit) for digit in digits)}
+    return {
+        "digits": digits,
+        "length": len(digits),
+        "digit_total": sum(_DIGITS.index(digit) for digit in digits),
+    }
 
 
 def _read_in_base(_: State, digits: str, base: int) -> Any:
@@ -132,22 +140,36 @@ def _moving_average(_: State, values: Sequence[float], window: int) -> Any:
     given = [exact(value) for value in values]
     if window > len(given):
         raise ToolFailure(f"The window is {window} wide, but there are only {len(given)} values.")
-    means = [sum(given[at : at + window], Fraction(0)) / window for at in range(len(given) - window + 1)]
+    means = [
+        sum(given[at : at + window], Fraction(0)) / window for at in range(len(given) - window + 1)
+    ]
     averages = [rounded(mean, 4) for mean in means]
-    return {"averages": averages, "lowest": min(averages), "highest": max(averages), "latest": averages[-1]}
+    return {
+        "averages": averages,
+        "lowest": min(averages),
+        "highest": max(averages),
+        "latest": averages[-1],
+    }
 
 
 def _percent_change(_: State, before: float, after: float) -> Any:
     start, end = exact(before), exact(after)
     if start == 0:
         raise ToolFailure("A change from zero has no percentage.")
-    return {"difference": rounded(end - start, 4), "percent": rounded((end - start) / abs(start) * 100, 2)}
+    return {
+        "difference": rounded(end - start, 4),
+        "percent": rounded((end - start) / abs(start) * 100, 2),
+    }
 
 
 def _apply_percentage(_: State, amount: float, percent: float) -> Any:
     base = exact(amount)
     part = base * exact(percent) / 100
-    return {"part": rounded(part, 2), "increased": rounded(base + part, 2), "reduced": rounded(base - part, 2)}
+    return {
+        "part": rounded(part, 2),
+        "increased": rounded(base + part, 2),
+        "reduced": rounded(base - part, 2),
+    }
 
 
 def _split_by_shares(_: State, total: float, shares: Sequence[int]) -> Any:
@@ -294,7 +316,9 @@ TOOLSET = toolset(
             "Lets an amount grow by a percentage each period, compounded; final amount and gain, 2 decimals.",
             _compound_growth,
             start=number("Amount at the start."),
-            percent=number("Percent for each period; negative to shrink.", minimum=-100, maximum=1000),
+            percent=number(
+                "Percent for each period; negative to shrink.", minimum=-100, maximum=1000
+            ),
             periods=integer("Number of periods.", 1, 600),
         ),
         function(
@@ -302,14 +326,18 @@ TOOLSET = toolset(
             "Plans a loan with equal monthly instalments, 2 decimals: instalment, total paid, interest.",
             _loan_plan,
             principal=number("What is lent.", exclusiveMinimum=0),
-            yearly_percent=number("Nominal yearly interest in percent, a twelfth each month.", minimum=0, maximum=1000),
+            yearly_percent=number(
+                "Nominal yearly interest in percent, a twelfth each month.", minimum=0, maximum=1000
+            ),
             months=integer("Number of instalments.", 1, 600),
         ),
         function(
             "circle_measures",
             "Gives diameter, circumference and area of a circle, 4 decimals.",
             _circle_measures,
-            radius=number("Radius, in any unit; the area is in that unit squared.", exclusiveMinimum=0),
+            radius=number(
+                "Radius, in any unit; the area is in that unit squared.", exclusiveMinimum=0
+            ),
         ),
         function(
             "convert_unit",

@@ -16,7 +16,12 @@ from asyncguard_benchmark.executors.exact_numbers import exact, rounded
 
 Record = dict[str, Any]
 
-RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {"above": gt, "below": lt, "at least": ge, "at most": le}
+RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "above": gt,
+    "below": lt,
+    "at least": ge,
+    "at most": le,
+}
 """How a number may stand to a bound."""
 DESCENDING = "descending"
 DIRECTIONS = (DESCENDING, "ascending")
@@ -27,7 +32,9 @@ _ADDED = "cumulative"
 
 def _value(record: Record, field: str) -> Any:
     if field not in record:
-        raise ToolFailure(f"A record has no field {field!r}; its fields are {', '.join(map(repr, record))}.")
+        raise ToolFailure(
+            f"A record has no field {field!r}; its fields are {', '.join(map(repr, record))}."
+        )
     return record[field]
 
 
@@ -50,7 +57,9 @@ def _split(records: Sequence[Record], wanted: Sequence[bool]) -> dict[str, Any]:
     }
 
 
-def filter_by_number(_: State, records: list[Record], field: str, relation: str, bound: float) -> Any:
+def filter_by_number(
+    _: State, records: list[Record], field: str, relation: str, bound: float
+) -> Any:
     """Records whose number stands in a relation to a bound, and the others."""
     holds, limit = RELATIONS[relation], exact(bound)
     return _split(records, [holds(_number(record, field), limit) for record in records])
@@ -109,7 +118,9 @@ def match_records(_: State, left: list[Record], right: list[Record], key: str) -
         partners.setdefault(_value(record, key), []).append(record)
     wanted = {_value(record, key) for record in left}
     return {
-        "matched": [{**record, **partner} for record in left for partner in partners.get(record[key], [])],
+        "matched": [
+            {**record, **partner} for record in left for partner in partners.get(record[key], [])
+        ],
         "only_left": [record for record in left if record[key] not in partners],
         "only_right": [record for record in right if record[key] not in wanted],
     }
@@ -136,15 +147,23 @@ def bucket_records(_: State, records: list[Record], field: str, edges: list[floa
 
     def between(low: Fraction | None, high: Fraction | None) -> list[Record]:
         inside = (
-            n for n, value in enumerate(numbers) if (low is None or value >= low) and (high is None or value < high)
+            n
+            for n, value in enumerate(numbers)
+            if (low is None or value >= low) and (high is None or value < high)
         )
         return [records[n] for n in inside]
 
     buckets = []
     for low, high in zip(range(len(edges) - 1), range(1, len(edges)), strict=True):
         found = between(bounds[low], bounds[high])
-        buckets.append({"low": edges[low], "high": edges[high], "count": len(found), "records": found})
-    return {"buckets": buckets, "below": between(None, bounds[0]), "beyond": between(bounds[-1], None)}
+        buckets.append(
+            {"low": edges[low], "high": edges[high], "count": len(found), "records": found}
+        )
+    return {
+        "buckets": buckets,
+        "below": between(None, bounds[0]),
+        "beyond": between(bounds[-1], None),
+    }
 
 
 def accumulate_column(_: State, records: list[Record], field: str) -> Any:
@@ -163,7 +182,11 @@ def pivot_records(_: State, records: list[Record], row: str, column: str, measur
     down: dict[str, Fraction] = {}
     across: dict[str, Fraction] = {}
     for record in records:
-        here, there, number = str(_value(record, row)), str(_value(record, column)), _number(record, measure)
+        here, there, number = (
+            str(_value(record, row)),
+            str(_value(record, column)),
+            _number(record, measure),
+        )
         cells = table.setdefault(here, {})
         for sums, name in ((cells, there), (across, here), (down, there)):
             sums[name] = sums.get(name, Fraction()) + number
@@ -257,7 +280,9 @@ def overlay_mapping(_: State, base: dict[str, Any], changes: dict[str, Any]) -> 
     """A mapping with the entries of a second one on top."""
     return {
         "merged": {**base, **changes},
-        "replaced": {name: base[name] for name in changes if name in base and base[name] != changes[name]},
+        "replaced": {
+            name: base[name] for name in changes if name in base and base[name] != changes[name]
+        },
         "added": [name for name in changes if name not in base],
     }
 

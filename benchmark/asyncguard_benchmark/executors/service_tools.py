@@ -5,14 +5,29 @@ from typing import Any
 from asyncguard_benchmark.executors.declarations import Effect, Tool, arguments
 
 
-def reader(name: str, description: str, run: Any, reads: tuple[str, ...], /, **properties: Any) -> Tool:
+def reader(
+    name: str, description: str, run: Any, reads: tuple[str, ...], /, **properties: Any
+) -> Tool:
     """A tool that only looks; `properties` are the schemas of its arguments."""
     schema = arguments(**properties)
-    return Tool(name=name, description=description, parameters=schema, effect=Effect.PURE, reads=reads, run=run)
+    return Tool(
+        name=name,
+        description=description,
+        parameters=schema,
+        effect=Effect.PURE,
+        reads=reads,
+        run=run,
+    )
 
 
 def writer(
-    name: str, description: str, run: Any, reads: tuple[str, ...], writes: tuple[str, ...], /, **properties: Any
+    name: str,
+    description: str,
+    run: Any,
+    reads: tuple[str, ...],
+    writes: tuple[str, ...],
+    /,
+    **properties: Any,
 ) -> Tool:
     """A tool that must not be repeated; `properties` are the schemas of its arguments."""
     return Tool(
@@ -27,7 +42,13 @@ def writer(
 
 
 def setter(
-    name: str, description: str, run: Any, reads: tuple[str, ...], writes: tuple[str, ...], /, **properties: Any
+    name: str,
+    description: str,
+    run: Any,
+    reads: tuple[str, ...],
+    writes: tuple[str, ...],
+    /,
+    **properties: Any,
 ) -> Tool:
     """A tool that leaves and answers twice in a row what once does; `properties` are the schemas of its arguments."""
     return Tool(

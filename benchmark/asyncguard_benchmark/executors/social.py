@@ -32,7 +32,9 @@ STATE_SCHEMA = record(
     now=_DATE,
     session=optional(WORD),
     passcodes=table(WORD),
-    members=table(record(name=WORD, town=WORD, trade=WORD, following=_WORDS, pinned_post=optional(WORD))),
+    members=table(
+        record(name=WORD, town=WORD, trade=WORD, following=_WORDS, pinned_post=optional(WORD))
+    ),
     groups=table(record(title=WORD, topic=WORD, town=WORD, owner=WORD, members=_WORDS)),
     posts=table(
         record(
@@ -125,14 +127,20 @@ def _find_member(state: State, name: str) -> Any:
 
 def _show_profile(state: State, handle: str) -> Any:
     member = _member(state, handle)
-    followers = sorted(other for other, each in state["members"].items() if handle in each["following"])
+    followers = sorted(
+        other for other, each in state["members"].items() if handle in each["following"]
+    )
     return {"handle": handle, **member, "followers": followers, "groups": _groups_of(state, handle)}
 
 
 def _list_posts(state: State, handle: str) -> Any:
     _member(state, handle)
     posts = _visible(state).items()
-    return {"posts": _rows({key: each for key, each in posts if (each["author"], each["place"]) == (handle, _WALL)})}
+    return {
+        "posts": _rows(
+            {key: each for key, each in posts if (each["author"], each["place"]) == (handle, _WALL)}
+        )
+    }
 
 
 def _show_post(state: State, post_id: str) -> Any:
@@ -141,21 +149,33 @@ def _show_post(state: State, post_id: str) -> Any:
 
 def _mentioned(text: str) -> set[str]:
     """The handles that a text names as @handle, punctuation apart."""
-    return {word.strip(".,;:!?()\"'")[1:] for word in text.split() if word.strip(".,;:!?()\"'").startswith("@")}
+    return {
+        word.strip(".,;:!?()\"'")[1:]
+        for word in text.split()
+        if word.strip(".,;:!?()\"'").startswith("@")
+    }
 
 
 def _list_mentions(state: State) -> Any:
     me, found = _me(state), []
     for key, post in _visible(state).items():
         said = {"comment_id": None, **{name: post[name] for name in ("author", "date", "text")}}
-        found += [{"post_id": key, **each} for each in (said, *post["comments"]) if me in _mentioned(each["text"])]
+        found += [
+            {"post_id": key, **each}
+            for each in (said, *post["comments"])
+            if me in _mentioned(each["text"])
+        ]
     others = [each for each in found if each["author"] != me]
     return {"mentions": sorted(others, key=lambda each: str(each["date"]), reverse=True)}
 
 
 def _find_groups(state: State, topic: str) -> Any:
     _me(state)
-    found = [(key, group) for key, group in sorted(state["groups"].items()) if group["topic"].lower() == topic.lower()]
+    found = [
+        (key, group)
+        for key, group in sorted(state["groups"].items())
+        if group["topic"].lower() == topic.lower()
+    ]
     shown = ("title", "town", "owner")
     listed = [
         {"group_id": key, **{name: group[name] for name in shown}, "members": len(group["members"])}
@@ -177,7 +197,11 @@ def _join_group(state: State, group_id: str) -> Any:
     if me not in group["members"]:
         group["members"].append(me)
     shown = ("title", "town", "owner")
-    return {"group_id": group_id, **{name: group[name] for name in shown}, "members": len(group["members"])}
+    return {
+        "group_id": group_id,
+        **{name: group[name] for name in shown},
+        "members": len(group["members"]),
+    }
 
 
 def _check_place(state: State, place: str) -> None:
@@ -216,10 +240,19 @@ def _share_post(state: State, post_id: str, remark: str, place: str) -> Any:
 
 def _comment_on_post(state: State, post_id: str, text: str) -> Any:
     post, author = _post(state, post_id), _me(state)
-    taken = {comment["comment_id"] for each in state["posts"].values() for comment in each["comments"]}
+    taken = {
+        comment["comment_id"] for each in state["posts"].values() for comment in each["comments"]
+    }
     key = content_id("C", [post_id, author, text], taken)
-    post["comments"].append({"comment_id": key, "author": author, "date": state["now"], "text": text})
-    return {"comment_id": key, "post_id": post_id, "post_author": post["author"], "comments": len(post["comments"])}
+    post["comments"].append(
+        {"comment_id": key, "author": author, "date": state["now"], "text": text}
+    )
+    return {
+        "comment_id": key,
+        "post_id": post_id,
+        "post_author": post["author"],
+        "comments": len(post["comments"]),
+    }
 
 
 def _follow_member(state: State, handle: str) -> Any:
@@ -245,10 +278,14 @@ def _pin_post(state: State, post_id: str) -> Any:
 _HANDLE = text("Handle of a member, without @.")
 _POST_ID = text("Id of a post, as P-10000.")
 _GROUP_ID = text("Id of a group, as G-100.")
-_PLACE = text("Where it appears: the id of a group, as G-100, or wall for the own wall.", default=_WALL)
+_PLACE = text(
+    "Where it appears: the id of a group, as G-100, or wall for the own wall.", default=_WALL
+)
 
 
-def _reads(name: str, description: str, run: Any, resources: tuple[str, ...], /, **properties: Any) -> Tool:
+def _reads(
+    name: str, description: str, run: Any, resources: tuple[str, ...], /, **properties: Any
+) -> Tool:
     return reader(name, description, run, (_SESSION, *resources), **properties)
 
 
@@ -311,7 +348,13 @@ TOOLSET = toolset(
             (_PEOPLE, _FOLLOWS, _PINS, _GROUPS),
             handle=_HANDLE,
         ),
-        _reads("list_posts", "Lists what is on a member's wall, newest first.", _list_posts, (_POSTS,), handle=_HANDLE),
+        _reads(
+            "list_posts",
+            "Lists what is on a member's wall, newest first.",
+            _list_posts,
+            (_POSTS,),
+            handle=_HANDLE,
+        ),
         _reads(
             "show_post",
             "Gives all of a post with its comments, oldest first.",
@@ -325,7 +368,13 @@ TOOLSET = toolset(
             _list_mentions,
             (_POSTS, _GROUPS),
         ),
-        _reads("find_groups", "Lists the groups about a topic.", _find_groups, (_GROUPS,), topic=text("One word.")),
+        _reads(
+            "find_groups",
+            "Lists the groups about a topic.",
+            _find_groups,
+            (_GROUPS,),
+            topic=text("One word."),
+        ),
         _reads(
             "browse_group",
             "Lists members and posts of a group, the newest post first; for its members only.",
@@ -339,11 +388,20 @@ TOOLSET = toolset(
             "Writes a post.",
             _publish_post,
             text=text("The post."),
-            tags={"type": "array", "items": text("A tag, without #."), "description": "Tags.", "default": []},
+            tags={
+                "type": "array",
+                "items": text("A tag, without #."),
+                "description": "Tags.",
+                "default": [],
+            },
             place=_PLACE,
         ),
         _posts(
-            "comment_on_post", "Writes below a post.", _comment_on_post, post_id=_POST_ID, text=text("The comment.")
+            "comment_on_post",
+            "Writes below a post.",
+            _comment_on_post,
+            post_id=_POST_ID,
+            text=text("The comment."),
         ),
         _posts(
             "share_post",

@@ -33,7 +33,11 @@ def encoded(text: str, scheme: str) -> str:
         data = text.encode()
     except UnicodeEncodeError as problem:
         raise ToolFailure("The text holds half a character.") from problem
-    return {"base64": base64.b64encode(data).decode(), "hex": data.hex(), "percent": quote(data, safe="")}[scheme]
+    return {
+        "base64": base64.b64encode(data).decode(),
+        "hex": data.hex(),
+        "percent": quote(data, safe=""),
+    }[scheme]
 
 
 def decoded(text: str, scheme: str) -> str:
@@ -74,4 +78,8 @@ def phone_parts(text: str, country: str) -> dict[str, Any]:
         digits = digits.removeprefix(trunk)
     if not 5 <= len(digits) <= 12:
         raise ToolFailure(f"{len(digits)} digits are no phone number.")
-    return {"international": f"+{dial_code}{digits}", "dial_code": dial_code, "national": f"{trunk}{digits}"}
+    return {
+        "international": f"+{dial_code}{digits}",
+        "dial_code": dial_code,
+        "national": f"{trunk}{digits}",
+    }

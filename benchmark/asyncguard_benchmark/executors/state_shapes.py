@@ -10,7 +10,12 @@ COUNT = {"type": "integer", "minimum": 0}
 
 def record(**properties: Any) -> dict[str, Any]:
     """The schema of a closed object that has all of these properties."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def table(values: dict[str, Any]) -> dict[str, Any]:

@@ -27,14 +27,32 @@ def function(name: str, description: str, run: Any, /, **properties: Any) -> Too
 
 def number(description: str, **more: Any) -> dict[str, Any]:
     """The schema of a number."""
-    return {"type": "number", "minimum": -WIDEST, "maximum": WIDEST, "description": description, **more}
+    return {
+        "type": "number",
+        "minimum": -WIDEST,
+        "maximum": WIDEST,
+        "description": description,
+        **more,
+    }
 
 
 def integer(description: str, least: int, most: int = WIDEST, **more: Any) -> dict[str, Any]:
     """The schema of a whole number between two bounds."""
-    return {"type": "integer", "minimum": least, "maximum": most, "description": description, **more}
+    return {
+        "type": "integer",
+        "minimum": least,
+        "maximum": most,
+        "description": description,
+        **more,
+    }
 
 
 def array(description: str, items: Mapping[str, Any], least: int = 1) -> dict[str, Any]:
     """The schema of a list of at most 200 things of one kind."""
-    return {"type": "array", "items": dict(items), "minItems": least, "maxItems": 200, "description": description}
+    return {
+        "type": "array",
+        "items": dict(items),
+        "minItems": least,
+        "maxItems": 200,
+        "description": description,
+    }

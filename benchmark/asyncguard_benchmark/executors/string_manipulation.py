@@ -76,7 +76,12 @@ def _locate_text(_: State, text: str, wanted: str) -> Any:
     positions = [at + 1 for at in range(len(text)) if text.startswith(wanted, at)]
     if not positions:
         raise ToolFailure(f"{wanted!r} does not occur.")
-    return {"positions": positions, "count": len(positions), "first": positions[0], "last": positions[-1]}
+    return {
+        "positions": positions,
+        "count": len(positions),
+        "first": positions[0],
+        "last": positions[-1],
+    }
 
 
 def _cut_text(_: State, text: str, start: int, length: int) -> Any:
@@ -106,7 +111,10 @@ def _shift_letters(_: State, text: str, places: int) -> Any:
         return chr(start + (ord(letter) - start + places) % 26)
 
     moved = "".join(shifted(letter) for letter in text)
-    return {"text": moved, "letters_moved": sum(old != new for old, new in zip(text, moved, strict=True))}
+    return {
+        "text": moved,
+        "letters_moved": sum(old != new for old, new in zip(text, moved, strict=True)),
+    }
 
 
 def _word_facts(_: State, text: str) -> Any:
@@ -128,12 +136,20 @@ def _word_facts(_: State, text: str) -> Any:
 def _shared_beginning(_: State, texts: Sequence[str]) -> Any:
     columns = takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
     length = sum(1 for _ in columns)
-    return {"beginning": texts[0][:length], "length": length, "remainders": [each[length:] for each in texts]}
+    return {
+        "beginning": texts[0][:length],
+        "length": length,
+        "remainders": [each[length:] for each in texts],
+    }
 
 
 def _order_texts(_: State, texts: Sequence[str], rule: str) -> Any:
     # Length alone leaves ties; the original order settles them.
-    ordered = sorted(texts, key=len) if rule == "length" else sorted(texts, key=lambda each: (each.lower(), each))
+    ordered = (
+        sorted(texts, key=len)
+        if rule == "length"
+        else sorted(texts, key=lambda each: (each.lower(), each))
+    )
     return {"texts": ordered, "first": ordered[0], "last": ordered[-1]}
 
 
@@ -142,7 +158,12 @@ def _wrap_lines(_: State, text: str, width: int) -> Any:
     for word in text.split():
         joined = f"{lines[-1]} {word}".strip()
         lines = [*lines[:-1], joined] if len(joined) <= width or not lines[-1] else [*lines, word]
-    return {"lines": lines, "count": len(lines), "widest": max(len(line) for line in lines), "last": lines[-1]}
+    return {
+        "lines": lines,
+        "count": len(lines),
+        "widest": max(len(line) for line in lines),
+        "last": lines[-1],
+    }
 
 
 def _take_initials(_: State, text: str) -> Any:
@@ -150,7 +171,11 @@ def _take_initials(_: State, text: str) -> Any:
     if not words:
         raise ToolFailure("The text has no words.")
     initials = "".join(word[0].upper() for word in words)
-    return {"initials": initials, "dotted": "".join(f"{letter}." for letter in initials), "count": len(words)}
+    return {
+        "initials": initials,
+        "dotted": "".join(f"{letter}." for letter in initials),
+        "count": len(words),
+    }
 
 
 def _edits(one: str, other: str) -> int:

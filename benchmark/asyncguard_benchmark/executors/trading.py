@@ -34,7 +34,12 @@ _COUNT = {"type": "integer", "minimum": 0}
 
 
 def _record(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def _table(values: dict[str, Any]) -> dict[str, Any]:
@@ -47,9 +52,18 @@ STATE_SCHEMA = _record(
     holdings=_table(_COUNT),
     watchlist={"type": "array", "items": _WORD},
     alerts=_table(_NUMBER),
-    orders=_table(_record(symbol=_WORD, side=_WORD, quantity=_COUNT, limit_price=_NUMBER, status=_WORD)),
+    orders=_table(
+        _record(symbol=_WORD, side=_WORD, quantity=_COUNT, limit_price=_NUMBER, status=_WORD)
+    ),
     stocks=_table(
-        _record(company=_WORD, sector=_WORD, price=_NUMBER, day_change=_NUMBER, day_low=_NUMBER, target_price=_NUMBER)
+        _record(
+            company=_WORD,
+            sector=_WORD,
+            price=_NUMBER,
+            day_change=_NUMBER,
+            day_low=_NUMBER,
+            target_price=_NUMBER,
+        )
     ),
 )
 
@@ -87,7 +101,11 @@ def _order_id(state: State, content: tuple[Any, ...]) -> int:
 
 
 def _find_symbol(state: State, company: str) -> Any:
-    found = [symbol for symbol, stock in state["stocks"].items() if stock["company"].lower() == company.lower()]
+    found = [
+        symbol
+        for symbol, stock in state["stocks"].items()
+        if stock["company"].lower() == company.lower()
+    ]
     if not found:
         raise ToolFailure(f"No company is named {company!r}.")
     return {"symbol": found[0]}
@@ -109,7 +127,11 @@ def _get_profile(state: State, symbol: str) -> Any:
 
 
 def _list_sector(state: State, sector: str) -> Any:
-    return {"symbols": sorted(s for s, stock in state["stocks"].items() if stock["sector"].lower() == sector.lower())}
+    return {
+        "symbols": sorted(
+            s for s, stock in state["stocks"].items() if stock["sector"].lower() == sector.lower()
+        )
+    }
 
 
 def _top_movers(state: State, sector: str) -> Any:
@@ -143,7 +165,12 @@ def _withdraw(state: State, amount: float, card_number: str) -> Any:
 
 
 def _get_holdings(state: State) -> Any:
-    return {"holdings": [{"symbol": symbol, "quantity": count} for symbol, count in sorted(state["holdings"].items())]}
+    return {
+        "holdings": [
+            {"symbol": symbol, "quantity": count}
+            for symbol, count in sorted(state["holdings"].items())
+        ]
+    }
 
 
 def _get_watchlist(state: State) -> Any:
@@ -169,7 +196,13 @@ def _place_order(state: State, symbol: str, side: str, quantity: int, limit_pric
     if side == "buy" and quantity * limit_price > state["balance"]:
         raise ToolFailure("The balance does not cover this order.")
     number = _order_id(state, (symbol, side, quantity, limit_price))
-    order = {"symbol": symbol, "side": side, "quantity": quantity, "limit_price": limit_price, "status": "open"}
+    order = {
+        "symbol": symbol,
+        "side": side,
+        "quantity": quantity,
+        "limit_price": limit_price,
+        "status": "open",
+    }
     state["orders"][str(number)] = order
     return {"order_id": number, **order}
 
@@ -179,7 +212,11 @@ def _get_order(state: State, order_id: int) -> Any:
 
 
 def _list_orders(state: State, status: str) -> Any:
-    return {"order_ids": sorted(int(key) for key, order in state["orders"].items() if order["status"] == status)}
+    return {
+        "order_ids": sorted(
+            int(key) for key, order in state["orders"].items() if order["status"] == status
+        )
+    }
 
 
 def _cancel_order(state: State, order_id: int) -> Any:
@@ -232,7 +269,14 @@ _CARD = text("Number of the linked card, as the account shows it.")
 
 def _reads(name: str, description: str, run: Any, resource: str, **properties: Any) -> Tool:
     schema = arguments(**properties)
-    return Tool(name=name, description=description, parameters=schema, effect=Effect.PURE, reads=(resource,), run=run)
+    return Tool(
+        name=name,
+        description=description,
+        parameters=schema,
+        effect=Effect.PURE,
+        reads=(resource,),
+        run=run,
+    )
 
 
 def _moves_money(name: str, description: str, run: Any) -> Tool:
@@ -324,26 +368,72 @@ TOOLSET = toolset(
     Category.TRADING_BOT,
     STATE_SCHEMA,
     (
-        _reads("find_symbol", "Tells the symbol of a company.", _find_symbol, _MARKET, company=text("Its name.")),
-        _reads("get_quote", "Tells price, change and low of the day.", _get_quote, _MARKET, symbol=_SYMBOL),
-        _reads("get_rating", "Tells the price that analysts aim at.", _get_rating, _MARKET, symbol=_SYMBOL),
-        _reads("get_profile", "Tells company and sector of a stock.", _get_profile, _MARKET, symbol=_SYMBOL),
-        _reads("list_sector", "Lists the symbols of a sector.", _list_sector, _MARKET, sector=_SECTOR),
-        _reads("top_movers", "Tells the extremes of the day in a sector.", _top_movers, _MARKET, sector=_SECTOR),
+        _reads(
+            "find_symbol",
+            "Tells the symbol of a company.",
+            _find_symbol,
+            _MARKET,
+            company=text("Its name."),
+        ),
+        _reads(
+            "get_quote",
+            "Tells price, change and low of the day.",
+            _get_quote,
+            _MARKET,
+            symbol=_SYMBOL,
+        ),
+        _reads(
+            "get_rating",
+            "Tells the price that analysts aim at.",
+            _get_rating,
+            _MARKET,
+            symbol=_SYMBOL,
+        ),
+        _reads(
+            "get_profile",
+            "Tells company and sector of a stock.",
+            _get_profile,
+            _MARKET,
+            symbol=_SYMBOL,
+        ),
+        _reads(
+            "list_sector", "Lists the symbols of a sector.", _list_sector, _MARKET, sector=_SECTOR
+        ),
+        _reads(
+            "top_movers",
+            "Tells the extremes of the day in a sector.",
+            _top_movers,
+            _MARKET,
+            sector=_SECTOR,
+        ),
         _reads("get_account", "Tells the balance and the linked card.", _get_account, _ACCOUNT),
         _moves_money("deposit", "Moves money from the linked card to the account.", _deposit),
         _moves_money("withdraw", "Moves money from the account to the linked card.", _withdraw),
         _reads("get_holdings", "Lists the shares held, by symbol.", _get_holdings, _HOLDINGS),
-        _reads("get_watchlist", "Lists the watched symbols, oldest first.", _get_watchlist, _WATCHLIST),
-        _watches("add_to_watchlist", "Puts a stock on the watchlist and lists it.", _add_to_watchlist),
-        _watches("remove_from_watchlist", "Takes a stock off the watchlist and lists it.", _remove_from_watchlist),
+        _reads(
+            "get_watchlist", "Lists the watched symbols, oldest first.", _get_watchlist, _WATCHLIST
+        ),
+        _watches(
+            "add_to_watchlist", "Puts a stock on the watchlist and lists it.", _add_to_watchlist
+        ),
+        _watches(
+            "remove_from_watchlist",
+            "Takes a stock off the watchlist and lists it.",
+            _remove_from_watchlist,
+        ),
         _PLACE_ORDER,
         _reads("get_order", "Tells what an order says.", _get_order, _ORDERS, order_id=_ORDER_ID),
         _reads("list_orders", "Lists order numbers.", _list_orders, _ORDERS, status=_STATUS),
         _CANCEL_ORDER,
         _REPRICE_ORDER,
         _RESIZE_ORDER,
-        _reads("get_alert", "Tells the price of an alert.", _get_alert, f"{_ALERTS}:{{symbol}}", symbol=_SYMBOL),
+        _reads(
+            "get_alert",
+            "Tells the price of an alert.",
+            _get_alert,
+            f"{_ALERTS}:{{symbol}}",
+            symbol=_SYMBOL,
+        ),
         _SET_ALERT,
         _REMOVE_ALERT,
     ),

@@ -63,23 +63,38 @@ def _flight_terms(state: State, flight: str) -> Any:
 def _unassigned(state: State, flight: str) -> dict[str, str]:
     """Seats of a flight that no booking has, with their kind."""
     trips = state["trips"].values()
-    taken = {trip["seat"] for trip in trips if trip["item"] == flight and trip["status"] == "booked"}
-    return {seat: kind for seat, kind in state["flights"][flight]["seats"].items() if seat not in taken}
+    taken = {
+        trip["seat"] for trip in trips if trip["item"] == flight and trip["status"] == "booked"
+    }
+    return {
+        seat: kind for seat, kind in state["flights"][flight]["seats"].items() if seat not in taken
+    }
 
 
 def _seat_chart(state: State, flight: str) -> Any:
     entry(state, "flights", flight, "flight")
     seats = _unassigned(state, flight)
     kinds = ("window", "middle", "aisle")
-    return {"flight": flight, **{kind: sorted(seat for seat in seats if seats[seat] == kind) for kind in kinds}}
+    return {
+        "flight": flight,
+        **{kind: sorted(seat for seat in seats if seats[seat] == kind) for kind in kinds},
+    }
 
 
 def _record_trip(state: State, card: str, price: float, **trip: Any) -> str:
     """Pays for a trip and writes it down; gives its reference."""
     charge(state, card, price)
     letter = "F" if trip["kind"] == "flight" else "R"
-    reference = content_id(letter, ("trip", trip["item"], trip["date"], trip["nights"], trip["cabin"]), state["trips"])
-    state["trips"][reference] = {**trip, "seat": None, "card": card, "paid": price, "status": "booked"}
+    reference = content_id(
+        letter, ("trip", trip["item"], trip["date"], trip["nights"], trip["cabin"]), state["trips"]
+    )
+    state["trips"][reference] = {
+        **trip,
+        "seat": None,
+        "card": card,
+        "paid": price,
+        "status": "booked",
+    }
     return reference
 
 
@@ -88,8 +103,15 @@ def _book_flight(state: State, flight: str, cabin: str, card: str) -> Any:
         raise ToolFailure("The traveller must be verified before a flight is booked.")
     fares = entry(state, "flights", flight, "flight")
     price = fares[cabin]
-    reference = _record_trip(state, card, price, kind="flight", item=flight, date=fares["date"], nights=0, cabin=cabin)
-    return {"reference": reference, "flight": flight, "paid": price, "card_left": state["cards"][card]["available"]}
+    reference = _record_trip(
+        state, card, price, kind="flight", item=flight, date=fares["date"], nights=0, cabin=cabin
+    )
+    return {
+        "reference": reference,
+        "flight": flight,
+        "paid": price,
+        "card_left": state["cards"][card]["available"],
+    }
 
 
 def _move_booking(state: State, reference: str, flight: str) -> Any:
@@ -97,7 +119,12 @@ def _move_booking(state: State, reference: str, flight: str) -> Any:
     difference = round(fares[trip["cabin"]] - trip["paid"], 2)
     charge(state, trip["card"], difference)
     trip.update(item=flight, date=fares["date"], seat=None, paid=fares[trip["cabin"]])
-    return {"reference": reference, "flight": flight, "date": fares["date"], "difference": difference}
+    return {
+        "reference": reference,
+        "flight": flight,
+        "date": fares["date"],
+        "difference": difference,
+    }
 
 
 def _assign_seat(state: State, reference: str, seat: str) -> Any:
@@ -147,7 +174,11 @@ def _load_card(state: State, card: str, euros: float) -> Any:
 
 def _budget_left(state: State) -> Any:
     budget = state["budget"]
-    return {"limit": budget["limit"], "spent": budget["spent"], "left": round(budget["limit"] - budget["spent"], 2)}
+    return {
+        "limit": budget["limit"],
+        "spent": budget["spent"],
+        "left": round(budget["limit"] - budget["spent"], 2),
+    }
 
 
 def _plan_budget(state: State, limit: float) -> Any:
@@ -172,7 +203,9 @@ def _exchange(state: State, sum_of_money: float, source: str, target: str) -> An
 def _list_trips(state: State) -> Any:
     shown = ("kind", "date", "status")
     trips = sorted(state["trips"].items())
-    return {"trips": [{"reference": key, **{name: trip[name] for name in shown}} for key, trip in trips]}
+    return {
+        "trips": [{"reference": key, **{name: trip[name] for name in shown}} for key, trip in trips]
+    }
 
 
 def _trip_details(state: State, reference: str) -> Any:
@@ -195,7 +228,11 @@ def _call_off(state: State, reference: str) -> Any:
 def _cover_offers(state: State, reference: str) -> Any:
     trip = active_trip(state, reference)
     offers = [
-        {"plan": key, "covers": plan["covers"], "premium": round(trip["paid"] * plan["percent"] / 100, 2)}
+        {
+            "plan": key,
+            "covers": plan["covers"],
+            "premium": round(trip["paid"] * plan["percent"] / 100, 2),
+        }
         for key, plan in sorted(state["plans"].items())
     ]
     return {"reference": reference, "offers": offers}
@@ -233,7 +270,13 @@ TOOLSET = toolset(
             surname=text("Family name as in the passport."),
             passport=text("Number of the passport."),
         ),
-        reader("airports_of", "Lists what airports serve a place.", _airports_of, (CATALOGUE,), city=_CITY),
+        reader(
+            "airports_of",
+            "Lists what airports serve a place.",
+            _airports_of,
+            (CATALOGUE,),
+            city=_CITY,
+        ),
         reader(
             "search_flights",
             "Lists connections of a day by departure, with fares of both cabins.",
@@ -285,7 +328,13 @@ TOOLSET = toolset(
             reference=_REFERENCE,
             seat=text("A seat, as 14C."),
         ),
-        reader("hotel_offers", "Lists hotels by name, with price per night.", _hotel_offers, (CATALOGUE,), city=_CITY),
+        reader(
+            "hotel_offers",
+            "Lists hotels by name, with price per night.",
+            _hotel_offers,
+            (CATALOGUE,),
+            city=_CITY,
+        ),
         reader(
             "hotel_terms",
             "Shows the daily breakfast surcharge and whether animals may stay.",
@@ -314,7 +363,12 @@ TOOLSET = toolset(
             card=_CARD,
             euros=amount("Euros."),
         ),
-        reader("budget_left", "Shows limit, expenses and remainder of the budget.", _budget_left, (BUDGET,)),
+        reader(
+            "budget_left",
+            "Shows limit, expenses and remainder of the budget.",
+            _budget_left,
+            (BUDGET,),
+        ),
         setter(
             "plan_budget",
             "Sets the limit that all bookings and premiums together must keep to.",
@@ -332,7 +386,12 @@ TOOLSET = toolset(
             source=text("Three-letter code of its currency."),
             target=text("Three-letter code of the currency wanted."),
         ),
-        reader("list_trips", "Lists booking references with kind, day and status.", _list_trips, (TRIPS,)),
+        reader(
+            "list_trips",
+            "Lists booking references with kind, day and status.",
+            _list_trips,
+            (TRIPS,),
+        ),
         reader(
             "trip_details",
             "Shows flight or hotel, seat, card and price of a booking.",

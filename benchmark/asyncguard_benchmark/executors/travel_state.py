@@ -40,7 +40,17 @@ STATE_SCHEMA = record(
             seats=table({"enum": ["window", "middle", "aisle"]}),
         )
     ),
-    hotels=table(record(name=WORD, city=WORD, area=WORD, stars=COUNT, nightly=NUMBER, breakfast=NUMBER, pets=FLAG)),
+    hotels=table(
+        record(
+            name=WORD,
+            city=WORD,
+            area=WORD,
+            stars=COUNT,
+            nightly=NUMBER,
+            breakfast=NUMBER,
+            pets=FLAG,
+        )
+    ),
     plans=table(record(covers=WORD, percent=NUMBER)),
     per_euro=table(NUMBER),
     trips=table(
@@ -106,6 +116,8 @@ def charge(state: State, card: str, euros: float) -> None:
     if euros > wallet["available"]:
         raise ToolFailure(f"Card {card} has {wallet['available']} left, {euros} is needed.")
     if budget["spent"] + euros > budget["limit"]:
-        raise ToolFailure(f"{euros} would exceed the budget of {budget['limit']}, of which {budget['spent']} is spent.")
+        raise ToolFailure(
+            f"{euros} would exceed the budget of {budget['limit']}, of which {budget['spent']} is spent."
+        )
     wallet["available"] = round(wallet["available"] - euros, 2)
     budget["spent"] = round(budget["spent"] + euros, 2)

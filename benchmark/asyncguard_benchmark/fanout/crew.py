@@ -49,7 +49,9 @@ class Crew:
     def start(self, count: int) -> None:
         """Starts so many workers."""
         for number in range(1, count + 1):
-            keeper = threading.Thread(target=self._keep, args=(number,), name=f"worker-{number}", daemon=True)
+            keeper = threading.Thread(
+                target=self._keep, args=(number,), name=f"worker-{number}", daemon=True
+            )
             self._keepers.append(keeper)
             keeper.start()
 

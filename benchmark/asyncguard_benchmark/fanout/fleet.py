@@ -53,7 +53,9 @@ class FleetSettings:
 
     def __post_init__(self) -> None:
         if not self.workers and self.database is None:
-            raise WorkersError("nobody plays: give --workers N, or the --database-url of workers that run already")
+            raise WorkersError(
+                "nobody plays: give --workers N, or the --database-url of workers that run already"
+            )
 
     @property
     def in_flight(self) -> int:
@@ -118,7 +120,10 @@ class Fleet:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._post is not None:
             self._post.close()
@@ -144,12 +149,16 @@ class Fleet:
             self._crew.progressed()
         post.tidy()
         if what := difference(answer.versions, own_versions()):
-            raise WorkersError(f"the worker on {answer.worker} has {what}: nothing was played there; bring both to one")
+            raise WorkersError(
+                f"the worker on {answer.worker} has {what}: nothing was played there; bring both to one"
+            )
         yield from answer.played
         if answer.error is not None:
             raise answer.error
         if len(answer.played) < len(cells):
-            raise WorkersError(f"the worker on {answer.worker} played {len(answer.played)} of {len(cells)} episodes")
+            raise WorkersError(
+                f"the worker on {answer.worker} played {len(answer.played)} of {len(cells)} episodes"
+            )
 
     def _started(self) -> Post:
         with self._lock:
@@ -166,7 +175,9 @@ class Fleet:
         if settings.workers:
             options = ["--database-url", database, "--queue", settings.queue, "--tools", _TOOLS]
             limits = ["--concurrency", "1", "--drain-timeout", "1"]
-            self._crew = Crew([*options, *limits], logs=settings.folder, tell=self._tell, give_up=post.fail)
+            self._crew = Crew(
+                [*options, *limits], logs=settings.folder, tell=self._tell, give_up=post.fail
+            )
             self._crew.start(settings.workers)
         return post
 

@@ -139,7 +139,10 @@ def cell_from_json(value: Any) -> Cell:
         seed=value["seed"],
         few_shot=value["few_shot"],
     )
-    return Cell(composition=composition_from_json(value["composition"], "cell.composition"), condition=condition)
+    return Cell(
+        composition=composition_from_json(value["composition"], "cell.composition"),
+        condition=condition,
+    )
 
 
 def answer_to_json(answer: Answer) -> str:
@@ -177,7 +180,10 @@ def answer_from_json(text: str, cells: Sequence[Cell]) -> Answer:
 def _played_to_json(played: Played) -> dict[str, Any]:
     # The runner has the composition.
     composition = {"digest": digest_of(played.episode.composition)}
-    return {"episode": {**episode_to_json(played.episode), "composition": composition}, "seconds": played.seconds}
+    return {
+        "episode": {**episode_to_json(played.episode), "composition": composition},
+        "seconds": played.seconds,
+    }
 
 
 def _played_from_json(values: Sequence[Any], cells: Sequence[Cell]) -> Iterator[Played]:
@@ -187,7 +193,9 @@ def _played_from_json(values: Sequence[Any], cells: Sequence[Cell]) -> Iterator[
         composition = cell.composition
         episode = episode_from_json(value["episode"], {digest_of(composition): composition})
         if key_of_episode(episode) != key_of(cell):
-            raise DataError("answer", f"holds {key_of_episode(episode)} where {key_of(cell)} was asked for")
+            raise DataError(
+                "answer", f"holds {key_of_episode(episode)} where {key_of(cell)} was asked for"
+            )
         yield Played(episode=episode, seconds=value["seconds"])
 
 

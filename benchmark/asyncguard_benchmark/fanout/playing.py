@@ -11,7 +11,9 @@ from asyncguard_benchmark.fanout.versions import own_versions
 
 
 @guarded(effect="pure")
-def play_episodes(versions: dict[str, str], cells: list[dict[str, Any]], keep_messages: bool) -> str:
+def play_episodes(
+    versions: dict[str, str], cells: list[dict[str, Any]], keep_messages: bool
+) -> str:
     """Play episodes of the benchmark.
 
     Args:
@@ -26,7 +28,9 @@ def play_episodes(versions: dict[str, str], cells: list[dict[str, Any]], keep_me
     if versions != own_versions():
         return answer_to_json(Answer(versions=own_versions(), worker=worker))
     played, error = _played([cell_from_json(each) for each in cells], keep_messages=keep_messages)
-    return answer_to_json(Answer(versions=own_versions(), worker=worker, played=played, error=error))
+    return answer_to_json(
+        Answer(versions=own_versions(), worker=worker, played=played, error=error)
+    )
 
 
 def _played(cells: list[Cell], *, keep_messages: bool) -> tuple[list[Played], Exception | None]:

@@ -13,7 +13,9 @@ try:
     from dbos import error as dbos_error
     from dbos._serialization import DBOSPortableJSON
 except ImportError as error:
-    raise ImportError("Workers need DBOS; install it with: pip install 'asyncguard[dbos]'") from error
+    raise ImportError(
+        "Workers need DBOS; install it with: pip install 'asyncguard[dbos]'"
+    ) from error
 
 from asyncguard import DbosExecutor, application_version, open_journal
 from asyncguard.core.results import Result, Success
@@ -59,9 +61,14 @@ class Post:
             self._loop.close()
             raise WorkersError(str(problem)) from problem
         version = application_version(tools)
-        self._executor = DbosExecutor(url, journal=self._journal, application_version=version, queue=queue)
+        self._executor = DbosExecutor(
+            url, journal=self._journal, application_version=version, queue=queue
+        )
         self._client = DBOSClient(
-            system_database_url=url, serializer=DBOSPortableJSON, lazy=True, retry_connection_errors=False
+            system_database_url=url,
+            serializer=DBOSPortableJSON,
+            lazy=True,
+            retry_connection_errors=False,
         )
         self._thread = threading.Thread(target=self._loop.run_forever, name="post", daemon=True)
         self._thread.start()
@@ -69,7 +76,9 @@ class Post:
             asyncio.run_coroutine_threadsafe(self._executor.recover(()), self._loop).result()
         except _AWAY as problem:
             self.close()
-            raise WorkersError(f"the workers' database cannot be used: {_reason(problem)}") from problem
+            raise WorkersError(
+                f"the workers' database cannot be used: {_reason(problem)}"
+            ) from problem
 
     def send(self, key: str, arguments: Mapping[str, Any]) -> "Future[str]":
         """Sends a parcel; the answer of the worker.

@@ -17,7 +17,9 @@ _FRAMEWORKS = ("langchain", "langchain-core", "langgraph")
 @cache
 def own_versions() -> Mapping[str, str]:
     """Releases, and digests of the code and the data that episodes come from."""
-    runtime, benchmark = (Path(str(package.__file__)).parent for package in (asyncguard, asyncguard_benchmark))
+    runtime, benchmark = (
+        Path(str(package.__file__)).parent for package in (asyncguard, asyncguard_benchmark)
+    )
     code = [each for root in (runtime, benchmark) for each in _files(root, ".py")]
     return {
         "asyncguard": version("asyncguard"),
@@ -30,7 +32,10 @@ def own_versions() -> Mapping[str, str]:
 def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
     """In what two sets of versions differ, in words; empty if they do not."""
     names = [name for name in sorted({*theirs, *ours}) if theirs.get(name) != ours.get(name)]
-    return ", ".join(f"{name} {theirs.get(name, 'unknown')} and not {ours.get(name, 'unknown')}" for name in names)
+    return ", ".join(
+        f"{name} {theirs.get(name, 'unknown')} and not {ours.get(name, 'unknown')}"
+        for name in names
+    )
 
 
 def _files(root: Path, ending: str) -> list[tuple[str, Path]]:

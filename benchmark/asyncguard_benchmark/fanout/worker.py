@@ -24,7 +24,9 @@ def main() -> int:
 
 
 def _end_with_parent() -> None:
-    os.read(sys.stdin.fileno(), 1)  # not through `sys.stdin`, whose lock could not be taken at the end of the process
+    os.read(
+        sys.stdin.fileno(), 1
+    )  # not through `sys.stdin`, whose lock could not be taken at the end of the process
     os._exit(1)  # the episode at hand is of use to nobody
 
 

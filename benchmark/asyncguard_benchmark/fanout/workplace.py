@@ -26,7 +26,9 @@ class Workplace:
         path.mkdir(parents=True, exist_ok=True)
         mark = path / _MARK
         if not mark.exists() and any(path.iterdir()):
-            raise WorkersError(f"{path} is where the workers of this run would work, and it is not empty: move it away")
+            raise WorkersError(
+                f"{path} is where the workers of this run would work, and it is not empty: move it away"
+            )
         self._held = self._taken(mark)
         for each in path.iterdir():
             if each.name != _MARK:

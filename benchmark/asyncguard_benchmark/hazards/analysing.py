@@ -51,7 +51,9 @@ def studies_of(kept: Iterable[Observed]) -> tuple[HazardStudy, ...]:
             quiet.setdefault(_conditions(each), []).append(each)
         if each.score.faults:
             injected.setdefault(_setup(each), {}).setdefault(each.arm, []).append(each)
-    return tuple(HazardStudy(setup=setup, arms=_arms(setup, arms, quiet)) for setup, arms in injected.items())
+    return tuple(
+        HazardStudy(setup=setup, arms=_arms(setup, arms, quiet)) for setup, arms in injected.items()
+    )
 
 
 def _setup(each: Observed) -> Setup:
@@ -68,13 +70,23 @@ def _setup(each: Observed) -> Setup:
 
 
 def _conditions(each: Observed) -> tuple[str, ...]:
-    return (each.arm, each.score.agent, "" if each.arm == PLAIN else each.score.player, each.regime, each.surface)
+    return (
+        each.arm,
+        each.score.agent,
+        "" if each.arm == PLAIN else each.score.player,
+        each.regime,
+        each.surface,
+    )
 
 
 def _arms(
-    setup: Setup, arms: Mapping[str, Sequence[Observed]], quiet: Mapping[tuple[str, ...], Sequence[Observed]]
+    setup: Setup,
+    arms: Mapping[str, Sequence[Observed]],
+    quiet: Mapping[tuple[str, ...], Sequence[Observed]],
 ) -> tuple[ArmFigures, ...]:
-    clean = {arm: _beside(setup, runs, quiet.get(_conditions(runs[0]), ())) for arm, runs in arms.items()}
+    clean = {
+        arm: _beside(setup, runs, quiet.get(_conditions(runs[0]), ())) for arm, runs in arms.items()
+    }
     return tuple(_figures(arm, arms, clean) for arm in arms)
 
 
@@ -84,9 +96,13 @@ def _beside(setup: Setup, runs: Sequence[Observed], quiet: Sequence[Observed]) -
     return [each for each in quiet if (each.score.task_id, each.score.together) in own]
 
 
-def _figures(arm: str, arms: Mapping[str, Sequence[Observed]], quiet: Mapping[str, Sequence[Observed]]) -> ArmFigures:
+def _figures(
+    arm: str, arms: Mapping[str, Sequence[Observed]], quiet: Mapping[str, Sequence[Observed]]
+) -> ArmFigures:
     runs = arms[arm]
-    clean = {name: [each for each in found if not each.score.faults] for name, found in quiet.items()}
+    clean = {
+        name: [each for each in found if not each.score.faults] for name, found in quiet.items()
+    }
     benign = [each for each in quiet[arm] if each.score.faults]
     scores = _scores(runs)
     endings = endings_of(scores)
@@ -145,7 +161,9 @@ def _pair_key(each: Observed) -> tuple[object, ...]:
 
 
 def _budget(runs: Sequence[Observed], factor: float) -> BudgetPoint:
-    verdicts = [each.score.success and each.score.calls <= factor * each.gold_calls for each in runs]
+    verdicts = [
+        each.score.success and each.score.calls <= factor * each.gold_calls for each in runs
+    ]
     return BudgetPoint(factor=factor, success=_share(verdicts, _scores(runs)))
 
 
@@ -156,7 +174,9 @@ def _detections(runs: Sequence[Observed]) -> tuple[Detection, ...]:
         if struck:
             verdicts = [each.detected for each in struck]
             share = _share(verdicts, _scores(struck))
-            found.append(Detection(sign=sign, struck=len(struck), detected=sum(verdicts), share=share))
+            found.append(
+                Detection(sign=sign, struck=len(struck), detected=sum(verdicts), share=share)
+            )
     return tuple(found)
 
 
@@ -177,5 +197,7 @@ def _confusion(runs: Sequence[Observed]) -> dict[Hazard, dict[str, int]]:
     counts: dict[Hazard, Counter[str]] = {}
     for each in runs:
         if each.struck and len(each.score.faults) == 1:
-            counts.setdefault(each.score.faults[0].hazard, Counter())[each.at_fault or UNDIAGNOSED] += 1
+            counts.setdefault(each.score.faults[0].hazard, Counter())[
+                each.at_fault or UNDIAGNOSED
+            ] += 1
     return {hazard: dict(counts[hazard]) for hazard in Hazard if hazard in counts}

@@ -47,11 +47,16 @@ class ArgumentRenamed(ArgumentDrift):
     def live(self, spot: Spot) -> Contract:
         def kept(schema: Mapping[str, Any]) -> dict[str, Any]:
             aliases = {"aliases": [spot.site[1:]]} if spot.severity == 1 else {}
-            return {key: item for key, item in schema.items() if key != "description" or spot.severity < 3} | aliases
+            return {
+                key: item
+                for key, item in schema.items()
+                if key != "description" or spot.severity < 3
+            } | aliases
 
         parameters = schema_changed(spot.tool.parameters, spot.site, kept)
         return Contract(
-            parameters=schema_renamed(parameters, spot.site, self._new(spot)), returns=declared(spot.tool).returns
+            parameters=schema_renamed(parameters, spot.site, self._new(spot)),
+            returns=declared(spot.tool).returns,
         )
 
     @override
@@ -75,7 +80,9 @@ class ArgumentNested(ArgumentDrift):
         match spot.severity:
             case 1:
                 moved, holder = spot.site[1:], self._holder(spot)
-                properties = {key: item for key, item in parameters["properties"].items() if key != moved}
+                properties = {
+                    key: item for key, item in parameters["properties"].items() if key != moved
+                }
                 properties[holder] = closed({moved: parameters["properties"][moved]})
                 required = [holder if key == moved else key for key in parameters["required"]]
                 live = {**parameters, "properties": properties, "required": required}

@@ -40,7 +40,10 @@ class Breakdown(Mode):
     """What all breakdowns have in common. The severity is the number of calls that are hit."""
 
     hazard: ClassVar[Hazard] = Hazard.EXECUTION
-    failpoints: ClassVar[tuple[Failpoint, ...]] = (Failpoint.BEFORE_EXTERNAL_CALL, Failpoint.BEFORE_CHECKPOINT_WRITE)
+    failpoints: ClassVar[tuple[Failpoint, ...]] = (
+        Failpoint.BEFORE_EXTERNAL_CALL,
+        Failpoint.BEFORE_CHECKPOINT_WRITE,
+    )
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
@@ -105,7 +108,9 @@ class RateLimited(Breakdown):
     def breakdown(self, spot: Spot, failpoint: Failpoint) -> Exception | None:
         wait = 1 + int(spot.draw("wait") * 2)
         reason = f"Client error '429 Too Many Requests', Retry-After: {wait}"
-        return HTTPStatusError(reason, Response(status_code=429, headers={"retry-after": str(wait)}))
+        return HTTPStatusError(
+            reason, Response(status_code=429, headers={"retry-after": str(wait)})
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

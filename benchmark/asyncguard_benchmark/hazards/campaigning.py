@@ -98,12 +98,19 @@ class Experiment:
             and (wanted.severities is None or each.faults[0].severity in wanted.severities)
         ]
         clean = [with_faults(task, ()) for task in self._tasks(wanted.parts)] if self.clean else []
-        return [*clean, *(_with_profile(each, profile) for profile in wanted.profiles for each in drawn)]
+        return [
+            *clean,
+            *(_with_profile(each, profile) for profile in wanted.profiles for each in drawn),
+        ]
 
     def _tasks(self, parts: Sequence[Part] | None = None) -> list[HazardTask]:
         """The tasks of the domains that are asked for, of all parts by default."""
-        domains = dict.fromkeys(domain for part in parts or self.wanted.parts for domain in part.domains)
-        kept = [each for each in Domain if each in domains and each in (self.wanted.domains or Domain)]
+        domains = dict.fromkeys(
+            domain for part in parts or self.wanted.parts for domain in part.domains
+        )
+        kept = [
+            each for each in Domain if each in domains and each in (self.wanted.domains or Domain)
+        ]
         return [task for domain in kept for task in load_hazard_tasks(domain)][:: self.wanted.every]
 
 

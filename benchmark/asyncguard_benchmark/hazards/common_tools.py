@@ -85,7 +85,10 @@ _SUBMIT = Tool(
     name=SUBMIT,
     description="Submit the answer of the task and close it. It can be submitted once.",
     parameters=arguments(
-        answer={"type": ["string", "number"], "description": "The answer alone: a number, a date, a code or a word."}
+        answer={
+            "type": ["string", "number"],
+            "description": "The answer alone: a number, a date, a code or a word.",
+        }
     ),
     effect=Effect.AT_MOST_ONCE,
     reads=(_CLOSING,),

@@ -39,7 +39,8 @@ class Conflict(Mode):
         compared = [
             (place, schema)
             for place, schema in fields(remedies.returns)
-            if any(covers(pointer, place) for pointer in remedies.compared) and place != remedies.dated
+            if any(covers(pointer, place) for pointer in remedies.compared)
+            and place != remedies.dated
         ]
         return tuple(place for place, schema in compared if _can_differ(schema))
 
@@ -104,12 +105,18 @@ def _off(value: float, schema: Schema, spot: Spot) -> Any:
     signs = (1, -1) if spot.draw("sign") < 0.5 else (-1, 1)
     tried = [exact + sign * size for size in (share, step) for sign in signs]
     found = next((number for number in tried if _within(number, schema)), exact)
-    return int(found) if found == found.to_integral_value() and isinstance(value, int) else float(found)
+    return (
+        int(found)
+        if found == found.to_integral_value() and isinstance(value, int)
+        else float(found)
+    )
 
 
 def _within(number: Decimal, schema: Mapping[str, Any]) -> bool:
     low, high = schema.get("minimum"), schema.get("maximum")
-    return (low is None or number >= Decimal(str(low))) and (high is None or number <= Decimal(str(high)))
+    return (low is None or number >= Decimal(str(low))) and (
+        high is None or number <= Decimal(str(high))
+    )
 
 
 def _moved(value: Any, by: timedelta) -> Any:

@@ -18,7 +18,10 @@ class Contract:
 
     def to_json(self) -> dict[str, Any]:
         """As `describe_tool` tells it."""
-        return {"parameters": dict(self.parameters), "returns": None if self.returns is None else dict(self.returns)}
+        return {
+            "parameters": dict(self.parameters),
+            "returns": None if self.returns is None else dict(self.returns),
+        }
 
 
 def declared(tool: Tool) -> Contract:

@@ -53,10 +53,14 @@ def _single(part: Part, seed: int) -> list[Instance]:
     found: dict[tuple[str, Hazard], Instance] = {}
     for hazard in Hazard:
         for task in sorted(tasks, key=lambda task: draw(seed, "order", task.id, hazard)):
-            instance = _drawn(task, [mode for mode in modes if mode.hazard is hazard], part, seed, taken)
+            instance = _drawn(
+                task, [mode for mode in modes if mode.hazard is hazard], part, seed, taken
+            )
             if instance is not None:
                 found[task.id, hazard] = instance
-    return [found[task.id, hazard] for task in tasks for hazard in Hazard if (task.id, hazard) in found]
+    return [
+        found[task.id, hazard] for task in tasks for hazard in Hazard if (task.id, hazard) in found
+    ]
 
 
 class _Taken:
@@ -68,7 +72,9 @@ class _Taken:
     def rank(self, place: Place, seed: int) -> tuple[float, ...]:
         """What was taken least often comes first; chance decides among equals."""
         fault = place.fault
-        chance = draw(seed, fault.task, fault.mode, fault.tool, fault.site, fault.failpoint, fault.severity)
+        chance = draw(
+            seed, fault.task, fault.mode, fault.tool, fault.site, fault.failpoint, fault.severity
+        )
         return (*(self._counts[key] for key in _keys(place)), chance)
 
     def take(self, place: Place) -> None:
@@ -87,7 +93,9 @@ def _keys(place: Place) -> tuple[tuple[object, ...], ...]:
     )
 
 
-def _drawn(task: HazardTask, modes: Sequence[Mode], part: Part, seed: int, taken: _Taken) -> Instance | None:
+def _drawn(
+    task: HazardTask, modes: Sequence[Mode], part: Part, seed: int, taken: _Taken
+) -> Instance | None:
     """The first place, in the order of the draw, that is worth a fault."""
     for place in sorted(places(task, modes, seed), key=lambda place: taken.rank(place, seed)):
         instance = placed(task, (place.fault,), part)
@@ -107,7 +115,9 @@ def placed(
     plan = witness_of(task, composition)
     if plan is None:
         return None
-    return Instance(task=task, faults=faults, part=part, gathering=gathering, sign=sign, witness=plan)
+    return Instance(
+        task=task, faults=faults, part=part, gathering=gathering, sign=sign, witness=plan
+    )
 
 
 def _pairs(single: Sequence[Instance], seed: int) -> Iterator[Instance]:
@@ -117,14 +127,20 @@ def _pairs(single: Sequence[Instance], seed: int) -> Iterator[Instance]:
         by_task.setdefault(instance.task.id, []).append(instance)
     for own in by_task.values():
         ranked = sorted(combinations(own, 2), key=lambda two: _pair_rank(two, seed))
-        tried = (placed(one.task, one.faults + two.faults, one.part, Gathering.PAIRS) for one, two in ranked)
+        tried = (
+            placed(one.task, one.faults + two.faults, one.part, Gathering.PAIRS)
+            for one, two in ranked
+        )
         found = next((each for each in tried if each is not None), None)
         if found is not None:
             yield found
 
 
 def _pair_rank(two: tuple[Instance, Instance], seed: int) -> tuple[bool, float]:
-    breaks = any(each.faults[0].hazard is Hazard.EXECUTION and acts(each.task, each.faults[0]) for each in two)
+    breaks = any(
+        each.faults[0].hazard is Hazard.EXECUTION and acts(each.task, each.faults[0])
+        for each in two
+    )
     return (not breaks, draw(seed, "pair", two[0].id, two[1].id))
 
 

@@ -135,7 +135,18 @@ FAULT_SCHEMA: Mapping[str, Any] = {
         "seed": {"type": "integer"},
         "rate": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     },
-    "required": ["task", "hazard", "mode", "tool", "site", "failpoint", "severity", "profile", "seed", "rate"],
+    "required": [
+        "task",
+        "hazard",
+        "mode",
+        "tool",
+        "site",
+        "failpoint",
+        "severity",
+        "profile",
+        "seed",
+        "rate",
+    ],
     "additionalProperties": False,
 }
 """JSON schema of a fault."""

@@ -43,7 +43,15 @@ class Setup:
     @property
     def label(self) -> str:
         """As one line of text."""
-        named = (self.agent, self.player, self.regime, self.surface, self.part, self.gathering, self.profile)
+        named = (
+            self.agent,
+            self.player,
+            self.regime,
+            self.surface,
+            self.part,
+            self.gathering,
+            self.profile,
+        )
         return " · ".join(filter(None, named))
 
 
@@ -178,7 +186,9 @@ def read_hazard_findings(path: Path) -> HazardFindings:
     except ValueError as problem:
         raise HazardFindingsError(str(path), f"is no JSON: {problem}") from problem
     if isinstance(value, Mapping) and value.get("format") != FORMAT:
-        raise HazardFindingsError(str(path), f"has format {value.get('format')!r}; this version reads {FORMAT}")
+        raise HazardFindingsError(
+            str(path), f"has format {value.get('format')!r}; this version reads {FORMAT}"
+        )
     try:
         return _SAVED.validate_python(value)
     except ValidationError as problem:

@@ -43,7 +43,11 @@ DRAWN = "~drawn"
 def benign(tasks: Sequence[HazardTask], seed: int) -> Iterator[Composition]:
     """Each task with each benign variation on every tool that the ground truth calls and that it fits."""
     for task, mode in product(tasks, BENIGN_MODES):
-        found = [fault for fault in _variations(task, mode, seed) if sign_of(with_faults(task, (fault,))) is Sign.NONE]
+        found = [
+            fault
+            for fault in _variations(task, mode, seed)
+            if sign_of(with_faults(task, (fault,))) is Sign.NONE
+        ]
         if found:
             yield with_faults(task, tuple(found), f"{task.id}{BENIGN}{mode.name}")
 
@@ -51,9 +55,13 @@ def benign(tasks: Sequence[HazardTask], seed: int) -> Iterator[Composition]:
 def _variations(task: HazardTask, mode: Mode, seed: int) -> Iterator[Fault]:
     """A mode on every tool that the ground truth calls, but where a value stands that the ground truth takes."""
     tools = tools_of(task.sub_task)
-    for name in dict.fromkeys(call.tool for call in task.sub_task.gold if call.tool not in COMMON_NAMES):
+    for name in dict.fromkeys(
+        call.tool for call in task.sub_task.gold if call.tool not in COMMON_NAMES
+    ):
         for site in mode.sites(tools[name]):
-            if not site or not any(covers(site, pointer) for pointer in taken_from(task.sub_task, name)):
+            if not site or not any(
+                covers(site, pointer) for pointer in taken_from(task.sub_task, name)
+            ):
                 yield fault_at(task.sub_task, mode, tools[name], site, 1, seed)
 
 
@@ -80,7 +88,9 @@ def _one(found: Sequence[Place], seed: int, what: str) -> Fault:
     return found[int(chance * len(found))].fault
 
 
-def anywhere(tasks: Sequence[HazardTask], modes: Sequence[Mode], seed: int) -> Iterator[Composition]:
+def anywhere(
+    tasks: Sequence[HazardTask], modes: Sequence[Mode], seed: int
+) -> Iterator[Composition]:
     """Each task with one fault of each hazard that fits it, wherever a fault can be put.
 
     The mode is drawn first and then its place, all with the same chance, so that modes are about as level as in what
@@ -96,7 +106,9 @@ def anywhere(tasks: Sequence[HazardTask], modes: Sequence[Mode], seed: int) -> I
         for place in all_places(task, [mode for mode in modes if mode.hazard is hazard], seed):
             found.setdefault(place.fault.mode, []).append(place)
         if found:
-            of_mode = list(found.values())[int(draw(seed, "anywhere", task.id, hazard) * len(found))]
+            of_mode = list(found.values())[
+                int(draw(seed, "anywhere", task.id, hazard) * len(found))
+            ]
             fault = _one(of_mode, seed, f"place of {hazard}")
             yield with_faults(task, (fault,), f"{task.id}{_named_by((fault,))}{ANYWHERE}{seed}")
 
@@ -122,7 +134,9 @@ def in_company(found: Sequence[Instance], seed: int) -> Iterator[Composition]:
 
 
 def _beside(name: str, task: SubTask, other: SubTask, faults: tuple[Fault, ...]) -> Composition:
-    return Composition(id=f"{name}&{other.id}", kind=Kind.C2, sub_tasks=(task, other), faults=faults)
+    return Composition(
+        id=f"{name}&{other.id}", kind=Kind.C2, sub_tasks=(task, other), faults=faults
+    )
 
 
 def broken_compositions(seed: int, suite: Suite = Suite.LITE) -> Iterator[Composition]:
@@ -138,7 +152,16 @@ def broken_compositions(seed: int, suite: Suite = Suite.LITE) -> Iterator[Compos
 def _breakdowns(composition: Composition, seed: int) -> Iterator[Fault]:
     for task in composition.sub_tasks:
         tools = tools_of(task)
-        called = dict.fromkeys(call.tool for call in task.gold if tools[call.tool].effect is Effect.PURE)
+        called = dict.fromkeys(
+            call.tool for call in task.gold if tools[call.tool].effect is Effect.PURE
+        )
         for name, mode in product(called, DEVELOPMENT_MODES):
             if mode.hazard is Hazard.EXECUTION:
-                yield fault_at(task, mode, tools[name], "", 1 + int(2 * draw(seed, task.id, name, mode.name)), seed)
+                yield fault_at(
+                    task,
+                    mode,
+                    tools[name],
+                    "",
+                    1 + int(2 * draw(seed, task.id, name, mode.name)),
+                    seed,
+                )

@@ -55,7 +55,9 @@ class NumberLocalised(OutputDrift):
 
     @override
     def answer(self, result: Any, spot: Spot) -> Any:
-        thousands, point = {1: (",", "."), 2: (".", ","), 3: ("\N{NO-BREAK SPACE}", ",")}[spot.severity]
+        thousands, point = {1: (",", "."), 2: (".", ","), 3: ("\N{NO-BREAK SPACE}", ",")}[
+            spot.severity
+        ]
 
         def localised(value: Any) -> Any:
             if isinstance(value, bool) or not isinstance(value, int | float):
@@ -80,7 +82,11 @@ class DeprecationNoted(OutputDrift):
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
         """The answer as a whole, where the declaration leaves no room for more fields."""
-        return super().sites(tool) if (tool.remedies.returns or {}).get("additionalProperties") is False else ()
+        return (
+            super().sites(tool)
+            if (tool.remedies.returns or {}).get("additionalProperties") is False
+            else ()
+        )
 
     @override
     def hint(self, spot: Spot) -> str:
@@ -95,7 +101,10 @@ class DeprecationNoted(OutputDrift):
             case 1:
                 return {"deprecated": True, **result}
             case 2:
-                return {**result, "_meta": {"deprecated": True, "sunset": sunset, "successor": "/v4"}}
+                return {
+                    **result,
+                    "_meta": {"deprecated": True, "sunset": sunset, "successor": "/v4"},
+                }
             case _:
                 warning = {"code": 299, "text": f"This service will be switched off on {sunset}."}
                 return {"warnings": [warning], **result, "deprecated": True}
@@ -113,7 +122,11 @@ class FieldWithheld(OutputDrift):
         """Required fields that are declared to be one simple value."""
         returns = tool.remedies.returns
         simple = ("string", "number", "integer", "boolean")
-        return tuple(place for place in required_fields(returns) if field_at(returns, place).get("type") in simple)
+        return tuple(
+            place
+            for place in required_fields(returns)
+            if field_at(returns, place).get("type") in simple
+        )
 
     @override
     def ways(self, spot: Spot) -> tuple[Way, ...]:
@@ -137,7 +150,11 @@ class FieldWithheld(OutputDrift):
 
 
 def _without(holder: Any, name: str) -> Any:
-    return {key: item for key, item in holder.items() if key != name} if isinstance(holder, Mapping) else holder
+    return (
+        {key: item for key, item in holder.items() if key != name}
+        if isinstance(holder, Mapping)
+        else holder
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +198,10 @@ def _roundings(value: Decimal, schema: Schema) -> list[Decimal]:
 
     Where nothing else is inside (2 of at least 1), it is rounded up; zero is zero however it is rounded.
     """
-    low, high = (Decimal(str(schema.get(key, default))) for key, default in (("minimum", "-1e9"), ("maximum", "1e9")))
+    low, high = (
+        Decimal(str(schema.get(key, default)))
+        for key, default in (("minimum", "-1e9"), ("maximum", "1e9"))
+    )
     for direction in (ROUND_HALF_UP, ROUND_UP):
         tried = [(value / step).quantize(Decimal(1), rounding=direction) * step for step in _STEPS]
         found = [other for other in dict.fromkeys(tried) if other != value and low <= other <= high]

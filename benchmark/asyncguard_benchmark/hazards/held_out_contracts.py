@@ -39,12 +39,20 @@ class ArgumentListed(ArgumentDrift):
 
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
-        return tuple(site for site in super().sites(tool) if field_at(tool.parameters, site).get("type") != "array")
+        return tuple(
+            site
+            for site in super().sites(tool)
+            if field_at(tool.parameters, site).get("type") != "array"
+        )
 
     @override
     def live(self, spot: Spot) -> Contract:
         def listed(schema: Schema) -> Schema:
-            told = {"description": schema["description"]} if "description" in schema and spot.severity < 3 else {}
+            told = (
+                {"description": schema["description"]}
+                if "description" in schema and spot.severity < 3
+                else {}
+            )
             items = {key: item for key, item in schema.items() if key != "description"}
             return {"type": "array", "items": items, "minItems": 1, "maxItems": 1, **told}
 
@@ -76,13 +84,19 @@ class ArgumentInSmallerUnit(ArgumentDrift):
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
         declared_at = {site: field_at(tool.parameters, site) for site in super().sites(tool)}
-        return tuple(site for site, schema in declared_at.items() if is_number(schema) and _unit(schema) in SMALLER)
+        return tuple(
+            site
+            for site, schema in declared_at.items()
+            if is_number(schema) and _unit(schema) in SMALLER
+        )
 
     @override
     def live(self, spot: Spot) -> Contract:
         old = field_at(spot.tool.parameters, spot.site)
         unit, factor = SMALLER[_unit(old)]
-        limits: dict[str, Any] = {key: _exact(Decimal(str(old[key])) * factor) for key in _LIMITS if key in old}
+        limits: dict[str, Any] = {
+            key: _exact(Decimal(str(old[key])) * factor) for key in _LIMITS if key in old
+        }
         if old["type"] == "integer":
             # What it makes of a call has to be a whole number of the larger unit.
             limits.setdefault("multipleOf", factor)
@@ -91,7 +105,9 @@ class ArgumentInSmallerUnit(ArgumentDrift):
             told["description"] = f"{old.get('description', '')} Given in {unit}.".strip()
         aliases = {"aliases": [spot.site[1:]]} if spot.severity == 1 else {}
         parameters = schema_changed(
-            spot.tool.parameters, spot.site, lambda _: {"type": old["type"], **limits, **told, **aliases}
+            spot.tool.parameters,
+            spot.site,
+            lambda _: {"type": old["type"], **limits, **told, **aliases},
         )
         parameters = schema_renamed(parameters, spot.site, self._new(spot))
         return Contract(parameters=parameters, returns=declared(spot.tool).returns)
@@ -134,11 +150,19 @@ class ArgumentAdded(ArgumentDrift):
 
     @override
     def accept(self, arguments: Mapping[str, Any], spot: Spot) -> Mapping[str, Any]:
-        return {name: value for name, value in arguments.items() if name not in _ADDED[spot.severity]}
+        return {
+            name: value for name, value in arguments.items() if name not in _ADDED[spot.severity]
+        }
 
 
 _ADDED: Mapping[int, Mapping[str, Schema]] = {
-    1: {"api_version": {"type": "string", "default": "2", "description": "Version of the interface."}},
+    1: {
+        "api_version": {
+            "type": "string",
+            "default": "2",
+            "description": "Version of the interface.",
+        }
+    },
     2: {"consumer": {"type": "string", "const": "assistant", "description": "Kind of caller."}},
     3: {
         "api_version": {"type": "integer", "const": 3},
@@ -171,7 +195,9 @@ class ResultPaged(ResultDrift):
                 returns = closed({"items": items, "next_cursor": {"type": "null"}})
             case 2:
                 whole = {"type": "integer"}
-                returns = closed({"results": items, "page": whole, "per_page": whole, "total_count": whole})
+                returns = closed(
+                    {"results": items, "page": whole, "per_page": whole, "total_count": whole}
+                )
             case _:
                 links = closed({"self": {"type": "string"}})
                 returns = closed({"_embedded": closed({"entries": items}), "_links": links})
@@ -185,7 +211,10 @@ class ResultPaged(ResultDrift):
             case 2:
                 return {"results": [result], "page": 1, "per_page": 25, "total_count": 1}
             case _:
-                return {"_embedded": {"entries": [result]}, "_links": {"self": f"/v3/{spot.tool.name}?page=1"}}
+                return {
+                    "_embedded": {"entries": [result]},
+                    "_links": {"self": f"/v3/{spot.tool.name}?page=1"},
+                }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +227,11 @@ class DateAsTimestamp(ResultDrift):
     def sites(self, tool: Tool) -> tuple[str, ...]:
         """Days whose spelling is declared by a pattern: `format` alone need not be checked by a validator."""
         found = fields(tool.remedies.returns)
-        return tuple(place for place, schema in found if schema.get("format") == "date" and "pattern" in schema)
+        return tuple(
+            place
+            for place, schema in found
+            if schema.get("format") == "date" and "pattern" in schema
+        )
 
     @override
     def live(self, spot: Spot) -> Contract:
@@ -206,9 +239,18 @@ class DateAsTimestamp(ResultDrift):
             said = schema.get("description", "")
             if spot.severity == 1:
                 pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00Z$"
-                return {"type": "string", "format": "date-time", "pattern": pattern, "description": said}
+                return {
+                    "type": "string",
+                    "format": "date-time",
+                    "pattern": pattern,
+                    "description": said,
+                }
             unit, word = ("s", "Seconds") if spot.severity == 2 else ("ms", "Milliseconds")
-            return {"type": "integer", "unit": unit, "description": f"{said} {word} since 1970-01-01 UTC.".strip()}
+            return {
+                "type": "integer",
+                "unit": unit,
+                "description": f"{said} {word} since 1970-01-01 UTC.".strip(),
+            }
 
         return self.contract(spot, schema_changed(returns_of(spot), spot.site, moment))
 
@@ -249,7 +291,10 @@ class WordNumbered(ResultDrift):
             numbers = self._numbers(spot)
             said = {"description": schema["description"]} if "description" in schema else {}
             if spot.severity == 1:
-                return {"oneOf": [{"const": number, "title": word} for word, number in numbers.items()], **said}
+                return {
+                    "oneOf": [{"const": number, "title": word} for word, number in numbers.items()],
+                    **said,
+                }
             if spot.severity == 2:
                 listed = ", ".join(f"{number} = {word}" for word, number in numbers.items())
                 said = {"description": f"{said.get('description', '')} {listed}".strip()}
@@ -260,7 +305,11 @@ class WordNumbered(ResultDrift):
     @override
     def answer(self, result: Any, spot: Spot) -> Any:
         numbers = self._numbers(spot)
-        return changed(result, spot.site, lambda word: numbers.get(word, word) if isinstance(word, str) else word)
+        return changed(
+            result,
+            spot.site,
+            lambda word: numbers.get(word, word) if isinstance(word, str) else word,
+        )
 
     def _numbers(self, spot: Spot) -> Mapping[str, int]:
         words = field_at(returns_of(spot), spot.site)["enum"]

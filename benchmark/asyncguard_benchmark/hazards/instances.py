@@ -84,7 +84,9 @@ class Instance:
     @property
     def id(self) -> str:
         """Task, hazard, mode and severity of each fault, and whether there is a hint: ``lg-03~output.truncated~s2``."""
-        named = "".join(f"~{fault.hazard.value}.{fault.mode}~s{fault.severity}" for fault in self.faults)
+        named = "".join(
+            f"~{fault.hazard.value}.{fault.mode}~s{fault.severity}" for fault in self.faults
+        )
         return f"{self.task.id}{named}{'' if self.profile is Profile.STRICT else '~guided'}"
 
     @property
@@ -146,7 +148,9 @@ def instance_from_json(value: Any, tasks: Mapping[str, HazardTask], where: str) 
     faults = tuple(fault_from_json(fault) for fault in value["faults"])
     names = {fault.task for fault in faults}
     if len(names) != 1 or not names <= tasks.keys():
-        raise DataError(where, f"its faults are put on {sorted(names)}, which is not one task of the suite")
+        raise DataError(
+            where, f"its faults are put on {sorted(names)}, which is not one task of the suite"
+        )
     return Instance(
         task=tasks[names.pop()],
         faults=faults,
@@ -172,7 +176,8 @@ def shipped_instances() -> tuple[Instance, ...]:
     """
     tasks = all_tasks()
     return tuple(
-        instance_from_json(value, tasks, f"{SHIPPED}[{number}]") for number, value in enumerate(read_list(SHIPPED))
+        instance_from_json(value, tasks, f"{SHIPPED}[{number}]")
+        for number, value in enumerate(read_list(SHIPPED))
     )
 
 
@@ -193,15 +198,24 @@ class Wanted:
         """The instances that are asked for, all of whose faults fit."""
         fitting = [each for each in known if self._fits(each)]
         # A stride that shares no factor with the number of hazards takes all of them in turn.
-        return [each.with_profile(profile) for profile in self.profiles for each in fitting[:: self.every]]
+        return [
+            each.with_profile(profile)
+            for profile in self.profiles
+            for each in fitting[:: self.every]
+        ]
 
     def _fits(self, instance: Instance) -> bool:
         return (
             instance.gathering is self.gathering
             and instance.part in self.parts
             and (self.domains is None or instance.task.domain in self.domains)
-            and all(self.hazards is None or fault.hazard in self.hazards for fault in instance.faults)
-            and all(self.severities is None or fault.severity in self.severities for fault in instance.faults)
+            and all(
+                self.hazards is None or fault.hazard in self.hazards for fault in instance.faults
+            )
+            and all(
+                self.severities is None or fault.severity in self.severities
+                for fault in instance.faults
+            )
         )
 
 

@@ -55,5 +55,7 @@ DEVELOPMENT_MODES: tuple[Mode, ...] = (
 )
 """Modes that those who work on recovery may try it on."""
 
-MODES: Mapping[str, Mode] = {mode.name: mode for mode in (*DEVELOPMENT_MODES, *HELD_OUT_MODES, *BENIGN_MODES)}
+MODES: Mapping[str, Mode] = {
+    mode.name: mode for mode in (*DEVELOPMENT_MODES, *HELD_OUT_MODES, *BENIGN_MODES)
+}
 """Every mode under its name, benign variation among them."""

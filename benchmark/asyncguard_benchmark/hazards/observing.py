@@ -65,10 +65,14 @@ def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | No
     composition = episode.composition
     said = [each for each in episode.settings.get(_DIAGNOSES, ()) if each["task"] == score.task_id]
     hit = {fault.tool for fault in score.faults}
-    known = [each["hazard"] for each in said if each["tool"] in hit] or [each["hazard"] for each in said]
+    known = [each["hazard"] for each in said if each["tool"] in hit] or [
+        each["hazard"] for each in said
+    ]
     alone = len(composition.sub_tasks) == 1
     return Observed(
-        arm=PLAIN if episode.player == PLAIN else str(episode.settings.get("arm", "")).removeprefix(RECOVER),
+        arm=PLAIN
+        if episode.player == PLAIN
+        else str(episode.settings.get("arm", "")).removeprefix(RECOVER),
         regime=episode.run.regime.value,
         surface=episode.run.surface.value,
         config=episode.settings.get("config", {}),
@@ -88,7 +92,9 @@ def observed(episode: Episode, tasks: Mapping[str, HazardTask]) -> Observed | No
 def _asking(task: HazardTask, hit: AbstractSet[str]) -> frozenset[str]:
     """The tools that have one of some tools as a source."""
     tools = tools_of(task.sub_task).values()
-    return frozenset(tool.name for tool in tools if any(other.tool in hit for other in tool.remedies.sources))
+    return frozenset(
+        tool.name for tool in tools if any(other.tool in hit for other in tool.remedies.sources)
+    )
 
 
 def _with_earlier(score: HazardScore, episode: Episode) -> HazardScore:

@@ -57,7 +57,11 @@ class UnitWrapped(OutputDrift):
                 case 1:
                     return {"value": value, "unit": unit}
                 case 2:
-                    return {"amount": value, "currency": unit} if money else {"quantity": value, "uom": unit}
+                    return (
+                        {"amount": value, "currency": unit}
+                        if money
+                        else {"quantity": value, "uom": unit}
+                    )
                 case _:
                     return f"{serialise(value)} {unit}"
 
@@ -73,7 +77,11 @@ class Labelled(OutputDrift):
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
         found = fields(tool.remedies.returns)
-        return tuple(place for place, schema in found if is_number(schema) or "enum" in schema or "pattern" in schema)
+        return tuple(
+            place
+            for place, schema in found
+            if is_number(schema) or "enum" in schema or "pattern" in schema
+        )
 
     @override
     def ways(self, spot: Spot) -> tuple[Way, ...]:
@@ -87,11 +95,18 @@ class Labelled(OutputDrift):
         match spot.severity:
             case 1:
                 label = _label(holder_of(spot.site)[1])
-                return serialise(changed(result, spot.site, lambda value: f"{label}: {_plain(value)}"))
+                return serialise(
+                    changed(result, spot.site, lambda value: f"{label}: {_plain(value)}")
+                )
             case 2:
-                return "\n".join(f"{_label(name)}: {_plain(value)}" for name, value in result.items())
+                return "\n".join(
+                    f"{_label(name)}: {_plain(value)}" for name, value in result.items()
+                )
             case _:
-                said = [f"the {_label(name).lower()} is {_plain(value)}" for name, value in result.items()]
+                said = [
+                    f"the {_label(name).lower()} is {_plain(value)}"
+                    for name, value in result.items()
+                ]
                 return f"According to our records, {' and '.join(said)}."
 
 
@@ -109,7 +124,9 @@ class AliasInstead(OutputDrift):
     def sites(self, tool: Tool) -> tuple[str, ...]:
         found = fields(tool.remedies.returns)
         return tuple(
-            place for place, schema in found if "enum" in schema and isinstance(schema.get("aliases"), Mapping)
+            place
+            for place, schema in found
+            if "enum" in schema and isinstance(schema.get("aliases"), Mapping)
         )
 
     @override

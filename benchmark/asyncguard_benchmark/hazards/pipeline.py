@@ -71,12 +71,16 @@ class Pipeline:
             ValueError: a fault cannot be put where it is put.
         """
         self._task = task
-        self._injections = tuple(injection(task, fault) for fault in faults if fault.task == task.id)
+        self._injections = tuple(
+            injection(task, fault) for fault in faults if fault.task == task.id
+        )
         self._drifted = _drifted(self._injections)
         tools = dict(tools_of(task))
         self._live = {name: declared(tool) for name, tool in tools.items()}
         self._live |= {name: each.mode.live(each.spot) for name, each in self._drifted.items()}
-        self._validators = {name: Draft202012Validator(self._live[name].parameters) for name in self._drifted}
+        self._validators = {
+            name: Draft202012Validator(self._live[name].parameters) for name in self._drifted
+        }
         if self._drifted and DESCRIBE in tools:
             told = {name: contract for name, contract in self._live.items() if name != DESCRIBE}
             tools[DESCRIBE] = describe_tool(told)
@@ -143,7 +147,9 @@ class Pipeline:
         self._reach(Failpoint.BEFORE_CHECKPOINT_WRITE, passage, tool)
         return text
 
-    def _accepted(self, passage: "_Passage", tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _accepted(
+        self, passage: "_Passage", tool: str, arguments: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
         """Arguments as the tool's code takes them, if the live contract allows them."""
         drift, found = self._drifted.get(tool), self._executor.tool(tool)
         validator = found.validator if drift is None else self._validators[tool]
@@ -218,13 +224,19 @@ def injection(task: SubTask, fault: Fault) -> Injection:
     if mode is None:
         raise ValueError(f"there is no drift mode {fault.mode!r}; there are {', '.join(MODES)}")
     if isinstance(task.category, Category) and fault.hazard is not Hazard.EXECUTION:
-        raise ValueError(f"{fault.tool} of category {task.category} has no contract: put an execution fault on it")
+        raise ValueError(
+            f"{fault.tool} of category {task.category} has no contract: put an execution fault on it"
+        )
     tool = tools_of(task)[fault.tool]
     if (fault.hazard, fault.failpoint in mode.failpoints) != (mode.hazard, True):
         where = ", ".join(mode.failpoints)
-        raise ValueError(f"{fault.mode} is a fault of hazard {mode.hazard} at {where}, not {fault.hazard} elsewhere")
+        raise ValueError(
+            f"{fault.mode} is a fault of hazard {mode.hazard} at {where}, not {fault.hazard} elsewhere"
+        )
     if fault.site not in mode.sites(tool):
-        raise ValueError(f"{fault.mode} fits {fault.tool} at {list(mode.sites(tool))}, not at {fault.site!r}")
+        raise ValueError(
+            f"{fault.mode} fits {fault.tool} at {list(mode.sites(tool))}, not at {fault.site!r}"
+        )
     return Injection(
         fault=fault,
         mode=mode,
@@ -234,7 +246,11 @@ def injection(task: SubTask, fault: Fault) -> Injection:
 
 def _drifted(injections: Sequence[Injection]) -> dict[str, Injection]:
     """The tools whose contract has changed."""
-    drifts = [each for each in injections if each.fault.hazard is Hazard.SPECIFICATION and taken(each.fault, 0)]
+    drifts = [
+        each
+        for each in injections
+        if each.fault.hazard is Hazard.SPECIFICATION and taken(each.fault, 0)
+    ]
     found = {each.fault.tool: each for each in drifts}
     if len(found) != len(drifts):
         raise ValueError("two changes of contract on one tool of one task: put them on two tools")

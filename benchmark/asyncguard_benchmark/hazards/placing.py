@@ -77,18 +77,24 @@ def with_faults(task: HazardTask, faults: Sequence[Fault], name: str = "") -> Co
         faults: What befalls it.
         name: Id of the composition, that of the task by default.
     """
-    return Composition(id=name or task.id, kind=Kind.S1, sub_tasks=(task.sub_task,), faults=tuple(faults))
+    return Composition(
+        id=name or task.id, kind=Kind.S1, sub_tasks=(task.sub_task,), faults=tuple(faults)
+    )
 
 
 def places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place]:
     """The places at which a fault may matter: those of `all_places` but where the plan takes nothing from."""
-    return (place for place in all_places(task, modes, seed) if _may_matter(task.sub_task, place.fault))
+    return (
+        place for place in all_places(task, modes, seed) if _may_matter(task.sub_task, place.fault)
+    )
 
 
 def all_places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[Place]:
     """Everywhere that modes fit the gold calls of a task, in every severity; common tools are left alone."""
     tools = tools_of(task.sub_task)
-    called = dict.fromkeys(call.tool for call in task.sub_task.gold if call.tool not in COMMON_NAMES)
+    called = dict.fromkeys(
+        call.tool for call in task.sub_task.gold if call.tool not in COMMON_NAMES
+    )
     for mode in modes:
         for name in called:
             tool = tools[name]
@@ -100,7 +106,9 @@ def all_places(task: HazardTask, modes: Sequence[Mode], seed: int) -> Iterator[P
 def _faults(task: HazardTask, mode: Mode, tool: Tool, site: str, seed: int) -> Iterator[Fault]:
     for failpoint in mode.failpoints:
         for severity in range(1, MOST_SEVERE + 1):
-            yield replace(fault_at(task.sub_task, mode, tool, site, severity, seed), failpoint=failpoint)
+            yield replace(
+                fault_at(task.sub_task, mode, tool, site, severity, seed), failpoint=failpoint
+            )
 
 
 def fault_at(task: SubTask, mode: Mode, tool: Tool, site: str, severity: int, seed: int) -> Fault:
@@ -124,7 +132,10 @@ def _may_matter(task: SubTask, fault: Fault) -> bool:
     """
     if fault.hazard not in (Hazard.OUTPUT, Hazard.CONFLICT) or not fault.site:
         return True
-    return any(covers(fault.site, pointer) or covers(pointer, fault.site) for pointer in taken_from(task, fault.tool))
+    return any(
+        covers(fault.site, pointer) or covers(pointer, fault.site)
+        for pointer in taken_from(task, fault.tool)
+    )
 
 
 def taken_from(task: SubTask, tool: str) -> list[str]:
@@ -133,13 +144,17 @@ def taken_from(task: SubTask, tool: str) -> list[str]:
     return [
         source.pointer
         for source in sources
-        if source.call is not None and source.pointer is not None and task.gold[source.call].tool == tool
+        if source.call is not None
+        and source.pointer is not None
+        and task.gold[source.call].tool == tool
     ]
 
 
 def solves(task: HazardTask, episode: Episode | None) -> bool:
     """Whether an episode of a task alone ended in its answer, with its effects and no others."""
-    return episode is not None and all(score.success for score in score_hazards(episode, {task.id: task}))
+    return episode is not None and all(
+        score.success for score in score_hazards(episode, {task.id: task})
+    )
 
 
 def matters(task: HazardTask, composition: Composition) -> bool:
@@ -149,7 +164,9 @@ def matters(task: HazardTask, composition: Composition) -> bool:
 
 def witness_of(task: HazardTask, composition: Composition) -> Plan | None:
     """A plan that solves the task, or None."""
-    return next((plan for plan in plans(composition) if solves(task, replayed(composition, plan))), None)
+    return next(
+        (plan for plan in plans(composition) if solves(task, replayed(composition, plan))), None
+    )
 
 
 def sign_of(composition: Composition) -> Sign:
@@ -159,8 +176,15 @@ def sign_of(composition: Composition) -> Sign:
     """
     task, hit = composition.sub_tasks[0], {fault.tool for fault in composition.faults}
     tools, records = tools_of(task), walked(composition)
-    signs = [_sign(tools[record.tool], record, failed=failed) for record, failed in records if record.tool in hit]
-    signs += [Sign.SOURCE for _ in _disagreements(tools, [record for record, failed in records if not failed])]
+    signs = [
+        _sign(tools[record.tool], record, failed=failed)
+        for record, failed in records
+        if record.tool in hit
+    ]
+    signs += [
+        Sign.SOURCE
+        for _ in _disagreements(tools, [record for record, failed in records if not failed])
+    ]
     order = list(Sign)
     return min(signs, key=order.index, default=Sign.NONE)
 

@@ -57,7 +57,11 @@ def rebound(arguments: Mapping[str, Any], declared: Schema, live: Schema) -> dic
     for place, schema in wanted.items():
         source = pairs.get(place)
         if source is not None and source[1:] in arguments:
-            _lay(made, place, _converted(arguments[source[1:]], dict(_fields(declared))[source], schema))
+            _lay(
+                made,
+                place,
+                _converted(arguments[source[1:]], dict(_fields(declared))[source], schema),
+            )
         elif "default" in schema:
             _lay(made, place, schema["default"])
         elif "const" in schema:
@@ -134,9 +138,13 @@ def _counterparts(wanted: Mapping[str, Schema], there: Mapping[str, Schema]) -> 
     """Wanted field -> the field that stands for it: of the same name, of a name announced, or the only one left."""
     found: dict[str, str] = {}
     for place in wanted:
-        same = [each for each in there if each == place] or [each for each in there if _name(each) == _name(place)]
+        same = [each for each in there if each == place] or [
+            each for each in there if _name(each) == _name(place)
+        ]
         known = same or [
-            each for each in there if _name(each) in _aliases(wanted[place]) or _name(place) in _aliases(there[each])
+            each
+            for each in there
+            if _name(each) in _aliases(wanted[place]) or _name(place) in _aliases(there[each])
         ]
         if len(known) == 1:
             found[place] = known[0]
@@ -184,7 +192,12 @@ def _lay(made: dict[str, Any], place: str, item: Any) -> None:
 
 def _converted(value: Any, of: Schema, into: Schema) -> Any:
     """A value of one field as another has it: list of one or not, number or its text, unit."""
-    if of.get("type") == "array" and into.get("type") != "array" and isinstance(value, list) and len(value) == 1:
+    if (
+        of.get("type") == "array"
+        and into.get("type") != "array"
+        and isinstance(value, list)
+        and len(value) == 1
+    ):
         return _converted(value[0], of.get("items", {}), into)
     if of.get("type") != "array" and into.get("type") == "array":
         return [_converted(value, of, into.get("items", {}))]
@@ -227,7 +240,9 @@ def _readings(text: str) -> Iterator[Any]:
             continue
     lines = [line.partition(":") for line in text.splitlines() if line.strip()]
     if lines and all(colon for _, colon, _ in lines):
-        yield {label.strip().lower().replace(" ", "_"): _said(said.strip()) for label, _, said in lines}
+        yield {
+            label.strip().lower().replace(" ", "_"): _said(said.strip()) for label, _, said in lines
+        }
 
 
 def _said(text: str) -> Any:
@@ -255,7 +270,9 @@ def _mended(value: Mapping[str, Any], declared: Schema) -> dict[str, Any]:
         if len(known) == 1:
             made[name] = _field(value[known[0]], schema, name)
     strangers = [name for name in properties if name not in made]
-    spare = [item for name, item in value.items() if name not in properties and isinstance(item, Mapping)]
+    spare = [
+        item for name, item in value.items() if name not in properties and isinstance(item, Mapping)
+    ]
     for name in strangers:
         within = [item[name] for item in spare if name in item]
         if len(within) == 1:
@@ -290,7 +307,11 @@ def _word(text: str, schema: Schema, name: str) -> Any:
     if "enum" in schema:
         told = schema.get("aliases", {})
         spelled = {str(each).casefold(): each for each in schema["enum"]}
-        spelled |= {str(other).casefold(): meant for other, meant in told.items()} if isinstance(told, Mapping) else {}
+        spelled |= (
+            {str(other).casefold(): meant for other, meant in told.items()}
+            if isinstance(told, Mapping)
+            else {}
+        )
         return spelled.get(bare.casefold(), text)
     return bare
 

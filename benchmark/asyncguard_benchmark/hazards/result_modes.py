@@ -69,7 +69,11 @@ class ResultRenamed(ResultDrift):
     @override
     def live(self, spot: Spot) -> Contract:
         def kept(schema: Schema) -> Schema:
-            return {key: item for key, item in schema.items() if key != "description" or spot.severity < 3}
+            return {
+                key: item
+                for key, item in schema.items()
+                if key != "description" or spot.severity < 3
+            }
 
         returns = schema_changed(returns_of(spot), spot.site, kept)
         return self.contract(spot, schema_renamed(returns, spot.site, self._new(spot)))
@@ -83,7 +87,10 @@ class ResultRenamed(ResultDrift):
         aliases = declared.get("aliases", ())
         holder, old = holder_of(spot.site)
         beside = {
-            name for place, _ in fields(returns_of(spot)) for above, name in [holder_of(place)] if above == holder
+            name
+            for place, _ in fields(returns_of(spot))
+            for above, name in [holder_of(place)]
+            if above == holder
         }
         return new_name(old, beside, spot, aliases if isinstance(aliases, list | tuple) else ())
 
@@ -103,7 +110,11 @@ class ResultRetyped(ResultDrift):
         def retyped(schema: Schema) -> Schema:
             if spot.severity == 3:
                 return {"type": "array", "items": dict(schema), "minItems": 1, "maxItems": 1}
-            kept = {key: item for key, item in schema.items() if key in ("description", "unit", "aliases")}
+            kept = {
+                key: item
+                for key, item in schema.items()
+                if key in ("description", "unit", "aliases")
+            }
             return {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]+)?$", **kept}
 
         return self.contract(spot, schema_changed(returns_of(spot), spot.site, retyped))
@@ -140,7 +151,9 @@ class ResultNested(ResultDrift):
                 holder, moved = holder_of(spot.site)
                 inner = field_at(returns, spot.site)
                 returns = schema_renamed(returns, spot.site, _DETAILS)
-                returns = schema_changed(returns, f"{holder}/{_DETAILS}", lambda _: closed({moved: inner}))
+                returns = schema_changed(
+                    returns, f"{holder}/{_DETAILS}", lambda _: closed({moved: inner})
+                )
             case 2:
                 returns = closed({"data": returns})
             case _:
@@ -200,7 +213,9 @@ class UnitChanged(ResultDrift):
     @override
     def sites(self, tool: Tool) -> tuple[str, ...]:
         found = fields(tool.remedies.returns)
-        return tuple(place for place, schema in found if is_number(schema) and schema.get("unit") in SMALLER)
+        return tuple(
+            place for place, schema in found if is_number(schema) and schema.get("unit") in SMALLER
+        )
 
     @override
     def ways(self, spot: Spot) -> tuple[Way, ...]:
@@ -216,7 +231,10 @@ class UnitChanged(ResultDrift):
 
         def other(schema: Schema) -> Schema:
             limits = {key: _times(schema[key], factor) for key in _LIMITS if key in schema}
-            told = {"unit": unit, "description": f"{schema.get('description', '')} Given in {unit}.".strip()}
+            told = {
+                "unit": unit,
+                "description": f"{schema.get('description', '')} Given in {unit}.".strip(),
+            }
             kept = {key: item for key, item in schema.items() if key not in ("unit", "description")}
             match spot.severity:
                 case 1:

@@ -58,7 +58,9 @@ def renamed(value: Any, pointer: str, name: str) -> Any:
     return changed(value, above, rename)
 
 
-def schema_changed(schema: Schema, pointer: str, change: Callable[[Schema], Schema]) -> dict[str, Any]:
+def schema_changed(
+    schema: Schema, pointer: str, change: Callable[[Schema], Schema]
+) -> dict[str, Any]:
     """A copy of a schema in which the field at the pointer into a value is declared otherwise."""
     return dict(put(schema, into_schema(pointer), change(field_at(schema, pointer))))
 
@@ -68,7 +70,9 @@ def schema_renamed(schema: Schema, pointer: str, name: str) -> dict[str, Any]:
     above, old = holder_of(pointer)
 
     def rename(holder: Schema) -> Schema:
-        properties = {name if key == old else key: item for key, item in holder["properties"].items()}
+        properties = {
+            name if key == old else key: item for key, item in holder["properties"].items()
+        }
         required = [name if key == old else key for key in holder.get("required", [])]
         return {**holder, "properties": properties, "required": required}
 

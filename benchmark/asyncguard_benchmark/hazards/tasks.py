@@ -107,7 +107,9 @@ def load_hazard_tasks(domain: Domain) -> tuple[HazardTask, ...]:
         DataError: the file is missing or breaks the format, or two tasks share an id.
     """
     name = f"hazards/{domain.name.lower()}.json"
-    tasks = tuple(hazard_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(read_list(name)))
+    tasks = tuple(
+        hazard_task_from_json(task, f"{name}[{n}]") for n, task in enumerate(read_list(name))
+    )
     by_id(task.sub_task for task in tasks)
     return tasks
 
@@ -117,5 +119,10 @@ def alone(task: HazardTask, *faults: Fault) -> Composition:
 
     The id names the faults, so that a clean run and its injected ones are told apart and paired by the task.
     """
-    names = "".join(f"+{fault.mode}-{fault.tool}{fault.site.replace('/', '.')}-{fault.severity}" for fault in faults)
-    return Composition(id=f"{task.id}{names}", kind=Kind.S1, sub_tasks=(task.sub_task,), faults=faults)
+    names = "".join(
+        f"+{fault.mode}-{fault.tool}{fault.site.replace('/', '.')}-{fault.severity}"
+        for fault in faults
+    )
+    return Composition(
+        id=f"{task.id}{names}", kind=Kind.S1, sub_tasks=(task.sub_task,), faults=faults
+    )

@@ -146,11 +146,15 @@ def _workflow(task: HazardTask) -> Workflow:
 def _computes(tool: Tool) -> bool:
     """Whether a tool only puts others' results together: nobody else is asked for that."""
     remedies = tool.remedies
-    return tool.effect is Effect.PURE and not (remedies.fallbacks or remedies.sources or remedies.verifier)
+    return tool.effect is Effect.PURE and not (
+        remedies.fallbacks or remedies.sources or remedies.verifier
+    )
 
 
 def _by_oracle(clean: Composition, regime: Regime) -> Episode:
-    return run_episode(clean, OracleAgent(name="oracle", plan=plan_of(clean)), regime, player=play_plain)
+    return run_episode(
+        clean, OracleAgent(name="oracle", plan=plan_of(clean)), regime, player=play_plain
+    )
 
 
 def _benign_problems(found: Validation, task: HazardTask) -> Iterator[str]:
@@ -183,10 +187,16 @@ def _whole(found: Validation, tasks: Sequence[HazardTask]) -> Iterator[str]:
         if count < LEAST_OF_A_HAZARD:
             yield f"{count} faults of {hazard}, not {LEAST_OF_A_HAZARD}"
     answers = Counter((task.domain, str(task.answer.value)) for task in tasks)
-    yield from (f"{domain}: two tasks have the answer {answer}" for (domain, answer), n in answers.items() if n > 1)
+    yield from (
+        f"{domain}: two tasks have the answer {answer}"
+        for (domain, answer), n in answers.items()
+        if n > 1
+    )
     used = {fault.mode for instance in shipped_instances() for fault in instance.faults}
     drawable = {name for name, mode in MODES.items() if not name.startswith("benign")}
-    yield from (f"no instance has the mode {name}" for name in sorted(drawable - used - HARMLESS_MODES))
+    yield from (
+        f"no instance has the mode {name}" for name in sorted(drawable - used - HARMLESS_MODES)
+    )
 
 
 HARMLESS_MODES = frozenset({"deprecation_noted"})

@@ -81,10 +81,16 @@ def plans(composition: Composition) -> Iterator[Plan]:
     tools = list(hit)
     for chosen in product(*([way for way in Way if way in hit[tool]] for tool in tools)):
         by_tool = dict(zip(tools, chosen, strict=True))
-        yield {index: by_tool[call.tool] for index, call in enumerate(task.gold) if call.tool in by_tool}
+        yield {
+            index: by_tool[call.tool]
+            for index, call in enumerate(task.gold)
+            if call.tool in by_tool
+        }
 
 
-def replayed(composition: Composition, plan: Plan, regime: Regime = Regime.SYNC, seed: int = 0) -> Episode | None:
+def replayed(
+    composition: Composition, plan: Plan, regime: Regime = Regime.SYNC, seed: int = 0
+) -> Episode | None:
     """The episode of a plan for a composition of one task; None if it gets stuck.
 
     Steps that need nothing of each other are under way together; an effect waits for all before it, and all after it
@@ -97,7 +103,14 @@ def replayed(composition: Composition, plan: Plan, regime: Regime = Regime.SYNC,
     except (StuckError, NoWayBackError, PointerError):
         return None
     run = Run(regime=regime, surface=Surface.TEXT, seed=seed)
-    return finished(environment, [], run, agent=NAME, player=NAME, plan={str(k): v.value for k, v in plan.items()})
+    return finished(
+        environment,
+        [],
+        run,
+        agent=NAME,
+        player=NAME,
+        plan={str(k): v.value for k, v in plan.items()},
+    )
 
 
 def walked(composition: Composition) -> list[tuple[CallRecord, bool]]:
@@ -108,7 +121,9 @@ def walked(composition: Composition) -> list[tuple[CallRecord, bool]]:
     environment = Environment(composition, Regime.SYNC, 0)
     with suppress(StuckError, NoWayBackError, PointerError):
         _Walker(composition.sub_tasks[0], {}, environment).go()
-    return [(record, environment.raised(record.number) is not None) for record in environment.trajectory]
+    return [
+        (record, environment.raised(record.number) is not None) for record in environment.trajectory
+    ]
 
 
 class _Walker:
@@ -138,7 +153,9 @@ class _Walker:
                 self._move(index, self._said(record))
 
     def _said(self, record: CallRecord) -> Said:
-        return Said(text=record.response, failed=self._environment.raised(record.number) is not None)
+        return Said(
+            text=record.response, failed=self._environment.raised(record.number) is not None
+        )
 
     def _move(self, index: int, said: Said | None) -> None:
         walk = self._walks[index]
@@ -176,7 +193,9 @@ class _Walker:
         return put_all(call.arguments, values)
 
 
-def value_of(tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any], way: Way | None) -> _Walk:
+def value_of(
+    tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any], way: Way | None
+) -> _Walk:
     """The calls by which one value is had, and the value.
 
     Raises:
@@ -202,7 +221,9 @@ def value_of(tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any],
             return (yield from _probed(tools, tool, arguments, said))
         case Way.VERIFY:
             verifier = tool.remedies.verifier
-            return (yield from _first(tools, tool, arguments, () if verifier is None else (verifier,)))
+            return (
+                yield from _first(tools, tool, arguments, () if verifier is None else (verifier,))
+            )
 
 
 def _unless_failed(said: Said) -> Said:
@@ -227,11 +248,18 @@ def _refreshed(tool: Tool, arguments: Mapping[str, Any], said: Said) -> _Walk:
     told = yield _Ask(tool=DESCRIBE, arguments={"tool": tool.name})
     live = _taken(told)
     if said.failed:
-        said = yield _Ask(tool=tool.name, arguments=rebound(arguments, tool.parameters, live["parameters"]))
+        said = yield _Ask(
+            tool=tool.name, arguments=rebound(arguments, tool.parameters, live["parameters"])
+        )
     return carried_back(_taken(said), tool.remedies.returns or {}, live["returns"] or {})
 
 
-def _first(tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], others: Sequence[Alternative]) -> _Walk:
+def _first(
+    tools: Mapping[str, Tool],
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    others: Sequence[Alternative],
+) -> _Walk:
     """The answer of the first other tool that answers as declared."""
     for other in others:
         if other.tool not in tools:
@@ -242,7 +270,9 @@ def _first(tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], 
     raise StuckError(f"nothing answers in place of {tool.name}")
 
 
-def _outvoted(tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], said: Said) -> _Walk:
+def _outvoted(
+    tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], said: Said
+) -> _Walk:
     """What most of the sources say in the parts in which they have to agree; the trusted one, if no two agree."""
     voices = [_taken(said)] if _is_sound(said, tool) else []
     trusted = None
@@ -263,12 +293,16 @@ def _outvoted(tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any
     return trusted
 
 
-def _probed(tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], said: Said) -> _Walk:
+def _probed(
+    tools: Mapping[str, Tool], tool: Tool, arguments: Mapping[str, Any], said: Said
+) -> _Walk:
     """The effect's result from its probe, if it happened; the effect again only where the probe denies it."""
     probe = tools.get(tool.remedies.probe or "")
     if probe is None:
         raise StuckError(f"{tool.name} cannot be probed here")
-    known = {name: value for name, value in arguments.items() if name in probe.parameters["properties"]}
+    known = {
+        name: value for name, value in arguments.items() if name in probe.parameters["properties"]
+    }
     for _ in range(_MOST_TRIES):
         if not said.failed and _is_sound(said, tool):
             return _taken(said)

@@ -18,7 +18,9 @@ _Sample = tuple[set[str], set[str]]
 
 def function_macro_f1(sub_tasks: Sequence[SubTaskScore]) -> float | None:
     """Macro F1 of function names, 0 to 1; None without data."""
-    return _macro([(_functions(each.gold_labels), _functions(each.made_labels)) for each in sub_tasks])
+    return _macro(
+        [(_functions(each.gold_labels), _functions(each.made_labels)) for each in sub_tasks]
+    )
 
 
 def parameter_macro_f1(sub_tasks: Sequence[SubTaskScore]) -> float | None:
@@ -37,7 +39,9 @@ def function_micro_f1(sub_tasks: Sequence[SubTaskScore]) -> float | None:
 
 def parameter_micro_f1(sub_tasks: Sequence[SubTaskScore]) -> float | None:
     """Micro F1 of ``argument = value`` together with the function, 0 to 1; None without data."""
-    return _micro((_parameters(each.gold_labels), _parameters(each.made_labels)) for each in sub_tasks)
+    return _micro(
+        (_parameters(each.gold_labels), _parameters(each.made_labels)) for each in sub_tasks
+    )
 
 
 def _functions(calls: Iterable[CallLabels]) -> set[str]:

@@ -112,7 +112,9 @@ def endings_of(scores: Sequence[HazardScore]) -> Endings | None:
     )
 
 
-def endings_by(scores: Iterable[HazardScore], facet: Facet, is_visible: Callable[[str], bool]) -> Mapping[str, Endings]:
+def endings_by(
+    scores: Iterable[HazardScore], facet: Facet, is_visible: Callable[[str], bool]
+) -> Mapping[str, Endings]:
     """How tasks ended, split by a facet, its values in order.
 
     Args:
@@ -123,7 +125,11 @@ def endings_by(scores: Iterable[HazardScore], facet: Facet, is_visible: Callable
     groups: dict[str, list[HazardScore]] = {}
     for score in scores:
         groups.setdefault(facet_of(score, facet, is_visible), []).append(score)
-    return {name: found for name, group in sorted(groups.items()) if (found := endings_of(group)) is not None}
+    return {
+        name: found
+        for name, group in sorted(groups.items())
+        if (found := endings_of(group)) is not None
+    }
 
 
 def facet_of(score: HazardScore, facet: Facet, is_visible: Callable[[str], bool]) -> str:
@@ -140,7 +146,9 @@ def facet_of(score: HazardScore, facet: Facet, is_visible: Callable[[str], bool]
         case Facet.MODE:
             values = [fault.mode for fault in score.faults]
         case Facet.VISIBILITY:
-            values = ["visible" if is_visible(fault.mode) else "invisible" for fault in score.faults]
+            values = [
+                "visible" if is_visible(fault.mode) else "invisible" for fault in score.faults
+            ]
         case Facet.PROFILE:
             values = [fault.profile.value for fault in score.faults]
         case Facet.SEVERITY:
@@ -160,7 +168,9 @@ def kept_of(injected: Sequence[HazardScore], clean: Iterable[HazardScore]) -> Ke
     where_clean = [pair for pair in pairs if pair.against]
     return Kept(
         pairs=len(pairs),
-        kept=_scaled_share([pair.arm for pair in where_clean], where_clean) if where_clean else None,
+        kept=_scaled_share([pair.arm for pair in where_clean], where_clean)
+        if where_clean
+        else None,
         lost=sum(pair.difference < 0 for pair in pairs),
         gained=sum(pair.difference > 0 for pair in pairs),
         p=_mcnemar(pairs),
@@ -205,18 +215,24 @@ def _by_key(
         if clean and not score.clean:
             raise ValueError(f"a run of {score.task_id} with faults is among the clean ones")
         if found.setdefault(key(score), score) is not score:
-            raise ValueError(f"the run of {score.task_id} with seed {score.run.seed} is there twice")
+            raise ValueError(
+                f"the run of {score.task_id} with seed {score.run.seed} is there twice"
+            )
     return found
 
 
 def _pairs(
-    scores: Sequence[HazardScore], others: Mapping[_Key, HazardScore], key: Callable[[HazardScore], _Key]
+    scores: Sequence[HazardScore],
+    others: Mapping[_Key, HazardScore],
+    key: Callable[[HazardScore], _Key],
 ) -> list[Pair]:
     pairs = []
     for score in scores:
         other = others.get(key(score))
         if other is None:
-            raise ValueError(f"there is no run to lay beside that of {score.composition_id}, seed {score.run.seed}")
+            raise ValueError(
+                f"there is no run to lay beside that of {score.composition_id}, seed {score.run.seed}"
+            )
         pairs.append(
             Pair(
                 composition=score.composition_id,

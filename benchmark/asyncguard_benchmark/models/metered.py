@@ -34,7 +34,9 @@ class BudgetExhaustedError(BenchmarkError):
 class Budget:
     """Dollars that may be spent, shared by everything that asks; without a price or a limit it only counts."""
 
-    def __init__(self, price: Price | None = None, limit: float | None = None, spent: float = 0.0) -> None:
+    def __init__(
+        self, price: Price | None = None, limit: float | None = None, spent: float = 0.0
+    ) -> None:
         """Starts with what was spent before.
 
         Args:
@@ -103,7 +105,9 @@ class Record:
         self.usage += usage
         self.seconds += seconds
         told = said.response_metadata
-        name = "/".join(str(told[key]) for key in ("model_name", "system_fingerprint") if told.get(key))
+        name = "/".join(
+            str(told[key]) for key in ("model_name", "system_fingerprint") if told.get(key)
+        )
         self.models.setdefault(name or "not told")
 
     def to_json(self, cost: float | None) -> dict[str, Any]:
@@ -135,7 +139,9 @@ class MeteredModel(BaseChatModel):
         return "asyncguard-benchmark-metered"
 
     @override
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
         """The same with tools bound to the model."""
         bind: Callable[..., Any] = self.inner.bind_tools  # type: ignore[attr-defined]
         return self.model_copy(update={"inner": bind(tools, **kwargs), "tools": tools})

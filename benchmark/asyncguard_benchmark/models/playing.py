@@ -87,7 +87,9 @@ def play_models(cells: Iterable[Cell], asking: Asking, jobs: int) -> Iterator[Pl
     ended: BudgetExhaustedError | None = None
     failures = 0
     with ThreadPoolExecutor(jobs, thread_name_prefix="episode") as pool:
-        running: set[Future[Played | Failed]] = {pool.submit(asking.play, cell) for cell in islice(todo, jobs)}
+        running: set[Future[Played | Failed]] = {
+            pool.submit(asking.play, cell) for cell in islice(todo, jobs)
+        }
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
@@ -99,8 +101,12 @@ def play_models(cells: Iterable[Cell], asking: Asking, jobs: int) -> Iterator[Pl
                 failures = failures + 1 if isinstance(outcome, Failed) else 0
                 yield outcome
                 if isinstance(outcome, Failed) and failures >= MOST_FAILURES:
-                    raise ModelUnreachableError(f"{failures} episodes in a row failed, the last with {outcome.error}")
+                    raise ModelUnreachableError(
+                        f"{failures} episodes in a row failed, the last with {outcome.error}"
+                    )
             if ended is None:
-                running |= {pool.submit(asking.play, cell) for cell in islice(todo, jobs - len(running))}
+                running |= {
+                    pool.submit(asking.play, cell) for cell in islice(todo, jobs - len(running))
+                }
     if ended is not None:
         raise ended

@@ -25,7 +25,9 @@ class Bucket:
     def take(self, amount: float) -> float:
         """Takes an amount and returns the seconds to wait before using it; a negative amount gives back."""
         now = self.now()
-        self._level = min(self.per_minute, self._level + (now - self._read) * self.per_minute / _MINUTE)
+        self._level = min(
+            self.per_minute, self._level + (now - self._read) * self.per_minute / _MINUTE
+        )
         self._read = now
         self._level -= amount
         return max(0.0, -self._level * _MINUTE / self.per_minute)
@@ -51,14 +53,24 @@ class Quota:
         Raises:
             ValueError: a limit is not above zero.
         """
-        self._requests = Bucket(per_minute=requests_per_minute, now=now) if requests_per_minute is not None else None
-        self._tokens = Bucket(per_minute=tokens_per_minute, now=now) if tokens_per_minute is not None else None
+        self._requests = (
+            Bucket(per_minute=requests_per_minute, now=now)
+            if requests_per_minute is not None
+            else None
+        )
+        self._tokens = (
+            Bucket(per_minute=tokens_per_minute, now=now) if tokens_per_minute is not None else None
+        )
         self._lock = threading.Lock()
 
     def ask(self, tokens: int) -> float:
         """Seconds to wait before a request of about this many tokens."""
         with self._lock:
-            waits = [bucket.take(amount) for bucket, amount in ((self._requests, 1), (self._tokens, tokens)) if bucket]
+            waits = [
+                bucket.take(amount)
+                for bucket, amount in ((self._requests, 1), (self._tokens, tokens))
+                if bucket
+            ]
         return max(waits, default=0.0)
 
     def settle(self, asked: int, used: int) -> None:

@@ -33,7 +33,9 @@ class ModelSpec:
     def __post_init__(self) -> None:
         provider, _, model = self.name.partition(":")
         if not provider or not model:
-            raise ModelError(f"{self.name!r} is no model name: say provider:model, for example openai:gpt-4.1-mini")
+            raise ModelError(
+                f"{self.name!r} is no model name: say provider:model, for example openai:gpt-4.1-mini"
+            )
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -44,7 +46,9 @@ class ModelSpec:
     @property
     def label(self) -> str:
         """Name and options as one name."""
-        return ",".join([self.name, *(f"{key}={_shown(value)}" for key, value in sorted(self.options.items()))])
+        return ",".join(
+            [self.name, *(f"{key}={_shown(value)}" for key, value in sorted(self.options.items()))]
+        )
 
     def client(self) -> BaseChatModel:
         """A client of the model; keys come from the provider's environment variables.
@@ -57,7 +61,9 @@ class ModelSpec:
         try:
             made = init_chat_model(self.name, **options)
         except Exception as problem:
-            raise ModelError(f"{self.name} cannot be made: {type(problem).__name__}: {problem}") from problem
+            raise ModelError(
+                f"{self.name} cannot be made: {type(problem).__name__}: {problem}"
+            ) from problem
         if not isinstance(made, BaseChatModel):
             raise ModelError(f"{self.name} is no chat model")
         return made

@@ -32,7 +32,9 @@ class Price:
         """Dollars for what was used."""
         cached = self.input if self.cached_input is None else self.cached_input
         fresh = usage.input_tokens - usage.cached_tokens
-        return (fresh * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / _MILLION
+        return (
+            fresh * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output
+        ) / _MILLION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,8 @@ def tokens_in(value: Any) -> int:
 def prompt_tokens(messages: Sequence[BaseMessage], tools: Any = None) -> int:
     """About how many tokens a request has."""
     said = sum(
-        tokens_in(message.content) + tokens_in(getattr(message, "tool_calls", None) or "") for message in messages
+        tokens_in(message.content) + tokens_in(getattr(message, "tool_calls", None) or "")
+        for message in messages
     )
     return said + (tokens_in(tools) if tools else 0)
 
@@ -112,7 +115,9 @@ def read_prices(path: Path) -> dict[str, Price]:
 def _price(value: Mapping[str, Any]) -> Price:
     price = Price(**value)
     for name, amount in asdict(price).items():
-        if amount is not None and (isinstance(amount, bool) or not isinstance(amount, int | float) or amount < 0):
+        if amount is not None and (
+            isinstance(amount, bool) or not isinstance(amount, int | float) or amount < 0
+        ):
             raise ValueError(f"{name} is {amount!r}, not a number of dollars")
     return price
 

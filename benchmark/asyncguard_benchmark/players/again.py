@@ -45,7 +45,9 @@ class SecondAttempt(BaseChatModel):
         return "asyncguard-benchmark-second-attempt"
 
     @override
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
         """The same with tools bound to the agent."""
         bind: Callable[..., Any] = self.inner.bind_tools  # type: ignore[attr-defined]
         return self.model_copy(update={"inner": bind(tools, **kwargs)})
@@ -83,7 +85,12 @@ def _told(prompt: str, earlier: str) -> str:
 
 
 def play_again(
-    composition: Composition, agent: BaseChatModel, run: Run, *, setting: Setting, play: Callable[..., Episode]
+    composition: Composition,
+    agent: BaseChatModel,
+    run: Run,
+    *,
+    setting: Setting,
+    play: Callable[..., Episode],
 ) -> Episode:
     """Plays an episode, and another one if a task of the hazard suite was left without an answer.
 
@@ -99,7 +106,9 @@ def play_again(
         return first
     drawn = getattr(agent, "seed", None)
     other = {"seed": drawn + _OTHER_DRAWS} if isinstance(drawn, int) else {}
-    second = SecondAttempt(name=agent.get_name(), inner=agent.model_copy(update=other), earlier=as_example(first))
+    second = SecondAttempt(
+        name=agent.get_name(), inner=agent.model_copy(update=other), earlier=as_example(first)
+    )
     episode = play(composition, second, run, setting)
     spent = {
         "calls": {task_id: len(first.calls_of(task_id)) for task_id in composition.task_ids},
@@ -115,4 +124,6 @@ def play_again(
 def answered(episode: Episode) -> bool:
     """Whether an answer was submitted for every task that ends by one."""
     own = [task.id for task in episode.composition.sub_tasks if isinstance(task.category, Domain)]
-    return all(any(record.tool == SUBMIT for record in episode.calls_of(task_id)) for task_id in own)
+    return all(
+        any(record.tool == SUBMIT for record in episode.calls_of(task_id)) for task_id in own
+    )

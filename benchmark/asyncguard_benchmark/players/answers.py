@@ -44,13 +44,17 @@ class AnswerBook:
             tool, arguments = arguments["tool"], dict(arguments["arguments"])
         attempts = self.executor.attempts(event.key)
         last = attempts[-1] if attempts else self._never_made(record.call.task)
-        hint = next((each.note for each in attempts if _says(self.executor.result(each), event.content)), "")
+        hint = next(
+            (each.note for each in attempts if _says(self.executor.result(each), event.content)), ""
+        )
         told = replace(
             last,
             number=attempts[0].number if attempts else last.number,
             tool=tool,
             arguments=arguments,
-            response=text_of(event.content) if event.error is None else error(text_of(event.content)),
+            response=text_of(event.content)
+            if event.error is None
+            else error(text_of(event.content)),
             note=" ".join(part for part in (event.mark, hint) if part),
         )
         self._told[event.key] = self._told[record.call.call_id] = told
@@ -60,7 +64,15 @@ class AnswerBook:
         """A call that ended without reaching a tool, because its circuit is open, say; no call has a number below 0."""
         self._unmade += 1
         tick = self.executor.environment.tick
-        return CallRecord(number=-self._unmade, task_id=task, tool="", arguments={}, response="", issued=tick, due=tick)
+        return CallRecord(
+            number=-self._unmade,
+            task_id=task,
+            tool="",
+            arguments={},
+            response="",
+            issued=tick,
+            due=tick,
+        )
 
     def made(self, name: str) -> bool:
         """Whether a call has reached a tool, by the runtime's key or the provider's call id."""

@@ -46,7 +46,9 @@ def _spec(tool: Tool, composition: Composition) -> ToolSpec:
     common = set.intersection(*(set(task.tools) for task in users)) - {tool.name}
     return ToolSpec(
         name=tool.name,
-        effect=EffectClass.PROBED if tool.remedies.probe in common else EffectClass(tool.effect.value),
+        effect=EffectClass.PROBED
+        if tool.remedies.probe in common
+        else EffectClass(tool.effect.value),
         reads=tool.reads,
         writes=tool.writes,
         mode=mode_of(composition),
@@ -67,11 +69,14 @@ def _remedies(tool: Tool, callable_tools: Collection[str]) -> Mapping[str, Any]:
         "result_schema": None if remedies.returns is None else _wrapped(remedies.returns),
         "invariants": remedies.invariants,
         "sources": tuple(
-            Source(tool=other.tool, arguments=other.arguments, trusted=other.trusted) for other in sources
+            Source(tool=other.tool, arguments=other.arguments, trusted=other.trusted)
+            for other in sources
         ),
         "compared": remedies.compared,
         "dated": remedies.dated,
-        "verifier": _fallback(verifier) if verifier is not None and verifier.tool in callable_tools else None,
+        "verifier": _fallback(verifier)
+        if verifier is not None and verifier.tool in callable_tools
+        else None,
         "probe": remedies.probe if remedies.probe in callable_tools else None,
         "fallbacks": tuple(_fallback(other) for other in fallbacks),
     }
@@ -81,13 +86,18 @@ def _wrapped(returns: Mapping[str, Any]) -> dict[str, Any]:
     """The form of a result, with the fields in which services put a whole answer or a quantity with its unit."""
     schema: dict[str, Any] = {**returns, "wrappers": ["data", "attributes"]}
     if "properties" in returns:
-        schema["properties"] = {name: _quantity(inner) for name, inner in returns["properties"].items()}
+        schema["properties"] = {
+            name: _quantity(inner) for name, inner in returns["properties"].items()
+        }
     return schema
 
 
 def _quantity(field: Mapping[str, Any]) -> Mapping[str, Any]:
     if "properties" in field:
-        return {**field, "properties": {name: _quantity(inner) for name, inner in field["properties"].items()}}
+        return {
+            **field,
+            "properties": {name: _quantity(inner) for name, inner in field["properties"].items()},
+        }
     return {**field, "wrappers": ["value", "amount", "quantity"]} if "unit" in field else field
 
 

@@ -95,7 +95,9 @@ class ProtocolModel(BaseChatModel):
         return "asyncguard-benchmark-protocol"
 
     @override
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
         """Itself: the agent knows its tools from the protocol."""
         return self
 
@@ -149,7 +151,9 @@ class _Stage:
     refuser: Refuser
 
 
-def play_graph(composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None) -> Episode:
+def play_graph(
+    composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None
+) -> Episode:
     """Plays an episode behind the state machine of ``build_agent``."""
     return _play(composition, agent, run, setting or Setting(), player="graph", build=_graph)
 
@@ -158,15 +162,21 @@ def play_middleware(
     composition: Composition, agent: BaseChatModel, run: Run, setting: Setting | None = None
 ) -> Episode:
     """Plays an episode behind the middleware of ``create_agent``."""
-    return _play(composition, agent, run, setting or Setting(), player="middleware", build=_middleware)
+    return _play(
+        composition, agent, run, setting or Setting(), player="middleware", build=_middleware
+    )
 
 
 def _graph(stage: _Stage) -> Runnable[Any, Any]:
-    return build_agent(stage.model, stage.tools, config=stage.config, specs=stage.specs, ports=stage.ports)
+    return build_agent(
+        stage.model, stage.tools, config=stage.config, specs=stage.specs, ports=stage.ports
+    )
 
 
 def _middleware(stage: _Stage) -> Runnable[Any, Any]:
-    guard = AsyncGuardMiddleware(config=stage.config, specs=stage.specs, tools=stage.tools, ports=stage.ports)
+    guard = AsyncGuardMiddleware(
+        config=stage.config, specs=stage.specs, tools=stage.tools, ports=stage.ports
+    )
     return create_agent(stage.model, list(stage.tools), middleware=[guard])
 
 
@@ -195,7 +205,9 @@ def _play(
         **stage.watcher.faults(),
     }
     name = agent.get_name()
-    return finished(stage.environment, stage.model.heard, run, agent=name, player=player, **settings)
+    return finished(
+        stage.environment, stage.model.heard, run, agent=name, player=player, **settings
+    )
 
 
 def _run(episode: Coroutine[Any, Any, Any]) -> Any:
@@ -215,14 +227,21 @@ def _run(episode: Coroutine[Any, Any, Any]) -> Any:
 def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Setting) -> _Stage:
     environment = Environment(composition, run.regime, run.seed)
     executor = TickExecutor(environment, idle_waits=setting.config.waiting)
-    limits = replace(setting.config.limits, max_model_turns=most_rounds(composition), max_rejections=10_000)
+    limits = replace(
+        setting.config.limits, max_model_turns=most_rounds(composition), max_rejections=10_000
+    )
     # Seconds of a cool-down are ticks, as those of a back-off are.
     timing = replace(
-        setting.config.timing, breaker_cooldown=min(setting.config.timing.breaker_cooldown, LONGEST_BACK_OFF)
+        setting.config.timing,
+        breaker_cooldown=min(setting.config.timing.breaker_cooldown, LONGEST_BACK_OFF),
     )
     config = replace(setting.config, limits=limits, timing=timing)
     numbers = iter(range(10_000))
-    watcher, refuser, book = Watcher(config, executor.number), Refuser(setting.refused), AnswerBook(executor)
+    watcher, refuser, book = (
+        Watcher(config, executor.number),
+        Refuser(setting.refused),
+        AnswerBook(executor),
+    )
     ports = Ports(
         clock=TickClock(environment, executor),
         executor=executor,
@@ -233,7 +252,10 @@ def _stage(composition: Composition, agent: BaseChatModel, run: Run, setting: Se
     return _Stage(
         environment=environment,
         model=_model(composition, agent, run, setting, book=book, refuser=refuser),
-        tools=[*(_tool(tool.name, tool.description, tool.parameters) for tool in listed.values()), *_own_tools()],
+        tools=[
+            *(_tool(tool.name, tool.description, tool.parameters) for tool in listed.values()),
+            *_own_tools(),
+        ],
         specs=[*specs_of(composition, declared=setting.declared), *own_specs(composition)],
         config=config,
         ports=ports,
@@ -271,7 +293,9 @@ def _model(
         wording=setting.wording,
     )
     speaker = agent.bind_tools(native_tools(composition)) if native else agent
-    return ProtocolModel(agent=speaker, translation=translation, environment=executor.environment, heard=[])
+    return ProtocolModel(
+        agent=speaker, translation=translation, environment=executor.environment, heard=[]
+    )
 
 
 def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseTool:
@@ -279,7 +303,9 @@ def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> BaseToo
         """Never called: the environment's executor makes the calls."""
         raise AssertionError(f"{name} was called past the environment")
 
-    return StructuredTool(name=name, description=description, args_schema=dict(parameters), func=unreachable)
+    return StructuredTool(
+        name=name, description=description, args_schema=dict(parameters), func=unreachable
+    )
 
 
 def _own_tools() -> list[BaseTool]:

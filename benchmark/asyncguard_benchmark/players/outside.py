@@ -43,7 +43,9 @@ _LINGER = 0.5
 """Seconds after a run for what its tools still do."""
 
 
-def play(scenario: Scenario, setting: Setting, *, faulty: bool, config: GuardConfig | None = None) -> Verdict:
+def play(
+    scenario: Scenario, setting: Setting, *, faulty: bool, config: GuardConfig | None = None
+) -> Verdict:
     """Play one run in a world of its own, and judge it.
 
     Args:
@@ -60,7 +62,11 @@ def play(scenario: Scenario, setting: Setting, *, faulty: bool, config: GuardCon
 def _seen(scenario: Scenario, setting: Setting, stage: Stage, config: GuardConfig) -> Seen:
     case = scenario.case
     # Where threads really wait, back-off and open circuits do, too.
-    config = replace(config, timing=Timing(retry_initial=0.05, breaker_cooldown=0.2)) if case.real else config
+    config = (
+        replace(config, timing=Timing(retry_initial=0.05, breaker_cooldown=0.2))
+        if case.real
+        else config
+    )
     try:
         agent = _agent(scenario, setting, stage, config)
         return Seen(heard=_heard(agent, case))
@@ -78,7 +84,9 @@ def _agent(scenario: Scenario, setting: Setting, stage: Stage, config: GuardConf
         case Setting.PLAIN:
             return create_agent(model, [each.function for each in made], middleware=beside)
         case Setting.PLAIN_RETRY:
-            return create_agent(model, [each.function for each in made], middleware=[*beside, ToolRetryMiddleware()])
+            return create_agent(
+                model, [each.function for each in made], middleware=[*beside, ToolRetryMiddleware()]
+            )
     retry = [ToolRetryMiddleware()] if setting is Setting.MIDDLEWARE_RETRY else []
     middleware = guard_middleware([*beside, *retry], guard=AsyncGuardMiddleware(config=config))
     return create_agent(model, _declared(made, scenario), middleware=middleware)
@@ -86,7 +94,9 @@ def _agent(scenario: Scenario, setting: Setting, stage: Stage, config: GuardConf
 
 def _declared(made: Sequence[Tool], scenario: Scenario) -> list[Callable[..., Any]]:
     return [
-        guarded(**found)(each.function) if (found := _fields(each.at(scenario.level))) else each.function
+        guarded(**found)(each.function)
+        if (found := _fields(each.at(scenario.level)))
+        else each.function
         for each in made
     ]
 
@@ -95,12 +105,16 @@ def _fields(declared: Mapping[str, Any]) -> dict[str, Any]:
     """The declaration in the library's own words."""
     kinds = {"sources": Source, "fallbacks": Fallback}
     return {
-        name: [kinds[name](**each) if isinstance(each, dict) else each for each in value] if name in kinds else value
+        name: [kinds[name](**each) if isinstance(each, dict) else each for each in value]
+        if name in kinds
+        else value
         for name, value in declared.items()
     }
 
 
-def _insistent(conversations: Sequence[Conversation]) -> Callable[[Sequence[BaseMessage], Sequence[ToolSchema]], Step]:
+def _insistent(
+    conversations: Sequence[Conversation],
+) -> Callable[[Sequence[BaseMessage], Sequence[ToolSchema]], Step]:
     """A model that makes its calls one after the other and repeats each that was answered by an error."""
 
     def answer(messages: Sequence[BaseMessage], _: Sequence[ToolSchema]) -> Step:
@@ -115,7 +129,9 @@ def _insistent(conversations: Sequence[Conversation]) -> Callable[[Sequence[Base
         if done == len(wanted):
             return "That is all."
         name, arguments = wanted[done]
-        return calls((name, conversation.again if tries and conversation.again is not None else arguments))
+        return calls(
+            (name, conversation.again if tries and conversation.again is not None else arguments)
+        )
 
     return answer
 
@@ -125,7 +141,11 @@ def _heard(agent: Any, case: Case) -> tuple[Heard, ...]:
         return tuple(_asked_sync(agent, number) for number in range(len(case.conversations)))
     everything = _all(agent, case)
     try:
-        return asyncio.run(everything) if case.real else run_virtual(everything, patience=_PATIENCE).result
+        return (
+            asyncio.run(everything)
+            if case.real
+            else run_virtual(everything, patience=_PATIENCE).result
+        )
     except DeclarationError:
         raise
     except BaseException as error:  # noqa: BLE001 - an exit in a task leaves the loop itself
@@ -144,7 +164,9 @@ async def _asked(agent: Any, number: int, after: float) -> Heard:
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
-        state = await asyncio.wait_for(agent.ainvoke(_said(number), {"recursion_limit": 200}), _LIMIT)
+        state = await asyncio.wait_for(
+            agent.ainvoke(_said(number), {"recursion_limit": 200}), _LIMIT
+        )
     except DeclarationError:  # the middleware meets its tools at the first model call
         raise
     except BaseException as error:  # noqa: BLE001 - a crash is a finding, whatever it is
@@ -175,7 +197,11 @@ def _told(state: Mapping[str, Any], seconds: float) -> Heard:
     told = []
     for message in state["messages"][1:]:
         if isinstance(message, ToolMessage):
-            told.append(Told(text=message.text, failed=message.status == "error", tool=message.name or ""))
+            told.append(
+                Told(text=message.text, failed=message.status == "error", tool=message.name or "")
+            )
         elif isinstance(message, HumanMessage):
             told.append(Told(text=message.text, failed=False))
-    return Heard(told=tuple(told), in_doubt=bool(state.get("report", {}).get("in_doubt")), seconds=seconds)
+    return Heard(
+        told=tuple(told), in_doubt=bool(state.get("report", {}).get("in_doubt")), seconds=seconds
+    )

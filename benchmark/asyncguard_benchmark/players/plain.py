@@ -37,7 +37,9 @@ def play_plain(
         example: One successful trajectory for the system prompt.
     """
     environment = Environment(composition, run.regime, run.seed)
-    speech, model = _surface(composition, agent, run.surface, parallel=parallel_calls, example=example)
+    speech, model = _surface(
+        composition, agent, run.surface, parallel=parallel_calls, example=example
+    )
     messages: list[BaseMessage] = speech.opening()
     while True:
         message = model.invoke(messages)
@@ -53,22 +55,40 @@ def play_plain(
             break  # the last reply reaches nobody, so it is no part of the conversation
         messages += reply
     name = agent.get_name()
-    return finished(environment, messages, run, agent=name, player=NAME, parallel_calls=parallel_calls, example=example)
+    return finished(
+        environment,
+        messages,
+        run,
+        agent=name,
+        player=NAME,
+        parallel_calls=parallel_calls,
+        example=example,
+    )
 
 
 def _surface(
-    composition: Composition, agent: BaseChatModel, surface: Surface, *, parallel: bool, example: str | None
+    composition: Composition,
+    agent: BaseChatModel,
+    surface: Surface,
+    *,
+    parallel: bool,
+    example: str | None,
 ) -> tuple[Speech, Runnable[LanguageModelInput, AIMessage]]:
     if surface == Surface.TEXT:
         return TextSpeech(composition, example=example), agent
-    return NativeSpeech(composition, example=example, parallel=parallel), agent.bind_tools(native_tools(composition))
+    return NativeSpeech(composition, example=example, parallel=parallel), agent.bind_tools(
+        native_tools(composition)
+    )
 
 
 def take(environment: Environment, action: Action) -> Step:
     """Carries out one action and counts it."""
     match action:
         case CallAction():
-            return Step(action=action, record=environment.issue(action.task_id, action.tool, action.arguments))
+            return Step(
+                action=action,
+                record=environment.issue(action.task_id, action.tool, action.arguments),
+            )
         case Malformed():
             environment.note_format_error()
         case Idle():

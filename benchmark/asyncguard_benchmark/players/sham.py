@@ -20,7 +20,12 @@ from asyncguard_benchmark.scenario import Composition
 
 
 def play_sham(
-    composition: Composition, agent: BaseChatModel, run: Run, *, setting: Setting, play: Callable[..., Episode]
+    composition: Composition,
+    agent: BaseChatModel,
+    run: Run,
+    *,
+    setting: Setting,
+    play: Callable[..., Episode],
 ) -> Episode:
     """Plays an episode with all guards to see how often and in which words they refuse, and then one with the sham.
 

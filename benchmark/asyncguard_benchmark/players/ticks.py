@@ -103,7 +103,9 @@ class TickExecutor:
             case ToolFailure():
                 return result_of(ToolMessage(str(raised), tool_call_id="", status="error"))
             case breakdown_modes.NotSentError():
-                return Failure(symptom=symptom_of(NotSentError(str(raised), transient=True, started=False)))
+                return Failure(
+                    symptom=symptom_of(NotSentError(str(raised), transient=True, started=False))
+                )
             case _:
                 return Failure(symptom=symptom_of(raised))
 
@@ -124,7 +126,10 @@ class TickExecutor:
 
     def pending(self) -> Collection[str]:
         """Keys of the calls without a result, those that rest before another attempt among them."""
-        return (*(job.key for job, _ in self._done.values()), *(each.job.key for each in self._resting))
+        return (
+            *(job.key for job, _ in self._done.values()),
+            *(each.job.key for each in self._resting),
+        )
 
     def number(self, name: str) -> int | None:
         """The environment's number of a call's first attempt, by the runtime's key or the provider's call id."""

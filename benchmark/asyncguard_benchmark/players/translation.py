@@ -70,7 +70,11 @@ class Translation:
         """
         actions = self.speech.read(said)
         keep = {"said": {name: getattr(said, name) for name in _KEPT}}
-        calls = [call for number, action in enumerate(actions, 1) for call in self._calls(action, f"{turn}_{number}")]
+        calls = [
+            call
+            for number, action in enumerate(actions, 1)
+            for call in self._calls(action, f"{turn}_{number}")
+        ]
         if not calls:
             return AIMessage(content=str(said.text) or "Waiting.", additional_kwargs=keep)
         return AIMessage(content="", tool_calls=calls, additional_kwargs=keep)
@@ -83,7 +87,9 @@ class Translation:
                 yield self._call(action, action.call_id or fallback_id, first)
             case Malformed():
                 for call_id in action.call_ids or (fallback_id,):
-                    yield _tool_call(UNREADABLE_TOOL, {**self._task(first), "reason": action.reason}, call_id)
+                    yield _tool_call(
+                        UNREADABLE_TOOL, {**self._task(first), "reason": action.reason}, call_id
+                    )
             case Idle() if not self.idle_is_text():
                 yield _tool_call(IDLE_TOOL, self._task(first), fallback_id)
             case Idle() | Completed():
@@ -96,7 +102,11 @@ class Translation:
         task = self._task(action.task_id)
         if action.tool in composition_tools(self.composition) or not self.unknown_tools_pass:
             return _tool_call(action.tool, {**task, **action.arguments}, call_id)
-        return _tool_call(UNKNOWN_TOOL, {**task, "tool": action.tool, "arguments": dict(action.arguments)}, call_id)
+        return _tool_call(
+            UNKNOWN_TOOL,
+            {**task, "tool": action.tool, "arguments": dict(action.arguments)},
+            call_id,
+        )
 
     def _task(self, task_id: str) -> dict[str, Any]:
         """The task argument: the runtime has it where there are several tasks."""
@@ -120,7 +130,11 @@ class Translation:
 
     def _reply(self, said: AIMessage, heard: Sequence[BaseMessage]) -> list[BaseMessage]:
         tools = {str(call["id"]): call["name"] for call in said.tool_calls}
-        answers = [_Answer.of(m, tools, self.book, wording=self.wording) for m in heard if isinstance(m, ToolMessage)]
+        answers = [
+            _Answer.of(m, tools, self.book, wording=self.wording)
+            for m in heard
+            if isinstance(m, ToolMessage)
+        ]
         others = [message for message in heard if not isinstance(message, ToolMessage)]
         late = sorted((record for message in others for record in self._told(message)), key=_order)
         words = [text for message in others if (text := self._words(message))]
@@ -131,10 +145,14 @@ class Translation:
     def _native_reply(
         self, answers: Sequence["_Answer"], late: Sequence[CallRecord], words: Sequence[str]
     ) -> list[BaseMessage]:
-        replies: list[BaseMessage] = [answer.tool_message() for answer in answers if answer.kind != "nothing"]
+        replies: list[BaseMessage] = [
+            answer.tool_message() for answer in answers if answer.kind != "nothing"
+        ]
         news = [entries.result(record, self.book.call_id(record.number)) for record in late]
         if news or words:
-            replies.append(HumanMessage("\n".join([*([entries.lines(news)] if news else []), *words])))
+            replies.append(
+                HumanMessage("\n".join([*([entries.lines(news)] if news else []), *words]))
+            )
         return replies or [HumanMessage(_NO_NEWS)]
 
     def _told(self, message: BaseMessage) -> list[CallRecord]:
@@ -146,7 +164,9 @@ class Translation:
         if not any(self.book.told(key) is not None for key in keys):
             return text
         blocks = [found[0] for found in _BLOCK.finditer(text)]
-        return "\n".join(block for key, block in zip(keys, blocks, strict=True) if self.book.told(key) is None)
+        return "\n".join(
+            block for key, block in zip(keys, blocks, strict=True) if self.book.told(key) is None
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +179,9 @@ class _Answer:
     record: CallRecord | None = None
 
     @classmethod
-    def of(cls, message: ToolMessage, tools: Mapping[str, str], book: CallBook, *, wording: bool) -> Self:
+    def of(
+        cls, message: ToolMessage, tools: Mapping[str, str], book: CallBook, *, wording: bool
+    ) -> Self:
         call_id, text = message.tool_call_id, str(message.text)
         tool = tools.get(call_id, "")
         mark = (message.additional_kwargs.get("lc_data") or {}).get("kind")
@@ -173,14 +195,18 @@ class _Answer:
             # A call that the runtime holds back has reached no executor: it says why in words.
             words = entries.EXECUTING if book.made(call_id) else text
             return cls(call_id=call_id, kind="wait", content=entries.wait_content(words))
-        return cls(call_id=call_id, kind="result", content=entries.answer_content(record), record=record)
+        return cls(
+            call_id=call_id, kind="result", content=entries.answer_content(record), record=record
+        )
 
     def tool_message(self) -> ToolMessage:
         status: Literal["success", "error"] = "error" if self.kind == "error" else "success"
         return ToolMessage(self.content, tool_call_id=self.call_id, status=status)
 
 
-def _text_reply(answers: Sequence[_Answer], late: Sequence[CallRecord], words: Sequence[str]) -> BaseMessage:
+def _text_reply(
+    answers: Sequence[_Answer], late: Sequence[CallRecord], words: Sequence[str]
+) -> BaseMessage:
     told = [entries.note(answer.content) for answer in answers if answer.kind in ("wait", "error")]
     due = [*late, *(answer.record for answer in answers if answer.record is not None)]
     told += [entries.result(record) for record in sorted(due, key=_order)]

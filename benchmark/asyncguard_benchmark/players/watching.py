@@ -9,7 +9,11 @@ from asyncguard.config import RECOVERY_NAMES
 from asyncguard.core import events as ev
 from asyncguard_benchmark.players.translation import IDLE_TOOL, UNKNOWN_TOOL, UNREADABLE_TOOL
 
-_SWITCH_OF = {"readable": ("arguments",), "approval": (), "operands": ("references", "arguments", "capacity")}
+_SWITCH_OF = {
+    "readable": ("arguments",),
+    "approval": (),
+    "operands": ("references", "arguments", "capacity"),
+}
 """Checks without a switch of their own -> the switches by which the player meets them.
 
 Unknown tools reach the runtime only where the guard `arguments` is on: without it the player passes them on, to be
@@ -36,7 +40,13 @@ class Intervention:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without what says nothing."""
-        told = {"tick": self.tick, "guard": self.guard, "verdict": self.verdict, "task": self.task, "call": self.call}
+        told = {
+            "tick": self.tick,
+            "guard": self.guard,
+            "verdict": self.verdict,
+            "task": self.task,
+            "call": self.call,
+        }
         number = {} if self.number is None else {"number": self.number}
         return {**told, **number, **({} if self.enforced else {"enforced": False})}
 

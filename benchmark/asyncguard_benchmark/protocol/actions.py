@@ -66,7 +66,9 @@ def read_text(text: str, task_ids: Collection[str]) -> Action:
     return _call(first["id"], first["func_name"], first["params"], None, task_ids)
 
 
-def read_native(message: AIMessage, task_ids: Collection[str], *, parallel: bool) -> tuple[Action, ...]:
+def read_native(
+    message: AIMessage, task_ids: Collection[str], *, parallel: bool
+) -> tuple[Action, ...]:
     """Reads a message of the native surface; at least one action.
 
     Args:
@@ -80,22 +82,34 @@ def read_native(message: AIMessage, task_ids: Collection[str], *, parallel: bool
     ]
     if len(message.tool_calls) + len(broken) > 1 and not parallel:
         ids = [call["id"] or "" for call in (*message.tool_calls, *message.invalid_tool_calls)]
-        return (Malformed(reason="Only one function may be called in a response.", call_ids=tuple(ids)),)
+        return (
+            Malformed(reason="Only one function may be called in a response.", call_ids=tuple(ids)),
+        )
     if not message.tool_calls and not broken:
         return (_native_content(str(message.text)),)
     calls = []
     for call in message.tool_calls:
         arguments = {name: value for name, value in call["args"].items() if name != TASK_ARGUMENT}
-        calls.append(_call(call["args"].get(TASK_ARGUMENT), call["name"], arguments, call["id"] or "", task_ids))
+        calls.append(
+            _call(
+                call["args"].get(TASK_ARGUMENT), call["name"], arguments, call["id"] or "", task_ids
+            )
+        )
     return (*calls, *broken)
 
 
 def _call(
-    task_id: Any, tool: str, arguments: Mapping[str, Any], call_id: str | None, task_ids: Collection[str]
+    task_id: Any,
+    tool: str,
+    arguments: Mapping[str, Any],
+    call_id: str | None,
+    task_ids: Collection[str],
 ) -> Action:
     ids = () if call_id is None else (call_id,)
     if not isinstance(task_id, str) or task_id not in task_ids:
-        return Malformed(reason=f"There is no task with the id {str(task_id)[:80]!r}.", call_ids=ids)
+        return Malformed(
+            reason=f"There is no task with the id {str(task_id)[:80]!r}.", call_ids=ids
+        )
     if _deeper_than(arguments, _DEEPEST):
         return Malformed(reason="The arguments are nested too deeply.", call_ids=ids)
     return CallAction(task_id=task_id, tool=tool, arguments=arguments, call_id=call_id)
@@ -110,7 +124,9 @@ def _content(content: Any) -> Action:
 def _native_content(text: str) -> Action:
     """Prose without a call does nothing, unless it ends the run, in plain words or in the form of the text surface."""
     first, _ = first_object(text)
-    content = first["content"] if first is not None and isinstance(first.get("content"), str) else text
+    content = (
+        first["content"] if first is not None and isinstance(first.get("content"), str) else text
+    )
     return _content(content)
 
 

@@ -37,7 +37,9 @@ def text_system_prompt(composition: Composition, example: str | None = None) -> 
         example: One successful trajectory as text, for the few-shot arm.
     """
     tools = [tool.function_schema() for tool in composition_tools(composition).values()]
-    return _prompt(_TEXT_FORMAT, example) + "\n\nFunctions:\n" + json.dumps(tools, ensure_ascii=False)
+    return (
+        _prompt(_TEXT_FORMAT, example) + "\n\nFunctions:\n" + json.dumps(tools, ensure_ascii=False)
+    )
 
 
 def native_system_prompt(example: str | None = None) -> str:
@@ -52,4 +54,6 @@ def _prompt(ending: tuple[str, ...], example: str | None) -> str:
 
 def first_user_message(composition: Composition) -> str:
     """The tasks, one block a line."""
-    return "\n".join(f"{{id:'{task.id}', question:'{task.query}'}}" for task in composition.sub_tasks)
+    return "\n".join(
+        f"{{id:'{task.id}', question:'{task.query}'}}" for task in composition.sub_tasks
+    )

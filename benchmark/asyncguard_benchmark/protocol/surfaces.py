@@ -70,13 +70,19 @@ class TextSpeech:
         """First the answer to the action, then every result now due."""
         answers = [entry for step in steps if (entry := _note(step)) is not None]
         answers += [entries.result(record) for record in delivered]
-        return [HumanMessage(entries.lines(answers or [entries.note(entries.wait_content(entries.NO_NEWS))]))]
+        return [
+            HumanMessage(
+                entries.lines(answers or [entries.note(entries.wait_content(entries.NO_NEWS))])
+            )
+        ]
 
 
 class NativeSpeech:
     """The provider's tool calling: every call is answered by its tool message, later results by one user message."""
 
-    def __init__(self, composition: Composition, *, example: str | None = None, parallel: bool = False) -> None:
+    def __init__(
+        self, composition: Composition, *, example: str | None = None, parallel: bool = False
+    ) -> None:
         self._composition = composition
         self._example = example
         self._parallel = parallel
@@ -98,18 +104,27 @@ class NativeSpeech:
         for step in steps:
             if isinstance(step.action, Malformed):
                 content = entries.error_content(step.action.reason)
-                replies += [ToolMessage(content, tool_call_id=i, status="error") for i in step.action.call_ids]
+                replies += [
+                    ToolMessage(content, tool_call_id=i, status="error")
+                    for i in step.action.call_ids
+                ]
             if step.record is not None and isinstance(step.action, CallAction):
                 call_id = step.action.call_id or ""
                 self._call_ids[step.record.number] = call_id
-                content = entries.wait_content(entries.EXECUTING) if step.waits else entries.answer_content(step.record)
+                content = (
+                    entries.wait_content(entries.EXECUTING)
+                    if step.waits
+                    else entries.answer_content(step.record)
+                )
                 answered |= set() if step.waits else {step.record.number}
                 replies.append(ToolMessage(content, tool_call_id=call_id))
         later = [record for record in delivered if record.number not in answered]
         if later:
             news = [entries.result(record, self._call_ids[record.number]) for record in later]
             replies.append(HumanMessage(entries.lines(news)))
-        return replies or [HumanMessage(entries.lines([entries.note(entries.wait_content(entries.NO_NEWS))]))]
+        return replies or [
+            HumanMessage(entries.lines([entries.note(entries.wait_content(entries.NO_NEWS))]))
+        ]
 
 
 def _note(step: Step) -> entries.Entry | None:
@@ -120,13 +135,19 @@ def _note(step: Step) -> entries.Entry | None:
 
 def native_tools(composition: Composition) -> list[dict[str, Any]]:
     """The tools of a composition for `bind_tools`, each with the task argument."""
-    return [native_tool(tool, composition.task_ids) for tool in composition_tools(composition).values()]
+    return [
+        native_tool(tool, composition.task_ids) for tool in composition_tools(composition).values()
+    ]
 
 
 def native_tool(tool: Tool, task_ids: Sequence[str]) -> dict[str, Any]:
     """One tool in the OpenAI format, with a required enum argument that says which sub-task a call belongs to."""
     parameters = dict(tool.parameters)
-    task = {"type": "string", "enum": list(task_ids), "description": "Id of the task that this call belongs to."}
+    task = {
+        "type": "string",
+        "enum": list(task_ids),
+        "description": "Id of the task that this call belongs to.",
+    }
     parameters["properties"] = {TASK_ARGUMENT: task, **parameters["properties"]}
     parameters["required"] = [TASK_ARGUMENT, *parameters["required"]]
     return {"type": "function", "function": {**tool.function_schema(), "parameters": parameters}}

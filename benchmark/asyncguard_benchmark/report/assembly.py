@@ -66,10 +66,16 @@ def document_of(
     )
 
 
-def chapters_of(side: Side, against: Side | None = None, further: Sequence[Chapter] = ()) -> list[Chapter]:
+def chapters_of(
+    side: Side, against: Side | None = None, further: Sequence[Chapter] = ()
+) -> list[Chapter]:
     """All chapters for which there are data."""
     found = _found(side.findings) if side.findings is not None else [_episodes(side)]
-    found += [behaviour.chapter(side.observed, _telling(side.findings)), _between(side, against), *further]
+    found += [
+        behaviour.chapter(side.observed, _telling(side.findings)),
+        _between(side, against),
+        *further,
+    ]
     found += [costs.method_chapter(side.findings)] if side.findings is not None else []
     return [chapter for chapter in found if chapter is not None]
 
@@ -124,7 +130,9 @@ def _flips(changes: Table) -> Chapter:
 def _between(side: Side, against: Side | None) -> Chapter | None:
     if against is None:
         return None
-    return flips.runs_chapter(side.findings, against.findings, compare(against.observed, side.observed))
+    return flips.runs_chapter(
+        side.findings, against.findings, compare(against.observed, side.observed)
+    )
 
 
 def _episodes(side: Side) -> Chapter:

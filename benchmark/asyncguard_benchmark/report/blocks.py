@@ -126,10 +126,20 @@ class Curves:
     def table(self) -> Table:
         """The same in figures."""
         lines = [
-            (place, *(text for series in self.series for text in (share(series.values[n]), span(series.values[n]))))
+            (
+                place,
+                *(
+                    text
+                    for series in self.series
+                    for text in (share(series.values[n]), span(series.values[n]))
+                ),
+            )
             for n, place in enumerate(self.places)
         ]
-        heads = (self.axis_name, *(text for series in self.series for text in (series.label, "95 %")))
+        heads = (
+            self.axis_name,
+            *(text for series in self.series for text in (series.label, "95 %")),
+        )
         return Table(title=self.title, heads=heads, lines=lines)
 
 
@@ -156,7 +166,9 @@ class HeatMap:
     def table(self) -> Table:
         """The same without shades, with the number of observations."""
         lines = [(name, *(_heat_text(cell) for cell in cells)) for name, cells in self.rows]
-        return Table(title=self.title, heads=(self.corner, *self.columns), lines=lines, note=self.note)
+        return Table(
+            title=self.title, heads=(self.corner, *self.columns), lines=lines, note=self.note
+        )
 
 
 def _heat_text(cell: HeatCell | None) -> str:

@@ -21,12 +21,20 @@ _LEAST = 1
 
 def trace_of(episodes: Iterable[Episode]) -> dict[str, Any]:
     """The whole trace, in the object form of the format."""
-    events = [event for process, episode in enumerate(episodes, 1) for event in _events(process, episode)]
-    return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"unit": "one microsecond is one tick"}}
+    events = [
+        event for process, episode in enumerate(episodes, 1) for event in _events(process, episode)
+    ]
+    return {
+        "traceEvents": events,
+        "displayTimeUnit": "ms",
+        "otherData": {"unit": "one microsecond is one tick"},
+    }
 
 
 def _events(process: int, episode: Episode) -> Iterator[dict[str, Any]]:
-    threads = {task_id: number for number, task_id in enumerate(episode.composition.task_ids, _GUARDS + 1)}
+    threads = {
+        task_id: number for number, task_id in enumerate(episode.composition.task_ids, _GUARDS + 1)
+    }
     yield from _names(process, episode, threads)
     for record in episode.trajectory:
         yield _call(process, threads[record.task_id], record, episode.counters.ticks)
@@ -37,7 +45,9 @@ def _events(process: int, episode: Episode) -> Iterator[dict[str, Any]]:
 def _names(process: int, episode: Episode, threads: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     judged = score(episode)
     solved = "solved" if judged.overall else "not solved"
-    label = f"{episode.composition.id} · {Group.of(episode).label} · seed {episode.run.seed} · {solved}"
+    label = (
+        f"{episode.composition.id} · {Group.of(episode).label} · seed {episode.run.seed} · {solved}"
+    )
     yield _metadata("process_name", process, _GUARDS, name=label)
     yield _metadata("process_sort_index", process, _GUARDS, sort_index=process)
     yield _metadata("thread_name", process, _GUARDS, name="guards")

@@ -30,7 +30,11 @@ def drawing(curves: Curves) -> str:
 
 
 def _spoken(series: Series, places: Sequence[str]) -> str:
-    return ", ".join(f"{place} {each.value:.0f}" for place, each in zip(places, series.values, strict=True) if each)
+    return ", ".join(
+        f"{place} {each.value:.0f}"
+        for place, each in zip(places, series.values, strict=True)
+        if each
+    )
 
 
 def _x(place: int, places: int) -> float:
@@ -52,7 +56,11 @@ def _grid_line(share: int) -> str:
 
 def _series(series: Series, number: int, curves: Curves) -> str:
     side = _SIDE * (2 * number - len(curves.series) + 1)
-    points = [(_x(n, len(curves.places)) + side, value) for n, value in enumerate(series.values) if value is not None]
+    points = [
+        (_x(n, len(curves.places)) + side, value)
+        for n, value in enumerate(series.values)
+        if value is not None
+    ]
     path = " ".join(f"{x:.1f},{_y(value.value):.1f}" for x, value in points)
     return f'<g class="{series.tone}"><polyline points="{path}"/>{"".join(_point(x, value) for x, value in points)}</g>'
 
@@ -67,7 +75,11 @@ def _point(x: float, value: Interval) -> str:
 def _labels(curves: Curves) -> str:
     """Each line is named at its end; names that would meet are moved apart."""
     ends = sorted(
-        ((_y(last.value), series) for series in curves.series if (last := _last(series)) is not None),
+        (
+            (_y(last.value), series)
+            for series in curves.series
+            if (last := _last(series)) is not None
+        ),
         key=lambda each: each[0],
     )
     drawn, lowest = [], float(-_APART)

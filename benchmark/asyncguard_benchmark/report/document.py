@@ -78,7 +78,9 @@ def _framed(document: Document, body: str, *, data: str, note: str) -> str:
         subtitle=escape(document.subtitle),
         simulated=escape(document.simulated),
         style=_asset("page.css"),
-        links="".join(f'<li><a href="#{escape(id)}">{escape(title)}</a></li>' for id, title in links),  # noqa: A001
+        links="".join(
+            f'<li><a href="#{escape(anchor)}">{escape(title)}</a></li>' for anchor, title in links
+        ),
         body=body,
         explorer=Template(explorer).substitute(note=escape(note)),
         closing=escape(document.closing),

@@ -60,17 +60,26 @@ class Explorer:
 
     def data(self, pairs: int) -> dict[str, Any]:
         """All that the page is told, with the trajectories of so many pairs."""
-        compositions = {name: each for observed in self.observed for name, each in observed.compositions.items()}
+        compositions = {
+            name: each for observed in self.observed for name, each in observed.compositions.items()
+        }
         names = sorted(compositions)
         places = {name: number for number, name in enumerate(names)}
         setups = sorted({played.setup for _, played, _ in self.runs})
         name = namer(setups)
         shown = [
-            (f"{run}|{setups.index(pair.played.setup)}|{pair.played.seed}|{arm}|{places[pair.composition]}", episode)
+            (
+                f"{run}|{setups.index(pair.played.setup)}|{pair.played.seed}|{arm}|{places[pair.composition]}",
+                episode,
+            )
             for run, pair in self.pairs[:pairs]
             for arm, episode in pair.episodes
         ]
-        tasks = {task.id: task for _, pair in self.pairs[:pairs] for task in compositions[pair.composition].sub_tasks}
+        tasks = {
+            task.id: task
+            for _, pair in self.pairs[:pairs]
+            for task in compositions[pair.composition].sub_tasks
+        }
         return {
             "setups": [name(setup) for setup in setups],
             "runs": [
@@ -112,7 +121,9 @@ def pairs_of(observed: Observations) -> list[Pair]:
 
 def _bits(names: Sequence[str], verdicts: Mapping[str, bool]) -> tuple[str, str]:
     """Whether each composition was played, and whether it was solved; one bit each, the first in the highest place."""
-    return _packed([name in verdicts for name in names]), _packed([verdicts.get(name, False) for name in names])
+    return _packed([name in verdicts for name in names]), _packed(
+        [verdicts.get(name, False) for name in names]
+    )
 
 
 def _packed(bits: Sequence[bool]) -> str:

@@ -133,4 +133,8 @@ def cells(row: Figures) -> tuple[str, ...]:
 
 def rows_of(rows: Iterable[Figures], **wanted: Any) -> list[Figures]:
     """The rows whose groups have these values."""
-    return [row for row in rows if all(getattr(row.group, name) == value for name, value in wanted.items())]
+    return [
+        row
+        for row in rows
+        if all(getattr(row.group, name) == value for name, value in wanted.items())
+    ]

@@ -37,7 +37,13 @@ def packed_episode(episode: Episode, judged: Score) -> dict[str, Any]:
     order = {task_id: number for number, task_id in enumerate(episode.composition.task_ids)}
     counters, verdicts = episode.counters, judged.sub_tasks
     return {
-        "n": [counters.rounds, counters.ticks, counters.idle_turns, counters.format_errors, int(counters.truncated)],
+        "n": [
+            counters.rounds,
+            counters.ticks,
+            counters.idle_turns,
+            counters.format_errors,
+            int(counters.truncated),
+        ],
         "s": [int(each.accurate) for each in verdicts],
         "w": [str(each.findings[0]) if each.findings else "" for each in verdicts],
         "c": _calls(episode, order),
@@ -47,7 +53,10 @@ def packed_episode(episode: Episode, judged: Score) -> dict[str, Any]:
 
 def _calls(episode: Episode, order: Mapping[str, int]) -> list[list[Any]]:
     chains = {task.id: _Chain(task) for task in episode.composition.sub_tasks}
-    return [_call(record, order[record.task_id], chains[record.task_id]) for record in episode.trajectory]
+    return [
+        _call(record, order[record.task_id], chains[record.task_id])
+        for record in episode.trajectory
+    ]
 
 
 class _Chain:
@@ -91,7 +100,9 @@ def _intervention(told: Mapping[str, Any], order: Mapping[str, int]) -> list[Any
 
 
 def _text(arguments: Mapping[str, Any]) -> str:
-    said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+    said = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items()
+    )
     return _cut(said, _LONGEST_VALUE)
 
 

@@ -46,7 +46,9 @@ def tables_of(block: Block) -> Iterator[tuple[str, Table]]:
 
 def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Text):
-        yield f"**{_plain(block.title)}** {_plain(block.text)}" if block.title else _plain(block.text)
+        yield (
+            f"**{_plain(block.title)}** {_plain(block.text)}" if block.title else _plain(block.text)
+        )
     for title, table in tables_of(block):
         yield f"### {_plain(title)}"
         yield markdown_table(table)

@@ -74,7 +74,10 @@ def _wide(title: str, body: str) -> str:
 
 def _grid(table: Table) -> str:
     figures = [is_column_of_figures(table, column) for column in range(len(table.heads))]
-    heads = [f'<th scope="col"{_aligned(figures[n])}>{escape(head)}</th>' for n, head in enumerate(table.heads)]
+    heads = [
+        f'<th scope="col"{_aligned(figures[n])}>{escape(head)}</th>'
+        for n, head in enumerate(table.heads)
+    ]
     if table.plot is not None:
         heads.insert(1, _scale(table.plot))
     lines = "\n".join(_line(table, number, figures) for number in range(len(table.lines)))
@@ -107,7 +110,9 @@ def _scale(plot: Plot) -> str:
     """The head of a column of marks: its unit, and the axis."""
     axis = plot.axis
     ticks = "".join(
-        f'<text x="{axis.at(tick):.4g}%" y="12"{_anchor(axis, tick)}>{tick:g}</text>'.replace(">-", f">{MINUS}")
+        f'<text x="{axis.at(tick):.4g}%" y="12"{_anchor(axis, tick)}>{tick:g}</text>'.replace(
+            ">-", f">{MINUS}"
+        )
         for tick in axis.ticks
     )
     return f'<th scope="col" class="plot">{escape(plot.unit)}<svg height="16" aria-hidden="true">{ticks}</svg></th>'
@@ -118,7 +123,11 @@ def _anchor(axis: Axis, tick: float) -> str:
 
 
 def _marks(axis: Axis, marks: Sequence[Mark]) -> str:
-    zero = f'<line class="zero" x1="{axis.at(0):.4g}%" x2="{axis.at(0):.4g}%" y1="0" y2="18"/>' if axis.low < 0 else ""
+    zero = (
+        f'<line class="zero" x1="{axis.at(0):.4g}%" x2="{axis.at(0):.4g}%" y1="0" y2="18"/>'
+        if axis.low < 0
+        else ""
+    )
     drawn = "".join(_mark(axis, mark) for mark in marks)
     style = f' style="--first:{axis.at(axis.ticks[0]):.4g}%;--step:{axis.step:.4g}%"'
     # What the marks say stands in the cells beside them.
@@ -126,10 +135,18 @@ def _marks(axis: Axis, marks: Sequence[Mark]) -> str:
 
 
 def _mark(axis: Axis, mark: Mark) -> str:
-    at, low, high = (axis.at(end) for end in (mark.interval.value, mark.interval.low, mark.interval.high))
-    whisker = f'<line x1="{low:.4g}%" x2="{high:.4g}%" y1="{_MIDDLE}" y2="{_MIDDLE}"/>' if high > low else ""
+    at, low, high = (
+        axis.at(end) for end in (mark.interval.value, mark.interval.low, mark.interval.high)
+    )
+    whisker = (
+        f'<line x1="{low:.4g}%" x2="{high:.4g}%" y1="{_MIDDLE}" y2="{_MIDDLE}"/>'
+        if high > low
+        else ""
+    )
     if mark.start is None:
-        return f'<g class="{mark.tone}">{whisker}<circle cx="{at:.4g}%" cy="{_MIDDLE}" r="3.5"/></g>'
+        return (
+            f'<g class="{mark.tone}">{whisker}<circle cx="{at:.4g}%" cy="{_MIDDLE}" r="3.5"/></g>'
+        )
     begin = axis.at(mark.start)
     left, width = min(begin, at), abs(at - begin)
     return f'<g class="{mark.tone}"><rect x="{left:.4g}%" y="3" width="{width:.4g}%" height="12"/>{whisker}</g>'
@@ -138,7 +155,8 @@ def _mark(axis: Axis, mark: Mark) -> str:
 def _heat_map(heat: HeatMap) -> str:
     heads = "".join(f'<th scope="col" class="figure">{escape(name)}</th>' for name in heat.columns)
     lines = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th>{"".join(map(_heat_cell, cells))}</tr>' for name, cells in heat.rows
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(map(_heat_cell, cells))}</tr>'
+        for name, cells in heat.rows
     )
     grid = (
         f'<table class="heat"><thead><tr><th scope="col">{escape(heat.corner)}</th>{heads}</tr></thead>'

@@ -60,14 +60,18 @@ def _confused(task: SubTask, episode: Episode) -> bool:
     lacking = {_key(task, call.tool, call.arguments) for call in task.gold}
     lacking -= {_key(task, record.tool, record.arguments) for record in made}
     strangers = (
-        canonical(record.tool, record.arguments, tools) for record in episode.trajectory if record.task_id != task.id
+        canonical(record.tool, record.arguments, tools)
+        for record in episode.trajectory
+        if record.task_id != task.id
     )
     return bool(lacking & (set(strangers) - _own(episode, task)))
 
 
 def _own(episode: Episode, task: SubTask) -> set[CanonicalCall]:
     """The gold calls of the other sub-tasks: made under their ids they are no confusion."""
-    others: Iterable[SubTask] = (each for each in episode.composition.sub_tasks if each.id != task.id)
+    others: Iterable[SubTask] = (
+        each for each in episode.composition.sub_tasks if each.id != task.id
+    )
     return {_key(task, call.tool, call.arguments) for other in others for call in other.gold}
 
 

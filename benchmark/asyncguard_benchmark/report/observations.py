@@ -104,7 +104,11 @@ class Observations:
     def shown(self) -> dict[Played, dict[str, bool]]:
         """The verdicts of arms that were played at least once, and of those that are looked at in any case."""
         played = {each for each, _ in self._read}
-        return {each: found for each, found in self.verdicts.items() if each in played or each.arm in TOLD}
+        return {
+            each: found
+            for each, found in self.verdicts.items()
+            if each in played or each.arm in TOLD
+        }
 
     @property
     def episodes(self) -> int:
@@ -140,7 +144,9 @@ class Observations:
     def rank(self, played: Played, name: str) -> int:
         """How much a composition is worth a look: lost by the guards, won by them, failed by both, anything else."""
         bare, full = (self.verdicts.get(replace(played, arm=arm), {}).get(name) for arm in TOLD)
-        return {(True, False): 0, (False, True): 1, (False, False): 2}.get((bare is True, full is True), 3)
+        return {(True, False): 0, (False, True): 1, (False, False): 2}.get(
+            (bare is True, full is True), 3
+        )
 
     @property
     def setups(self) -> list[Setup]:

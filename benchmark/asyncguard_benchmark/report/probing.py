@@ -13,7 +13,11 @@ from asyncguard_benchmark.statistics.estimates import Interval
 
 _RATES = (0.0, 0.25, 0.5)
 _PLAYER = "graph"
-_ARMS = (("declared", ALL, True, Tone.GUARDED), ("undecl.", ALL, False, Tone.NEUTRAL), ("none", NONE, True, Tone.BARE))
+_ARMS = (
+    ("declared", ALL, True, Tone.GUARDED),
+    ("undecl.", ALL, False, Tone.NEUTRAL),
+    ("none", NONE, True, Tone.BARE),
+)
 
 
 def agent_at(rate: float) -> AgentSpec:
@@ -24,7 +28,13 @@ def agent_at(rate: float) -> AgentSpec:
 def cells_of(compositions: Sequence[Composition]) -> list[Cell]:
     """The episodes that answer it."""
     agents = [agent_at(rate) for rate in _RATES]
-    guarded = Grid(compositions=compositions, agents=agents, players=(_PLAYER,), arms=(ALL,), declared=(True, False))
+    guarded = Grid(
+        compositions=compositions,
+        agents=agents,
+        players=(_PLAYER,),
+        arms=(ALL,),
+        declared=(True, False),
+    )
     bare = Grid(compositions=compositions, agents=agents, players=(_PLAYER,), arms=(NONE,))
     return [*guarded.cells(), *bare.cells()]
 
@@ -36,7 +46,11 @@ def chapter(rows: Sequence[Figures]) -> Chapter:
         axis_name="share of guesses that stand in a message",
         places=[f"{rate:.0%}" for rate in _RATES],
         series=[
-            Series(label=label, tone=tone, values=[_overall(rows, rate, arm, declared=declared) for rate in _RATES])
+            Series(
+                label=label,
+                tone=tone,
+                values=[_overall(rows, rate, arm, declared=declared) for rate in _RATES],
+            )
             for label, arm, declared, tone in _ARMS
         ],
     )
@@ -46,7 +60,9 @@ def chapter(rows: Sequence[Figures]) -> Chapter:
         "the sub-task for something else. No guard here can tell such a value from a right one. declared, undecl.: "
         "all guards, with tools whose effects and footprints are declared to them, or not. Intervals are Wilson's."
     )
-    return Chapter(id="sceptic", title="What guards do not catch", text=text, blocks=[Row(charts=[curves])])
+    return Chapter(
+        id="sceptic", title="What guards do not catch", text=text, blocks=[Row(charts=[curves])]
+    )
 
 
 def _overall(rows: Sequence[Figures], rate: float, arm: str, *, declared: bool) -> Interval | None:

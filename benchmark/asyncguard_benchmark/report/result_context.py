@@ -15,7 +15,12 @@ def four_cells(found: Sequence[Findings]) -> Part:
             name_of(cell.setup),
             *(
                 value_of(each)
-                for each in (cell.unguarded_sync, cell.guarded_sync, cell.unguarded_delayed, cell.timing_delayed)
+                for each in (
+                    cell.unguarded_sync,
+                    cell.guarded_sync,
+                    cell.unguarded_delayed,
+                    cell.timing_delayed,
+                )
             ),
             value_of(cell.guarded_delayed),
             span(cell.gap, signed=True),
@@ -58,7 +63,13 @@ def detectors(found: Sequence[Findings]) -> Part:
         for guard in shadow.guards
         if guard.objections
     ]
-    heads = ("agent", "guard", "rejects", "defers", *(f"{truth.value}: {what}" for truth in Truth for what in _WHAT))
+    heads = (
+        "agent",
+        "guard",
+        "rejects",
+        "defers",
+        *(f"{truth.value}: {what}" for truth in Truth for what in _WHAT),
+    )
     text = (
         "Guards judge the calls of unguarded runs and nothing comes of it. Precision and recall in per cent, of "
         "calls that are none of the gold calls left (wrong), after which nobody can solve the sub-task "
@@ -74,7 +85,10 @@ _WHAT = ("precision", "recall")
 def _detection(detections: Iterable[Detection], truth: Truth) -> Iterator[str]:
     for each in detections:
         if each.truth is truth:
-            yield from ("-" if share is None else f"{share.value:.0f}" for share in (each.precision, each.recall))
+            yield from (
+                "-" if share is None else f"{share.value:.0f}"
+                for share in (each.precision, each.recall)
+            )
 
 
 def wild_split(found: Sequence[Findings]) -> Part:
@@ -93,9 +107,18 @@ def wild_split(found: Sequence[Findings]) -> Part:
         for wild in each.wild
         for guard in wild.guards
     ]
-    heads = ("guard", "calls", "rejects", "defers", "nudges", "rejects per 100 calls", "overall, all - none")
+    heads = (
+        "guard",
+        "calls",
+        "rejects",
+        "defers",
+        "nudges",
+        "rejects per 100 calls",
+        "overall, all - none",
+    )
     text = (
-        "The oracle on tasks with computed, normalised or customary values: whatever a guard does there is its error."
+        "The oracle on tasks with computed, normalised or customary values: "
+        "whatever a guard does there is its error."
     )
     return "Wild split", text, heads, lines
 
@@ -103,14 +126,24 @@ def wild_split(found: Sequence[Findings]) -> Part:
 def ensembles(found: Sequence[Findings]) -> Part:
     """Effects on personas, as ranges."""
     effects = [effect for each in found for effect in each.ensembles if effect.against == NONE]
-    kinds = [(regime, arm) for regime in dict.fromkeys(each.setup.regime for each in effects) for arm in (ALL, TIMING)]
+    kinds = [
+        (regime, arm)
+        for regime in dict.fromkeys(each.setup.regime for each in effects)
+        for arm in (ALL, TIMING)
+    ]
     lines: list[Line] = []
     for regime, arm in kinds:
         fitting = [each for each in effects if (each.setup.regime, each.arm) == (regime, arm)]
         if len(fitting) > 1:
             lines.append(_every_model(fitting))
     lines += [
-        (name_of(each.setup), *_effect_of(each), f"{each.median:+.1f}", str(each.members), str(each.harmful))
+        (
+            name_of(each.setup),
+            *_effect_of(each),
+            f"{each.median:+.1f}",
+            str(each.members),
+            str(each.harmful),
+        )
         for each in effects
         if each.arm in (ALL, TIMING)
     ]
@@ -130,8 +163,12 @@ def _effect_of(effect: EnsembleEffect) -> Line:
 
 def _every_model(effects: Sequence[EnsembleEffect]) -> Line:
     """The range over all members of all ensembles; a median of medians would be none of them."""
-    whole = replace(effects[0], low=min(each.low for each in effects), high=max(each.high for each in effects))
-    members, harmed = (sum(counts) for counts in zip(*((e.members, e.harmful) for e in effects), strict=True))
+    whole = replace(
+        effects[0], low=min(each.low for each in effects), high=max(each.high for each in effects)
+    )
+    members, harmed = (
+        sum(counts) for counts in zip(*((e.members, e.harmful) for e in effects), strict=True)
+    )
     return f"all {len(effects)} models", *_effect_of(whole), "-", str(members), str(harmed)
 
 
@@ -139,10 +176,13 @@ def compliance(found: Sequence[Findings]) -> Part:
     """Effects by the share of refusals heeded."""
     sweeps = [sweep for each in found for sweep in each.compliance]
     lines: list[Line] = [
-        (name_of(sweep.setup), *(span(point.difference, signed=True) for point in sweep.points)) for sweep in sweeps
+        (name_of(sweep.setup), *(span(point.difference, signed=True) for point in sweep.points))
+        for sweep in sweeps
     ]
     if len(sweeps) > 1:
-        columns = zip(*([point.difference.value for point in sweep.points] for sweep in sweeps), strict=True)
+        columns = zip(
+            *([point.difference.value for point in sweep.points] for sweep in sweeps), strict=True
+        )
         ranges = (f"{min(values):+.1f} to {max(values):+.1f}" for values in columns)
         lines.insert(0, (f"all {len(sweeps)} personas", *ranges))
     rates = sweeps[0].points if sweeps else ()

@@ -52,19 +52,29 @@ def front_ends(found: Sequence[Findings]) -> Part:
             name_of(usual.setup),
             usual.setup.regime,
             *(difference_of(side.effect(ALL, NONE)) for side in (usual, other)),
-            *("-" if arm is None else number(arm.rounds) for arm in (usual.arm(ALL), other.arm(ALL))),
+            *(
+                "-" if arm is None else number(arm.rounds)
+                for arm in (usual.arm(ALL), other.arm(ALL))
+            ),
             str(len(_both(usual, other))),
             ", ".join(_differing(usual, other)) or "none",
         )
         for _, usual, other in _pairs(found)
     ]
-    heads = tuple(f"{what}, {player}" for what in ("all - none", "rounds, all") for player in (USUAL, _OTHER))
+    heads = tuple(
+        f"{what}, {player}" for what in ("all - none", "rounds, all") for player in (USUAL, _OTHER)
+    )
     text = (
         "The same agents on the same compositions and draws behind `build_agent` (`graph`) and behind LangChain's "
         "`create_agent` with the middleware (`middleware`). The last column names the arms, of those played behind "
         "both, whose overall or mean rounds are not the same. The other tables speak of `graph`."
     )
-    return "Both front ends", text, ("agent", "delay", *heads, "arms", "arms that differ (graph / middleware)"), lines
+    return (
+        "Both front ends",
+        text,
+        ("agent", "delay", *heads, "arms", "arms that differ (graph / middleware)"),
+        lines,
+    )
 
 
 def without_twins(found: Sequence[Findings]) -> list[Findings]:
@@ -73,8 +83,12 @@ def without_twins(found: Sequence[Findings]) -> list[Findings]:
     return [
         replace(
             each,
-            studies=tuple(study for study in each.studies if (*_basis(each), study.setup) not in told),
-            four_cells=tuple(cells for cells in each.four_cells if (*_basis(each), cells.setup) not in told),
+            studies=tuple(
+                study for study in each.studies if (*_basis(each), study.setup) not in told
+            ),
+            four_cells=tuple(
+                cells for cells in each.four_cells if (*_basis(each), cells.setup) not in told
+            ),
         )
         for each in found
     ]
@@ -127,23 +141,40 @@ def shares(studies: Sequence[Study]) -> Part:
         )
         gained = study.shapley.all - study.shapley.none
         told = f"{study.shapley.played:,} for {study.shapley.coalitions:,}"
-        lines.append((name_of(study.setup), study.setup.regime, f"{gained:+.1f}", shared or "none", told))
+        lines.append(
+            (name_of(study.setup), study.setup.regime, f"{gained:+.1f}", shared or "none", told)
+        )
     text = (
         "What all guards add to the features of the runtime, shared out over all orders in which they can be "
         "switched on. `runs` says how many were played to know all sets of guards."
     )
-    return "What each guard is worth (Shapley)", text, ("agent", "delay", "points", "shares", "runs"), lines
+    return (
+        "What each guard is worth (Shapley)",
+        text,
+        ("agent", "delay", "points", "shares", "runs"),
+        lines,
+    )
 
 
 def left_out(studies: Sequence[Study]) -> Part:
     """Arms that lack one switch."""
     lines: list[Line] = [
-        (name_of(study.setup), study.setup.regime, effect.arm, difference_of(effect), _adjusted(effect))
+        (
+            name_of(study.setup),
+            study.setup.regime,
+            effect.arm,
+            difference_of(effect),
+            _adjusted(effect),
+        )
         for study in studies
         for effect in study.effects
-        if effect.against == ALL and effect.arm.startswith("without-") and abs(effect.difference.value) >= 0.05
+        if effect.against == ALL
+        and effect.arm.startswith("without-")
+        and abs(effect.difference.value) >= 0.05
     ]
-    text = "Arms that lack one switch, against all of them; those that change nothing are not listed."
+    text = (
+        "Arms that lack one switch, against all of them; those that change nothing are not listed."
+    )
     return "One left out", text, ("agent", "delay", "arm", "difference", "p max-t"), lines
 
 
@@ -161,7 +192,15 @@ def controls(studies: Sequence[Study]) -> Part:
             continue
         again = ", ".join(f"{each.arm} {span(each.difference, signed=True)}" for each in study.same)
         made = f"{study.sham.rejections_made} of {study.sham.rejections_wanted}"
-        lines.append((name_of(study.setup), study.setup.regime, made, difference_of(study.sham.effect), again or "-"))
+        lines.append(
+            (
+                name_of(study.setup),
+                study.setup.regime,
+                made,
+                difference_of(study.sham.effect),
+                again or "-",
+            )
+        )
     text = (
         "The sham refuses random calls as often, and in the words, in which the guards refused. A/A is the same "
         "arm with another seed: what is not an effect."

@@ -9,7 +9,18 @@ from asyncguard_benchmark.report.figures import Group
 from asyncguard_benchmark.report.mistakes import mistakes_of
 from asyncguard_benchmark.scorers.scoring import Score, SubTaskScore, score
 
-_CONDITION = ("line", "composition", "kind", "agent", "player", "arm", "declared", "regime", "surface", "seed")
+_CONDITION = (
+    "line",
+    "composition",
+    "kind",
+    "agent",
+    "player",
+    "arm",
+    "declared",
+    "regime",
+    "surface",
+    "seed",
+)
 _VERDICT = (
     "task",
     "category",
@@ -74,9 +85,21 @@ def _lines(episode: Episode) -> Iterator[dict[str, Any]]:
     }
     yield {"line": "episode", **condition, **_whole(episode, judged)}
     mistakes = mistakes_of(episode, judged)
-    for task, verdict, mistake in zip(episode.composition.sub_tasks, judged.sub_tasks, mistakes, strict=True):
-        counted = {"calls": verdict.calls, "gold_calls": len(task.gold), "mistake": mistake.value if mistake else ""}
-        yield {"line": "sub_task", **condition, **_part(verdict), **counted, "interventions": _met(episode, task.id)}
+    for task, verdict, mistake in zip(
+        episode.composition.sub_tasks, judged.sub_tasks, mistakes, strict=True
+    ):
+        counted = {
+            "calls": verdict.calls,
+            "gold_calls": len(task.gold),
+            "mistake": mistake.value if mistake else "",
+        }
+        yield {
+            "line": "sub_task",
+            **condition,
+            **_part(verdict),
+            **counted,
+            "interventions": _met(episode, task.id),
+        }
 
 
 def _whole(episode: Episode, judged: Score) -> dict[str, Any]:

@@ -23,7 +23,9 @@ def _is_plain(arm: Arm) -> bool:
 
 
 _SWITCHED_ON: Mapping[str, frozenset[str]] = {
-    name: arm.switched_on for name, arm in ARMS.items() if _is_plain(arm) and arm.kind not in _UNSHOWN
+    name: arm.switched_on
+    for name, arm in ARMS.items()
+    if _is_plain(arm) and arm.kind not in _UNSHOWN
 }
 
 
@@ -45,7 +47,11 @@ def arms_told(episode: Episode, judged: Score) -> tuple[str, ...]:
     except UnknownNameError:
         return (name,)
     own = () if arm.kind in _UNSHOWN else (name,)
-    if not _is_plain(arm) or not _does_the_same_again(episode) or "involved" not in episode.settings:
+    if (
+        not _is_plain(arm)
+        or not _does_the_same_again(episode)
+        or "involved" not in episode.settings
+    ):
         return own
     outcome = outcome_of(episode, judged)
     others = (

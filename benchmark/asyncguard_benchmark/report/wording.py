@@ -46,7 +46,11 @@ def difference(interval: Interval | None, digits: int = 1) -> str:
 
 def signed_span(interval: Interval | None, digits: int = 1) -> str:
     """The ends of an interval of differences."""
-    return NO_DATA if interval is None else f"{signed(interval.low, digits)} to {signed(interval.high, digits)}"
+    return (
+        NO_DATA
+        if interval is None
+        else f"{signed(interval.low, digits)} to {signed(interval.high, digits)}"
+    )
 
 
 def p_value(p: float | None) -> str:

@@ -16,7 +16,9 @@ class CanonicalCall:
     """Pairs of name and frozen value; arguments that equal their default are left out."""
 
 
-def canonical(tool_name: str, arguments: Mapping[str, Any], tools: Mapping[str, Tool]) -> CanonicalCall:
+def canonical(
+    tool_name: str, arguments: Mapping[str, Any], tools: Mapping[str, Tool]
+) -> CanonicalCall:
     """Binds a call to the schema of its tool; the arguments of an unknown tool stay as they are.
 
     Strings compare exactly and lists in order; 10 equals 10.0, but not true or "10".
@@ -25,7 +27,9 @@ def canonical(tool_name: str, arguments: Mapping[str, Any], tools: Mapping[str, 
     defaults = {name: freeze(value) for name, value in tool.defaults.items()} if tool else {}
     frozen = {name: freeze(value) for name, value in arguments.items()}
     # The marker keeps a missing default apart from a default of null.
-    bound = {name: value for name, value in frozen.items() if defaults.get(name, "no default") != value}
+    bound = {
+        name: value for name, value in frozen.items() if defaults.get(name, "no default") != value
+    }
     return CanonicalCall(tool=tool_name, arguments=frozenset(bound.items()))
 
 

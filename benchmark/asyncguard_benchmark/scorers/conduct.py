@@ -9,7 +9,10 @@ from asyncguard_benchmark.scorers.evidence import Evidence
 
 def same_task_streak(trajectory: Sequence[CallRecord]) -> int:
     """Length of the longest run of consecutive calls with one sub-task id; turns without a call do not break it."""
-    return max((len(list(run)) for _, run in groupby(trajectory, key=lambda record: record.task_id)), default=0)
+    return max(
+        (len(list(run)) for _, run in groupby(trajectory, key=lambda record: record.task_id)),
+        default=0,
+    )
 
 
 def premature_calls(evidence: Evidence) -> tuple[int, int]:
@@ -37,7 +40,9 @@ def _steps(evidence: Evidence) -> dict[int, int]:
     """Which gold step each call stands for, by number: the next one with its tool, or the last one if all are taken."""
     steps: dict[int, int] = {}
     for record in evidence.records:
-        fitting = [position for position, call in enumerate(evidence.task.gold) if call.tool == record.tool]
+        fitting = [
+            position for position, call in enumerate(evidence.task.gold) if call.tool == record.tool
+        ]
         free = [position for position in fitting if position not in steps.values()]
         if fitting:
             steps[record.number] = free[0] if free else fitting[-1]

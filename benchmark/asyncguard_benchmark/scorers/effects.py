@@ -36,7 +36,9 @@ class EffectsVerdict:
         return not self.missing and not self.extra and self.state
 
 
-def compare_effects(before: Mapping[str, Any], gold: Mapping[str, Any], made: Mapping[str, Any]) -> EffectsVerdict:
+def compare_effects(
+    before: Mapping[str, Any], gold: Mapping[str, Any], made: Mapping[str, Any]
+) -> EffectsVerdict:
     """Lays the final state of a run beside that of the ground truth.
 
     Args:
@@ -82,7 +84,10 @@ def _duplicated(wanted: Sequence[Mapping[str, Any]], had: Sequence[Mapping[str, 
 
 def _repeated(results: Sequence[Mapping[str, Any]]) -> int:
     """Entries that say the same as an earlier one but for one field, the id that each gets anew."""
-    return sum(any(_is_repetition(one, earlier) for earlier in results[:n]) for n, one in enumerate(results))
+    return sum(
+        any(_is_repetition(one, earlier) for earlier in results[:n])
+        for n, one in enumerate(results)
+    )
 
 
 def _is_repetition(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

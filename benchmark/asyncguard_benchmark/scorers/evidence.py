@@ -38,10 +38,14 @@ class Evidence:
     made: Replay
 
 
-def replay(task: SubTask, calls: Sequence[GoldCall | CallRecord], faults: Sequence[Fault] = ()) -> Replay:
+def replay(
+    task: SubTask, calls: Sequence[GoldCall | CallRecord], faults: Sequence[Fault] = ()
+) -> Replay:
     """Executes calls on fresh tools, which have the same faults as those of the run: faults are deterministic, too."""
     pipeline, tools = Pipeline(task, faults), tools_of(task)
-    results = tuple(pipeline.call(n, call.tool, call.arguments).text for n, call in enumerate(calls))
+    results = tuple(
+        pipeline.call(n, call.tool, call.arguments).text for n, call in enumerate(calls)
+    )
     return Replay(
         calls=tuple(canonical(call.tool, call.arguments, tools) for call in calls),
         results=results,

@@ -41,7 +41,9 @@ class Finding:
 
     def __str__(self) -> str:
         """One line for a report."""
-        expected, found = ("nothing" if side is None else side for side in (self.expected, self.found))
+        expected, found = (
+            "nothing" if side is None else side for side in (self.expected, self.found)
+        )
         return f"{self.kind.value} at {self.place}: expected {expected}, found {found}"
 
 
@@ -68,7 +70,12 @@ def _calls(evidence: Evidence) -> Iterator[Finding]:
         wanted[key] -= 1
         nearest = next((record for record in spare if record.tool == gold.tool), None)
         if nearest is None:
-            yield Finding(kind=FindingKind.MISSING_CALL, place=gold.tool, expected=_json(gold.arguments), found=None)
+            yield Finding(
+                kind=FindingKind.MISSING_CALL,
+                place=gold.tool,
+                expected=_json(gold.arguments),
+                found=None,
+            )
         else:
             spare.remove(nearest)
             yield from _arguments(gold, nearest, tools[gold.tool].defaults)
@@ -88,12 +95,16 @@ def _results(evidence: Evidence) -> Iterator[Finding]:
         lacking[text] -= 1
         # Where the call itself is missing, that has been said already.
         if made[call] > 0:
-            yield Finding(kind=FindingKind.MISSING_RESULT, place=call.tool, expected=text, found=None)
+            yield Finding(
+                kind=FindingKind.MISSING_RESULT, place=call.tool, expected=text, found=None
+            )
 
 
 def _state(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.records:
-        yield Finding(kind=FindingKind.DIFFERING_STATE, place="", expected="at least one call", found=None)
+        yield Finding(
+            kind=FindingKind.DIFFERING_STATE, place="", expected="at least one call", found=None
+        )
     if same(evidence.gold.state, evidence.made.state):
         return
     expected: dict[str, Any] = {}
@@ -102,7 +113,9 @@ def _state(evidence: Evidence) -> Iterator[Finding]:
     yield from _differences(FindingKind.DIFFERING_STATE, expected, found, "")
 
 
-def _gather(one: Any, other: Any, pointer: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
+def _gather(
+    one: Any, other: Any, pointer: str, expected: dict[str, Any], found: dict[str, Any]
+) -> None:
     """Enters the leaves of the parts in which two states differ: most of two states is the same."""
     if not (isinstance(one, dict) and isinstance(other, dict) and one and other):
         expected.update(leaves(one, pointer))
@@ -122,7 +135,9 @@ def _differences(kind: FindingKind, expected: Any, found: Any, before: str) -> I
     for name in sorted({*expected, *found}):
         equal = name in expected and name in found and freeze(expected[name]) == freeze(found[name])
         if not equal:
-            here, there = (_json(side[name]) if name in side else None for side in (expected, found))
+            here, there = (
+                _json(side[name]) if name in side else None for side in (expected, found)
+            )
             yield Finding(kind=kind, place=f"{before}{name}", expected=here, found=there)
 
 

@@ -71,7 +71,9 @@ class HazardScore:
         return not self.faults
 
 
-def judge(task: HazardTask, state: Mapping[str, Any], gold: Mapping[str, Any]) -> tuple[Ending, EffectsVerdict]:
+def judge(
+    task: HazardTask, state: Mapping[str, Any], gold: Mapping[str, Any]
+) -> tuple[Ending, EffectsVerdict]:
     """The verdict on a task from the state in which it ended.
 
     Args:
@@ -104,7 +106,9 @@ def score_hazards(episode: Episode, tasks: Mapping[str, HazardTask]) -> tuple[Ha
 
 def _same(task: HazardTask, played: SubTask) -> HazardTask:
     if task.sub_task != played:
-        raise ValueError(f"the episode was played on another version of {task.id}: score it with the tasks of its time")
+        raise ValueError(
+            f"the episode was played on another version of {task.id}: score it with the tasks of its time"
+        )
     return task
 
 

@@ -29,7 +29,9 @@ def labels(task: SubTask, calls: Iterable[GoldCall | CallRecord]) -> tuple[CallL
     return tuple(
         CallLabels(
             function=call.tool,
-            parameters=_parameters(call.arguments, tools[call.tool].defaults if call.tool in tools else {}),
+            parameters=_parameters(
+                call.arguments, tools[call.tool].defaults if call.tool in tools else {}
+            ),
         )
         for call in calls
     )

@@ -29,7 +29,9 @@ def shared_sum(left: Sequence[float], right: Sequence[float], sources: Sequence[
             total = totals.setdefault(subset, [0.0, 0.0])
             total[0] += one
             total[1] += other
-    return sum((1 if len(subset) % 2 else -1) * one * other for subset, (one, other) in totals.items())
+    return sum(
+        (1 if len(subset) % 2 else -1) * one * other for subset, (one, other) in totals.items()
+    )
 
 
 def _subsets(own: Sources) -> Iterator[tuple[str, ...]]:
@@ -57,7 +59,9 @@ def mean_of(values: Sequence[float], sources: Sequence[Sources], *, floor: float
         raise ValueError("a mean needs an observation")
     mean = sum(values) / count
     residuals = [value - mean for value in values]
-    naive = max(floor, sqrt(sum(residual**2 for residual in residuals) / (count * max(1, count - 1))))
+    naive = max(
+        floor, sqrt(sum(residual**2 for residual in residuals) / (count * max(1, count - 1)))
+    )
     nodes = len(frozenset().union(*sources))
     # Residuals add up to 0, which makes them too small by the share of pairs that count (with separate clusters of one
     # size this is the usual G / (G - 1)).
@@ -89,18 +93,25 @@ def share_of(verdicts: Sequence[bool], sources: Sequence[Sources]) -> Interval:
     return wilson(estimate.value, len(verdicts) / effect)
 
 
-def ratio_of(numerators: Sequence[float], denominators: Sequence[float], sources: Sequence[Sources]) -> Estimate | None:
+def ratio_of(
+    numerators: Sequence[float], denominators: Sequence[float], sources: Sequence[Sources]
+) -> Estimate | None:
     """The ratio of two sums over the same observations, linearised; None if the denominator is 0."""
     total = sum(denominators)
     if not total:
         return None
     ratio = sum(numerators) / total
     scale = len(numerators) / total
-    found = mean_of([scale * (up - ratio * down) for up, down in zip(numerators, denominators, strict=True)], sources)
+    found = mean_of(
+        [scale * (up - ratio * down) for up, down in zip(numerators, denominators, strict=True)],
+        sources,
+    )
     return Estimate(value=ratio, error=found.error, naive=found.naive, freedom=found.freedom)
 
 
-def share_among(hits: Sequence[int], chances: Sequence[int], sources: Sequence[Sources]) -> Interval | None:
+def share_among(
+    hits: Sequence[int], chances: Sequence[int], sources: Sequence[Sources]
+) -> Interval | None:
     """The share of hits among chances that come in clusters, 0 to 1; None without a chance.
 
     Args:

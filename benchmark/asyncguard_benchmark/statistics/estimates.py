@@ -80,4 +80,8 @@ def wilson(share: float, count: float) -> Interval:
     centre = (share + Z**2 / (2 * count)) / (1 + Z**2 / count)
     spread = Z * sqrt(share * (1 - share) / count + Z**2 / (4 * count**2)) / (1 + Z**2 / count)
     # At 0 and 1 an end of the interval is the value itself, but for rounding.
-    return Interval(value=share, low=max(0.0, min(share, centre - spread)), high=min(1.0, max(share, centre + spread)))
+    return Interval(
+        value=share,
+        low=max(0.0, min(share, centre - spread)),
+        high=min(1.0, max(share, centre + spread)),
+    )

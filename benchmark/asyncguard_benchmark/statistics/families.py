@@ -47,7 +47,9 @@ def max_t(
         # Few sources make large statistics of little surprise: compared is what is as surprising without that.
         statistic = mean_of(values, sources).z if observed is None else observed[name]
         # The data are one draw of their own, so p is never 0.
-        found[name] = (1 + sum(each >= statistic for each in largest)) / (1 + draws) if statistic else 1.0
+        found[name] = (
+            (1 + sum(each >= statistic for each in largest)) / (1 + draws) if statistic else 1.0
+        )
     return found
 
 

@@ -39,7 +39,9 @@ def paired_difference(pairs: Sequence[Pair]) -> Estimate:
     count = len(pairs) + 2
     shift = (gained - lost) / count
     floor = sqrt(max(0.0, (gained + lost + 1) / count - shift**2) / count)
-    return mean_of([pair.difference for pair in pairs], sources, floor=max(floor, least_error(sources)))
+    return mean_of(
+        [pair.difference for pair in pairs], sources, floor=max(floor, least_error(sources))
+    )
 
 
 def mcnemar(gained: int, lost: int) -> float:

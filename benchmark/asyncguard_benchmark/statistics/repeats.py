@@ -11,7 +11,9 @@ def pass_hat(successes: int, trials: int, k: int) -> float:
         ValueError: fewer trials than k, or more successes than trials.
     """
     if not 0 <= successes <= trials or not 1 <= k <= trials:
-        raise ValueError(f"no estimate of {k} successes in a row from {successes} of {trials} trials")
+        raise ValueError(
+            f"no estimate of {k} successes in a row from {successes} of {trials} trials"
+        )
     return comb(successes, k) / comb(trials, k)
 
 

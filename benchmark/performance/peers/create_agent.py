@@ -35,13 +35,17 @@ class _EmptyHooks(AgentMiddleware[Any, Any, Any]):
         """Does nothing."""
 
     async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Passes the request on."""
         return await handler(request)
 
     async def awrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Passes the request on."""
         return await handler(request)
@@ -52,12 +56,16 @@ HOOKS = tuple(name for name in vars(_EmptyHooks) if not name.startswith("_"))
 
 def overridden_hooks(kind: type[Middleware]) -> tuple[str, ...]:
     """Lists the asynchronous hooks that a middleware class has: the same cost without its work is the fair measure."""
-    return tuple(name for name in HOOKS if getattr(kind, name) is not getattr(AgentMiddleware, name))
+    return tuple(
+        name for name in HOOKS if getattr(kind, name) is not getattr(AgentMiddleware, name)
+    )
 
 
 def empty_middleware(names: Iterable[str]) -> Middleware:
     """Returns middleware that has the named hooks and does nothing in them."""
-    kind: type[Middleware] = type("EmptyHooks", (AgentMiddleware,), {name: vars(_EmptyHooks)[name] for name in names})
+    kind: type[Middleware] = type(
+        "EmptyHooks", (AgentMiddleware,), {name: vars(_EmptyHooks)[name] for name in names}
+    )
     return kind()
 
 
@@ -69,7 +77,9 @@ def with_empty_hooks(names: Iterable[str]) -> Build:
 
 def agent(script: Script, saver: BaseCheckpointSaver[Any] | None, **options: Any) -> Any:
     """Builds `create_agent` around a script."""
-    return create_agent(scripted_chat(script), [scripted_tool(script)], checkpointer=saver, **options)
+    return create_agent(
+        scripted_chat(script), [scripted_tool(script)], checkpointer=saver, **options
+    )
 
 
 def _fold(messages: list[AnyMessage], writes: Sequence[Any]) -> Any:

@@ -16,7 +16,11 @@ def barrier(chains: Chains, *middleware: Any) -> Work:
     """Gives all tasks at once: the model calls for all of them in parallel, and a turn waits for the slowest result."""
     agent: Any = create_agent(chains.model(), [chains.tool()], middleware=middleware)
     goals = " ".join(key_of(task, 0) for task in range(chains.workload.tasks))
-    return partial(agent.ainvoke, {"messages": [("user", f"Follow these keys to their ends: {goals}")]}, _LIMITS)
+    return partial(
+        agent.ainvoke,
+        {"messages": [("user", f"Follow these keys to their ends: {goals}")]},
+        _LIMITS,
+    )
 
 
 def empty_hooks(chains: Chains) -> Work:

@@ -26,7 +26,9 @@ def graph_peer(name: str, build: Build) -> Peer:
 
 def saved_graph_peer(name: str, build: Build, **options: Any) -> Peer:
     """Returns a peer that checkpoints into an SQLite file, with the saver's own settings; the options are the run's."""
-    return Peer(name=f"{name}:{place_of(options)}", session=_session(build, saved=True, options=options))
+    return Peer(
+        name=f"{name}:{place_of(options)}", session=_session(build, saved=True, options=options)
+    )
 
 
 def place_of(options: Mapping[str, Any]) -> str:
@@ -34,7 +36,9 @@ def place_of(options: Mapping[str, Any]) -> str:
     return "sqlite, sync" if options.get("durability") == "sync" else "sqlite"
 
 
-def _session(build: Build, *, saved: bool, options: Mapping[str, Any] = MappingProxyType({})) -> Session:
+def _session(
+    build: Build, *, saved: bool, options: Mapping[str, Any] = MappingProxyType({})
+) -> Session:
     @asynccontextmanager
     async def session(script: Script, folder: Path) -> AsyncIterator[Run]:
         if not saved:

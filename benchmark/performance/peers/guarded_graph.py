@@ -38,9 +38,13 @@ def journaled_graph_peer(name: str, build: JournaledBuild, **options: Any) -> Pe
     return Peer(name=f"{name}:{place_of(options)}+journal", session=session)
 
 
-def _graph(script: Script, saver: BaseCheckpointSaver[Any] | None, journal: Journal | bool = False) -> Any:
+def _graph(
+    script: Script, saver: BaseCheckpointSaver[Any] | None, journal: Journal | bool = False
+) -> Any:
     tools = [scripted_tool(script)]
-    return build_agent(scripted_chat(script), tools, config=CONFIG, checkpointer=saver, journal=journal)
+    return build_agent(
+        scripted_chat(script), tools, config=CONFIG, checkpointer=saver, journal=journal
+    )
 
 
 GRAPH = graph_peer("build_agent", _graph)

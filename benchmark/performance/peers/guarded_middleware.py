@@ -31,16 +31,22 @@ GUARDED = graph_peer("AsyncGuardMiddleware", _guarded)
 GUARDED_SAVED = saved_graph_peer("AsyncGuardMiddleware", _guarded)
 GUARDED_DELTA = saved_graph_peer("AsyncGuardMiddleware+its state", _guarded_with_its_state)
 GUARDED_JOURNALED = journaled_graph_peer("AsyncGuardMiddleware+its state", _guarded_with_its_state)
-GUARDED_SYNC = saved_graph_peer("AsyncGuardMiddleware+its state", _guarded_with_its_state, durability="sync")
+GUARDED_SYNC = saved_graph_peer(
+    "AsyncGuardMiddleware+its state", _guarded_with_its_state, durability="sync"
+)
 GUARDED_SYNC_JOURNALED = journaled_graph_peer(
     "AsyncGuardMiddleware+its state", _guarded_with_its_state, durability="sync"
 )
-EMPTY_HOOKS = graph_peer("create_agent, the same hooks empty", with_empty_hooks(overridden_hooks(AsyncGuardMiddleware)))
+EMPTY_HOOKS = graph_peer(
+    "create_agent, the same hooks empty", with_empty_hooks(overridden_hooks(AsyncGuardMiddleware))
+)
 
 
 def work(chains: Chains) -> Work:
     """Gives all tasks of a workload at once; a turn acts on whatever results have come."""
     chains.task_argument = "task_id"
     tools = [chains.tool()]
-    guarded: Any = create_agent(chains.model(), tools, middleware=[AsyncGuardMiddleware(tools=tools, config=CONFIG)])
+    guarded: Any = create_agent(
+        chains.model(), tools, middleware=[AsyncGuardMiddleware(tools=tools, config=CONFIG)]
+    )
     return partial(guarded.ainvoke, {"tasks": chains.tasks()})

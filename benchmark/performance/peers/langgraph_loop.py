@@ -24,7 +24,12 @@ def _hand_written(script: Script, saver: BaseCheckpointSaver[Any] | None) -> Any
 
     async def act(state: _Messages) -> dict[str, Any]:
         calls = state["messages"][-1].tool_calls  # type: ignore[union-attr]  # only an assistant message leads here
-        return {"messages": [ToolMessage(await tool.ainvoke(call["args"]), tool_call_id=call["id"]) for call in calls]}
+        return {
+            "messages": [
+                ToolMessage(await tool.ainvoke(call["args"]), tool_call_id=call["id"])
+                for call in calls
+            ]
+        }
 
     # Asynchronous: LangGraph hands a plain function to a thread, which costs 18 % of a step.
     async def more(state: _Messages) -> str:

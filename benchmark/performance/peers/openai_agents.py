@@ -34,10 +34,15 @@ class _ScriptedModel(Model):
         if key is not None:
             number = self._script.proposed
             return ResponseFunctionToolCall(
-                type="function_call", name=TOOL_NAME, arguments=json.dumps({"key": key}), call_id=f"call-{number}"
+                type="function_call",
+                name=TOOL_NAME,
+                arguments=json.dumps({"key": key}),
+                call_id=f"call-{number}",
             )
         text = ResponseOutputText(type="output_text", text=ANSWER, annotations=[])
-        return ResponseOutputMessage(type="message", id="answer", role="assistant", status="completed", content=[text])
+        return ResponseOutputMessage(
+            type="message", id="answer", role="assistant", status="completed", content=[text]
+        )
 
 
 @asynccontextmanager
@@ -49,7 +54,9 @@ async def _session(script: Script, _: Path) -> AsyncIterator[Run]:
     agent = Agent(name="performance", model=_ScriptedModel(script), tools=[tool])
 
     async def run() -> None:
-        await Runner.run(agent, QUESTION, max_turns=script.steps + 1, run_config=RunConfig(tracing_disabled=True))
+        await Runner.run(
+            agent, QUESTION, max_turns=script.steps + 1, run_config=RunConfig(tracing_disabled=True)
+        )
 
     yield run
 

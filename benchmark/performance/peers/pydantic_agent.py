@@ -24,7 +24,9 @@ async def _session(script: Script, _: Path) -> AsyncIterator[Run]:
     async def look_up(key: str) -> str:
         return script.look_up(key)
 
-    agent = Agent(FunctionModel(decide), tools=[Tool(look_up, name=TOOL_NAME, description=TOOL_DESCRIPTION)])
+    agent = Agent(
+        FunctionModel(decide), tools=[Tool(look_up, name=TOOL_NAME, description=TOOL_DESCRIPTION)]
+    )
 
     async def run() -> None:
         await agent.run(QUESTION, usage_limits=UsageLimits(request_limit=None))

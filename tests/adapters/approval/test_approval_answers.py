@@ -27,7 +27,10 @@ def _asked_and_answered(agent_of: AgentOf, answer: Answer) -> tuple[list[str], O
     both = calls(("drop", {"q": "x", "task_id": "a"}), ("drop", {"q": "y", "task_id": "b"}))
     specs = [ToolSpec(name="drop", approval=True)]
     agent = agent_of(
-        ScriptedChatModel(script(both, ever="all said")), [drop], specs=specs, checkpointer=InMemorySaver()
+        ScriptedChatModel(script(both, ever="all said")),
+        [drop],
+        specs=specs,
+        checkpointer=InMemorySaver(),
     )
 
     async def run() -> Outcome:
@@ -71,7 +74,9 @@ def test_an_answer_carries_its_reason_to_the_model(agent_of: AgentOf) -> None:
 
 def test_an_approval_is_no_answer_to_what_the_tool_asks(agent_of: AgentOf) -> None:
     """An approved tool asks a question of its own; it gets the answer to that one."""
-    pay = scripted_tool("pay", lambda _: f"paid from {interrupt('Which account?')}", args={"q": str})
+    pay = scripted_tool(
+        "pay", lambda _: f"paid from {interrupt('Which account?')}", args={"q": str}
+    )
     model = ScriptedChatModel([calls(("pay", {"q": "x"})), "all said"])
     specs = [ToolSpec(name="pay", approval=True, interrupts=True)]
     agent = agent_of(model, [pay], specs=specs, checkpointer=InMemorySaver())
@@ -103,7 +108,9 @@ class Two:
     def process(self, *steps: Any) -> Any:
         """An agent of a new process."""
         drop = scripted_tool("drop", lambda a: self._drops(a["q"]), args={"q": str})
-        ask = scripted_tool("ask", lambda a: self._drops(f"{a['q']} {interrupt('Sure?')}"), args={"q": str})
+        ask = scripted_tool(
+            "ask", lambda a: self._drops(f"{a['q']} {interrupt('Sure?')}"), args={"q": str}
+        )
         look = scripted_tool("look", lambda a: f"saw {a['q']}", args={"q": str}, latency=3.0)
         specs = [DROP, ToolSpec(name="ask", approval=True, interrupts=True)]
         model = ScriptedChatModel(script(*steps, ever="all said"))
@@ -139,7 +146,9 @@ class Two:
     ],
     ids=str,
 )
-def test_two_held_calls_are_one_question(agent_of: AgentOf, answer: Any, dropped: list[str], restarted: bool) -> None:
+def test_two_held_calls_are_one_question(
+    agent_of: AgentOf, answer: Any, dropped: list[str], restarted: bool
+) -> None:
     """The documented answers work as they are, also in a process that has not asked; each call is answered in place."""
     two = Two(agent_of)
 
@@ -240,7 +249,12 @@ TOGETHER = (calls(("pay", {"q": "x", "task_id": "a"}), ("pay", {"q": "y", "task_
 @pytest.mark.parametrize(("answers", "paid"), [((True, False), ["x"]), ((True, True), ["x", "y"])])
 @pytest.mark.parametrize("steps", [APART, TOGETHER], ids=["apart", "together"])
 def test_each_question_gets_its_own_answer(
-    agent_of: AgentOf, frontend: Frontend, steps: Any, answers: Sequence[bool], paid: list[str], restarted: bool
+    agent_of: AgentOf,
+    frontend: Frontend,
+    steps: Any,
+    answers: Sequence[bool],
+    paid: list[str],
+    restarted: bool,
 ) -> None:
     """A call that is released and held after another one was approved is not approved with it."""
     paying: list[str] = []
@@ -250,7 +264,9 @@ def test_each_question_gets_its_own_answer(
         pay = scripted_tool("pay", lambda a: f"paid {_noted(paying, a['q'])}", args={"q": str})
         look = scripted_tool("look", lambda a: f"saw {a['q']}", args={"q": str})
         specs = [ToolSpec(name="pay", approval=True, reads=(), writes=("purse",)), pure("look")]
-        return agent_of(ScriptedChatModel(script(*steps)), [pay, look], specs=specs, checkpointer=saver)
+        return agent_of(
+            ScriptedChatModel(script(*steps)), [pay, look], specs=specs, checkpointer=saver
+        )
 
     agent = process(*steps, "I wait.")
 
@@ -299,10 +315,14 @@ KEYS = [call["key"] for call in question(HELD)["calls"]]
 LABELS = {"pay#2": "a/pay#2", "wipe#1": "b/wipe#1"}
 """Labels that one call has."""
 YES = [True, {"approve": True}, {"approve": True, "reason": "go"}, {"reason": "", "approve": True}]
-WORDS = st.sampled_from(["approve", "reason", "True", "yes", "true", "pay#1", "pay", "a/pay", "*", "", *KEYS, *LABELS])
+WORDS = st.sampled_from(
+    ["approve", "reason", "True", "yes", "true", "pay#1", "pay", "a/pay", "*", "", *KEYS, *LABELS]
+)
 ALMOST = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 2) | st.just(1.0) | WORDS | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS | st.integers(0, 1), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(WORDS | st.integers(0, 1), inner, max_size=4)
+    ),
     max_leaves=8,
 )
 
@@ -334,7 +354,9 @@ def test_only_a_documented_answer_approves(answer: Any) -> None:
                 assert isinstance(value.get("reason", ""), str)
 
 
-@given(chosen=st.dictionaries(st.sampled_from([*KEYS, *LABELS]), st.sampled_from([*YES, False, "no"])))
+@given(
+    chosen=st.dictionaries(st.sampled_from([*KEYS, *LABELS]), st.sampled_from([*YES, False, "no"]))
+)
 def test_a_documented_answer_approves_what_it_names(chosen: dict[str, Any]) -> None:
     """A call is approved that one entry names and none objects to."""
     for key, (approved, _) in zip(KEYS, decisions(chosen, HELD), strict=True):
@@ -370,4 +392,7 @@ def test_a_name_that_is_one_calls_key_and_anothers_label_names_the_first() -> No
     """A tool may have a task's name in its own; keys that are equal name nothing."""
     first, second = decisions({"a/pay#1": True}, held(("a", "pay", 1), ("x", "a/pay", 1)))
     assert (first[0], second[0]) == (True, False)
-    assert not any(approved for approved, _ in decisions({"a/b/c#1": True}, held(("a/b", "c", 1), ("a", "b/c", 1))))
+    assert not any(
+        approved
+        for approved, _ in decisions({"a/b/c#1": True}, held(("a/b", "c", 1), ("a", "b/c", 1)))
+    )

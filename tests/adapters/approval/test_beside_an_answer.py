@@ -25,7 +25,9 @@ BUILT = pytest.mark.parametrize("frontend", [Frontend.GRAPH], ids=["build_agent"
 def _agent(agent_of: AgentOf) -> Agent:
     pay = scripted_tool("pay", lambda _: "paid")
     model = ScriptedChatModel(script(calls(("pay", {}))))
-    made: Agent = agent_of(model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=InMemorySaver())
+    made: Agent = agent_of(
+        model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=InMemorySaver()
+    )
     return made
 
 
@@ -37,7 +39,9 @@ async def _drained(stream: AsyncIterator[Any]) -> None:
 @BUILT
 @pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
 @pytest.mark.parametrize("resume", [True, None], ids=["with an answer", "without one"])
-def test_they_are_refused_before_the_answer_is_taken(agent_of: AgentOf, update: Any, resume: Any) -> None:
+def test_they_are_refused_before_the_answer_is_taken(
+    agent_of: AgentOf, update: Any, resume: Any
+) -> None:
     """The question stays open, and is answered by the next resume; then the tasks can be given."""
     agent = _agent(agent_of)
 
@@ -71,7 +75,9 @@ def test_the_sync_entries_refuse_them_as_well(agent_of: AgentOf) -> None:
 
 
 @pytest.mark.parametrize("frontend", [Frontend.MIDDLEWARE], ids=["create_agent"])
-def test_in_create_agent_they_are_logged(agent_of: AgentOf, caplog: pytest.LogCaptureFixture) -> None:
+def test_in_create_agent_they_are_logged(
+    agent_of: AgentOf, caplog: pytest.LogCaptureFixture
+) -> None:
     """LangGraph has taken the answer before the guard is asked, so it counts; the log tells of the tasks."""
     agent = _agent(agent_of)
 
@@ -96,7 +102,9 @@ def test_in_create_agent_they_are_logged(agent_of: AgentOf, caplog: pytest.LogCa
     ],
     ids=["no messages", "no role", "a number as key", "a tuple as key"],
 )
-def test_a_command_that_cannot_be_read_leaves_the_question_open(agent_of: AgentOf, command: Command[Any]) -> None:
+def test_a_command_that_cannot_be_read_leaves_the_question_open(
+    agent_of: AgentOf, command: Command[Any]
+) -> None:
     """Taken by LangGraph it would be read again in each later run, and raise for ever."""
     agent = _agent(agent_of)
 
@@ -116,6 +124,8 @@ def test_other_updates_pass(agent_of: AgentOf) -> None:
 
     async def main() -> Outcome:
         await agent.say("Pay x.", thread="t")
-        return await agent.go(Command(resume=True, update={"messages": [("user", "Thanks.")], "tasks": []}), "t")
+        return await agent.go(
+            Command(resume=True, update={"messages": [("user", "Thanks.")], "tasks": []}), "t"
+        )
 
     assert "Thanks." in run_virtual(main()).result.text

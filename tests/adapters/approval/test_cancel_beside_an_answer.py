@@ -30,7 +30,9 @@ class Office:
         bank = scripted_tool("bank", self._starts, args={"q": str, "token": str})
         model = ScriptedChatModel(script(step, ever="all said"))
         ports = Ports(inbox=self.inbox)
-        self.agent = agent_of(model, [pay, bank], specs=SPECS, checkpointer=InMemorySaver(), ports=ports)
+        self.agent = agent_of(
+            model, [pay, bank], specs=SPECS, checkpointer=InMemorySaver(), ports=ports
+        )
 
     def _pays(self, arguments: Any) -> str:
         self.paid.append(arguments["q"])
@@ -59,7 +61,10 @@ def test_an_approval_does_not_run_what_is_cancelled(agent_of: AgentOf, answer: A
 
     outcome = run_virtual(main()).result
     assert office.paid == ["y"]
-    assert {task["id"]: task["state"] for task in outcome.report["tasks"]} == {"a": "stopped", "b": "closed"}
+    assert {task["id"]: task["state"] for task in outcome.report["tasks"]} == {
+        "a": "stopped",
+        "b": "closed",
+    }
     assert "the user cancelled the task" in outcome.text
 
 
@@ -87,7 +92,9 @@ def test_with_a_wrong_one_the_answer_refuses(agent_of: AgentOf, name: Any) -> No
     async def main() -> Outcome:
         await office.agent.say(tasks=TASKS, thread="t")
         refused = await office.answer(YES, name)
-        assert "to cancel; the tasks are: a, b" in refused.text or '"cancel" takes ids' in refused.text
+        assert (
+            "to cancel; the tasks are: a, b" in refused.text or '"cancel" takes ids' in refused.text
+        )
         return await office.agent.say("And?", thread="t")
 
     outcome = run_virtual(main()).result

@@ -20,7 +20,9 @@ ALL = calls(
 )
 
 
-async def test_a_deferred_call_that_asks_a_person_is_asked_or_not_run(agent_of: AgentOf, tmp_path: Path) -> None:
+async def test_a_deferred_call_that_asks_a_person_is_asked_or_not_run(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
     """The model had its turn meanwhile: a person is asked, or nothing was done, nothing is in doubt, and it says so."""
     machine, made = Machine(agent_of=agent_of, path=tmp_path / "effects.db"), list[str]()
 

@@ -31,7 +31,9 @@ class Office:
     def tools(self) -> list[Any]:
         """Both."""
         pay = scripted_tool("pay", lambda a: self._pays(a["q"]), args={"q": str})
-        bank = scripted_tool("bank", lambda a: self._starts(a["token"]), args={"q": str, "token": str})
+        bank = scripted_tool(
+            "bank", lambda a: self._starts(a["token"]), args={"q": str, "token": str}
+        )
         return [pay, bank]
 
     def _pays(self, what: str) -> str:
@@ -66,14 +68,18 @@ def test_without_a_checkpointer_an_approval_is_refused_with_that_reason(
 
 
 @pytest.mark.parametrize("thread", [None, "t"])
-def test_without_a_checkpointer_an_external_call_is_waited_for(agent_of: AgentOf, thread: str | None) -> None:
+def test_without_a_checkpointer_an_external_call_is_waited_for(
+    agent_of: AgentOf, thread: str | None
+) -> None:
     """The run waits in the process, and ends with the delivery."""
     office = Office()
     model = ScriptedChatModel(script(calls(("bank", {"q": "x"}))))
     agent = agent_of(model, office.tools(), specs=SPECS, ports=Ports(inbox=office.inbox))
 
     async def main() -> Outcome:
-        outcome, _ = await asyncio.gather(agent.say("Ask the bank.", thread=thread), office.answers())
+        outcome, _ = await asyncio.gather(
+            agent.say("Ask the bank.", thread=thread), office.answers()
+        )
         return outcome
 
     run = run_virtual(main())
@@ -101,7 +107,9 @@ def _inside(agent: Any, saver: Any, *, called: bool) -> Any:
 
 
 @pytest.mark.parametrize("called", [True, False])
-@pytest.mark.parametrize(("outer", "inner", "asks"), [(True, None, True), (True, False, False), (False, None, False)])
+@pytest.mark.parametrize(
+    ("outer", "inner", "asks"), [(True, None, True), (True, False, False), (False, None, False)]
+)
 def test_an_agent_inside_of_a_graph(outer: bool, inner: Any, asks: bool, called: bool) -> None:
     """It has the checkpointer of the graph around it, unless it says that it wants none."""
     office = Office()

@@ -114,11 +114,15 @@ def test_no_task_waits_for_another_tasks_approval(agent_of: AgentOf) -> None:
     paying, looking = pay(), look(3.0)
     model = ScriptedChatModel(
         script(
-            calls(("pay", {"q": "x", "n": 5, "task_id": "a"}), ("look", {"q": "z", "task_id": "b"})),
+            calls(
+                ("pay", {"q": "x", "n": 5, "task_id": "a"}), ("look", {"q": "z", "task_id": "b"})
+            ),
             calls(("look", {"q": "z again", "task_id": "b"})),
         )
     )
-    agent = agent_of(model, [paying, looking], specs=[PAY, pure("look")], checkpointer=InMemorySaver())
+    agent = agent_of(
+        model, [paying, looking], specs=[PAY, pure("look")], checkpointer=InMemorySaver()
+    )
 
     async def main() -> None:
         stopped = await agent.go(agent.input(None, TASKS), "t")
@@ -136,7 +140,9 @@ def test_destructive_calls_need_approval_once_untrusted_output_was_read(agent_of
     for trust in (True, False):
         looking = look()
         wipe = scripted_tool("wipe", lambda a: "wiped", args={"q": str})
-        script_ = script(calls(("wipe", {"q": "x"})), calls(("look", {"q": "x"})), calls(("wipe", {"q": "y"})))
+        script_ = script(
+            calls(("wipe", {"q": "x"})), calls(("look", {"q": "x"})), calls(("wipe", {"q": "y"}))
+        )
         specs = [pure("look"), ToolSpec(name="wipe", destructive=True, trusted_output=True)]
         agent = agent_of(
             ScriptedChatModel(script_),
@@ -160,7 +166,9 @@ async def ask(question: str) -> str:
 def test_a_tool_that_asks_by_itself_gets_its_answer(agent_of: AgentOf) -> None:
     """The run stops with the tool's question and goes on with the answer."""
     agent = agent_of(
-        ScriptedChatModel([calls(("ask", {"question": "Colour?"})), "done"]), [ask], checkpointer=InMemorySaver()
+        ScriptedChatModel([calls(("ask", {"question": "Colour?"})), "done"]),
+        [ask],
+        checkpointer=InMemorySaver(),
     )
 
     async def main() -> None:
@@ -174,7 +182,9 @@ def test_a_tool_that_asks_by_itself_gets_its_answer(agent_of: AgentOf) -> None:
 
 def test_two_asking_tools_in_one_message_get_their_own_answers(agent_of: AgentOf) -> None:
     """Answers are never mixed up, in whatever order the questions come."""
-    model = ScriptedChatModel([calls(("ask", {"question": "Colour?"}), ("ask", {"question": "Size?"})), "done"])
+    model = ScriptedChatModel(
+        [calls(("ask", {"question": "Colour?"}), ("ask", {"question": "Size?"})), "done"]
+    )
     agent = agent_of(model, [ask], checkpointer=InMemorySaver())
     answers = {"Colour?": "blue", "Size?": "XL"}
 

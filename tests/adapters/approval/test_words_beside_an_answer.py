@@ -39,11 +39,17 @@ class Office:
     def process(self, *steps: Any) -> None:
         """Begin a new process."""
         pay = scripted_tool("pay", lambda a: self._pays(a["q"]), args={"q": str})
-        bank = scripted_tool("bank", lambda a: self._starts(a["token"]), args={"q": str, "token": str})
+        bank = scripted_tool(
+            "bank", lambda a: self._starts(a["token"]), args={"q": str, "token": str}
+        )
         look = scripted_tool("look", lambda a: f"saw {a['q']}", args={"q": str}, latency=2.0)
         self.model = ScriptedChatModel(script(*steps, ever="all said"))
         self.agent = self.agent_of(
-            self.model, [pay, bank, look], specs=SPECS, checkpointer=self.saver, ports=Ports(inbox=self.inbox)
+            self.model,
+            [pay, bank, look],
+            specs=SPECS,
+            checkpointer=self.saver,
+            ports=Ports(inbox=self.inbox),
         )
 
     def _pays(self, what: str) -> str:
@@ -56,7 +62,9 @@ class Office:
 
     async def with_the_answer(self, answer: Any) -> Outcome:
         """Answer and say something in one command."""
-        return await self.agent.go(Command(resume=answer, update={"messages": [HumanMessage(content=WORD)]}), "t")
+        return await self.agent.go(
+            Command(resume=answer, update={"messages": [HumanMessage(content=WORD)]}), "t"
+        )
 
     async def before_the_answer(self, answer: Any) -> Outcome:
         """Put the message into the state, then answer."""
@@ -71,7 +79,9 @@ WAYS: list[Way] = [Office.with_the_answer, Office.before_the_answer]
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("restarted", [False, True])
-@pytest.mark.parametrize(("answer", "paid"), [(True, ["x", "y"]), (False, []), ({"pay#2": True}, ["y"])], ids=str)
+@pytest.mark.parametrize(
+    ("answer", "paid"), [(True, ["x", "y"]), (False, []), ({"pay#2": True}, ["y"])], ids=str
+)
 def test_an_answer_stands_and_the_message_is_told_behind_the_results(
     agent_of: AgentOf, way: Way, restarted: bool, answer: Any, paid: list[str]
 ) -> None:
@@ -91,8 +101,18 @@ def test_an_answer_stands_and_the_message_is_told_behind_the_results(
     assert outcome.report["open_calls"] == []
     (request,) = office.model.requests[-1:]
     assert request.messages[-1].content == WORD
-    assert [message.type for message in outcome.messages] == ["human", "ai", "tool", "tool", "tool", "human", "ai"]
-    check_history_all(outcome.messages[:-1], providers=[Provider.OPENAI, Provider.ANTHROPIC, Provider.GEMINI])
+    assert [message.type for message in outcome.messages] == [
+        "human",
+        "ai",
+        "tool",
+        "tool",
+        "tool",
+        "human",
+        "ai",
+    ]
+    check_history_all(
+        outcome.messages[:-1], providers=[Provider.OPENAI, Provider.ANTHROPIC, Provider.GEMINI]
+    )
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)

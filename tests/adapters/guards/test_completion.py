@@ -28,7 +28,9 @@ def test_all_done_with_pending_calls_is_interim_and_the_run_waits(agent_of: Agen
             ever="all done",
         )
     )
-    outcome = agent_of(model, [look(9.0), quick], specs=[pure("look"), pure("quick")]).run(tasks=TASKS)
+    outcome = agent_of(model, [look(9.0), quick], specs=[pure("look"), pure("quick")]).run(
+        tasks=TASKS
+    )
     assert "b is done, a follows" in [message.content for message in outcome.messages]
     assert "found x" in outcome.text
     assert outcome.elapsed == pytest.approx(9.0, abs=0.05)
@@ -39,14 +41,20 @@ def test_a_premature_all_done_is_replaced_by_the_reason(agent_of: AgentOf) -> No
     """The model does not find its own "all done" in the history, which would make it repeat itself."""
     model = ScriptedChatModel(
         script(
-            calls(("look", {"q": "x", "task_id": "a"})), "all done at once", calls(("look", {"q": "y", "task_id": "b"}))
+            calls(("look", {"q": "x", "task_id": "a"})),
+            "all done at once",
+            calls(("look", {"q": "y", "task_id": "b"})),
         )
     )
     outcome = agent_of(model, [look()], specs=[pure("look")]).run(tasks=TASKS)
     nudged = model.requests[2].messages
-    assert "all done at once" not in str([message.content for message in nudged if message.type == "ai"])
+    assert "all done at once" not in str(
+        [message.content for message in nudged if message.type == "ai"]
+    )
     assert any("b: no tool was called" in str(message.content) for message in nudged)
-    assert "all done at once" not in [message.content for message in outcome.messages if message.type == "ai"]
+    assert "all done at once" not in [
+        message.content for message in outcome.messages if message.type == "ai"
+    ]
     assert outcome.states("b") == {"done": 1}
 
 
@@ -61,7 +69,9 @@ def test_a_task_is_named_once_and_the_model_may_insist(agent_of: AgentOf) -> Non
 
 def test_the_report_counts_calls_and_turns(agent_of: AgentOf) -> None:
     """Per task its state and calls, and how the run ended."""
-    outcome = agent_of(ScriptedChatModel(script(BOTH)), [look()], specs=[pure("look")]).run(tasks=TASKS)
+    outcome = agent_of(ScriptedChatModel(script(BOTH)), [look()], specs=[pure("look")]).run(
+        tasks=TASKS
+    )
     assert outcome.report == {
         "reason": "complete",
         "turns": 2,
@@ -74,23 +84,37 @@ def test_the_report_counts_calls_and_turns(agent_of: AgentOf) -> None:
 STUBBORN: dict[str, Any] = {
     "rejected for ever": calls(("nothing", {"task_id": "a"})),
     "rejected for ever, without a task": calls(("nothing", {})),
-    "rejected for ever, in numbers": calls(*[("nothing", {"task_id": "a"}), ("nothing", {"task_id": "b"})] * 3),
+    "rejected for ever, in numbers": calls(
+        *[("nothing", {"task_id": "a"}), ("nothing", {"task_id": "b"})] * 3
+    ),
     "the same call for ever": calls(("look", {"q": "x", "task_id": "a"})),
     "calls for ever": BOTH,
     "broken arguments for ever": AIMessage(
         content="",
-        invalid_tool_calls=[{"name": "look", "args": "{", "id": "i1", "error": "broken", "type": "invalid_tool_call"}],
+        invalid_tool_calls=[
+            {
+                "name": "look",
+                "args": "{",
+                "id": "i1",
+                "error": "broken",
+                "type": "invalid_tool_call",
+            }
+        ],
     ),
 }
 
 
 @pytest.mark.parametrize("answer", STUBBORN.values(), ids=STUBBORN.keys())
 @pytest.mark.parametrize("tasks", [TASKS, None], ids=["two tasks", "messages"])
-def test_no_model_however_stubborn_loops_for_ever(answer: Any, tasks: Any, agent_of: AgentOf) -> None:
+def test_no_model_however_stubborn_loops_for_ever(
+    answer: Any, tasks: Any, agent_of: AgentOf
+) -> None:
     """The run ends with a report, a last word, and a history that providers take."""
     limits = Limits(max_model_turns=30, max_rejections=5)
     model = ScriptedChatModel(script(ever=answer))
-    outcome = agent_of(model, [look(1.0)], config=GuardConfig(limits=limits)).run(None if tasks else "Go.", tasks=tasks)
+    outcome = agent_of(model, [look(1.0)], config=GuardConfig(limits=limits)).run(
+        None if tasks else "Go.", tasks=tasks
+    )
     assert len(model.requests) <= 30
     assert outcome.report["reason"] in ("max_model_turns", "tasks_stopped", "complete")
     assert outcome.messages[-1].type == "ai"
@@ -106,7 +130,9 @@ def test_the_limit_on_turns_ends_the_run_with_a_report(agent_of: AgentOf) -> Non
     )
     quick = scripted_tool("quick", lambda a: "quick", args={}, latency=1.0)
     config = GuardConfig(limits=Limits(max_model_turns=3), timing=Timing(grace=0.0))
-    agent = agent_of(model, [look(500.0), quick], specs=[pure("look"), pure("quick")], config=config)
+    agent = agent_of(
+        model, [look(500.0), quick], specs=[pure("look"), pure("quick")], config=config
+    )
     outcome = agent.run(tasks=TASKS)
     assert len(model.requests) == 3
     assert outcome.report["reason"] == "max_model_turns"
@@ -118,7 +144,9 @@ def test_the_limit_on_rejections_stops_one_task_only(agent_of: AgentOf) -> None:
     """The other task goes on to its end."""
     model = ScriptedChatModel(
         script(
-            *[calls(("nothing", {"task_id": "a"}))] * 4, calls(("look", {"q": "y", "task_id": "b"})), ever="all done"
+            *[calls(("nothing", {"task_id": "a"}))] * 4,
+            calls(("look", {"q": "y", "task_id": "b"})),
+            ever="all done",
         )
     )
     config = GuardConfig(limits=Limits(max_rejections=3))
@@ -131,6 +159,8 @@ def test_the_limit_on_rejections_stops_one_task_only(agent_of: AgentOf) -> None:
 def test_the_sync_entry_ends_stubborn_models_too(agent_of: AgentOf) -> None:
     """The same limit through ``invoke``."""
     model = ScriptedChatModel(script(ever=calls(("look", {"q": "x"}))))
-    outcome = agent_of(model, [look()], config=GuardConfig(limits=Limits(max_model_turns=4))).run_sync("Go.")
+    outcome = agent_of(
+        model, [look()], config=GuardConfig(limits=Limits(max_model_turns=4))
+    ).run_sync("Go.")
     assert len(model.requests) == 4
     assert outcome.report["reason"] == "max_model_turns"

@@ -8,7 +8,10 @@ from asyncguard import GuardConfig, Limits, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, Outcome, pure, script
 
-A_AND_B = [{"id": "a", "goal": "Work on file f and file g."}, {"id": "b", "goal": "Work on file f too."}]
+A_AND_B = [
+    {"id": "a", "goal": "Work on file f and file g."},
+    {"id": "b", "goal": "Work on file f too."},
+]
 EXACT = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
 WRITE = ToolSpec(name="write", reads=(), writes=("file:{path}",))
 READ = pure("read", reads=("file:{path}",))
@@ -16,14 +19,23 @@ READ = pure("read", reads=("file:{path}",))
 
 def tools(latency: float = 2.0) -> tuple[Any, Any]:
     """A reader and a writer of files."""
-    read = scripted_tool("read", lambda a: f"content of {a['path']}", args={"path": str}, latency=latency)
-    write = scripted_tool("write", lambda a: f"wrote {a['path']}", args={"path": str}, latency=latency)
+    read = scripted_tool(
+        "read", lambda a: f"content of {a['path']}", args={"path": str}, latency=latency
+    )
+    write = scripted_tool(
+        "write", lambda a: f"wrote {a['path']}", args={"path": str}, latency=latency
+    )
     return read, write
 
 
 @pytest.mark.parametrize(
     ("first", "second", "apart"),
-    [("write", "read", 2.0), ("read", "write", 2.0), ("write", "write", 2.0), ("read", "read", 0.0)],
+    [
+        ("write", "read", 2.0),
+        ("read", "write", 2.0),
+        ("write", "write", 2.0),
+        ("read", "read", 0.0),
+    ],
     ids=["read after write", "write after read", "write after write", "reads are free"],
 )
 def test_declared_footprints_order_calls_of_one_message(
@@ -32,7 +44,9 @@ def test_declared_footprints_order_calls_of_one_message(
     """Two calls that collide on a resource run one after the other, across tasks, in the order of the message."""
     read, write = tools()
     model = ScriptedChatModel(
-        script(calls((first, {"path": "f", "task_id": "a"}), (second, {"path": "f", "task_id": "b"})))
+        script(
+            calls((first, {"path": "f", "task_id": "a"}), (second, {"path": "f", "task_id": "b"}))
+        )
     )
     agent_of(model, [read, write], specs=[READ, WRITE], config=EXACT).run(tasks=A_AND_B)
     began = sorted(call.started for call in (*read.calls, *write.calls))
@@ -45,13 +59,17 @@ def test_other_resources_are_not_held_up(agent_of: AgentOf) -> None:
     """Writing f does not delay reading g."""
     read, write = tools()
     model = ScriptedChatModel(
-        script(calls(("write", {"path": "f", "task_id": "a"}), ("read", {"path": "g", "task_id": "b"})))
+        script(
+            calls(("write", {"path": "f", "task_id": "a"}), ("read", {"path": "g", "task_id": "b"}))
+        )
     )
     agent_of(model, [read, write], specs=[READ, WRITE], config=EXACT).run(tasks=A_AND_B)
     assert read.calls[0].started == write.calls[0].started == 0.0
 
 
-def _deferred_run(agent_of: AgentOf, specs: Any = (), config: GuardConfig = EXACT) -> tuple[Outcome, Any, Any, Any]:
+def _deferred_run(
+    agent_of: AgentOf, specs: Any = (), config: GuardConfig = EXACT
+) -> tuple[Outcome, Any, Any, Any]:
     step = scripted_tool("step", lambda a: f"step {a['path']}", args={"path": str}, latency=4.0)
     quick = scripted_tool("quick", lambda a: "quick", args={}, latency=1.0)
     model = ScriptedChatModel(
@@ -70,7 +88,11 @@ def _deferred_run(agent_of: AgentOf, specs: Any = (), config: GuardConfig = EXAC
 def test_undeclared_tools_wait_for_the_open_calls_of_their_task(agent_of: AgentOf) -> None:
     """Without footprints a call of a later message waits for those of earlier ones; calls of one message do not."""
     outcome, step, _, _ = _deferred_run(agent_of)
-    assert [(call.args["path"], call.started) for call in step.calls] == [("f", 0.0), ("g", 4.0), ("h", 4.0)]
+    assert [(call.args["path"], call.started) for call in step.calls] == [
+        ("f", 0.0),
+        ("g", 4.0),
+        ("h", 4.0),
+    ]
     assert outcome.states("a") == {"done": 3}
 
 
@@ -81,7 +103,9 @@ def test_the_placeholder_of_a_deferred_call_says_what_it_waits_for(agent_of: Age
     first = calls(("step", {"path": "f", "task_id": "a"}), ("quick", {"task_id": "b"}))
     again = calls(("step", {"path": "g", "task_id": "a"}), ("quick", {"task_id": "b"}))
     tasks = [{"id": "a", "goal": "Steps f and g."}, {"id": "b", "goal": "Be quick."}]
-    outcome = agent_of(ScriptedChatModel(script(first, again)), [step, quick], config=EXACT).run(tasks=tasks)
+    outcome = agent_of(ScriptedChatModel(script(first, again)), [step, quick], config=EXACT).run(
+        tasks=tasks
+    )
     assert "waits for step#1" in outcome.answer("call_2_1")
     assert [call.started for call in step.calls] == [0.0, 4.0]
 
@@ -103,20 +127,28 @@ def test_a_deferred_call_is_issued_without_a_model_turn(agent_of: AgentOf) -> No
 
 def test_deferred_calls_of_a_chain_are_issued_in_order(agent_of: AgentOf) -> None:
     """Three writes to one file made early run one after the other in program order."""
-    write = scripted_tool("write", lambda a: f"wrote {a['n']}", args={"path": str, "n": int}, latency=1.0)
+    write = scripted_tool(
+        "write", lambda a: f"wrote {a['n']}", args={"path": str, "n": int}, latency=1.0
+    )
     made = [("write", {"path": "f", "n": n, "task_id": "ab"[n % 2]}) for n in range(5)]
     model = ScriptedChatModel(script(calls(*made)))
     outcome = agent_of(model, [write], specs=[WRITE], config=EXACT).run(tasks=A_AND_B)
-    assert [(call.args["n"], call.started) for call in write.calls] == [(n, float(n)) for n in range(5)]
+    assert [(call.args["n"], call.started) for call in write.calls] == [
+        (n, float(n)) for n in range(5)
+    ]
     assert outcome.report["reason"] == "complete"
 
 
 def test_a_failed_predecessor_squashes_what_waits_for_it_and_says_so(agent_of: AgentOf) -> None:
     """The deferred call never runs; the model is told and may ask again."""
     read = scripted_tool("read", lambda a: "content", args={"path": str}, latency=1.0)
-    write = scripted_tool("write", lambda a: ValueError("disk full"), args={"path": str}, latency=2.0)
+    write = scripted_tool(
+        "write", lambda a: ValueError("disk full"), args={"path": str}, latency=2.0
+    )
     model = ScriptedChatModel(
-        script(calls(("write", {"path": "f", "task_id": "a"}), ("read", {"path": "f", "task_id": "b"})))
+        script(
+            calls(("write", {"path": "f", "task_id": "a"}), ("read", {"path": "f", "task_id": "b"}))
+        )
     )
     outcome = agent_of(model, [read, write], specs=[READ, WRITE], config=EXACT).run(tasks=A_AND_B)
     assert read.calls == []
@@ -146,7 +178,9 @@ def test_without_the_conflict_guard_writes_overtake(conflict: bool, agent_of: Ag
     """The switch turns exactly the ordering of effects off."""
     read, write = tools()
     model = ScriptedChatModel(
-        script(calls(("read", {"path": "f", "task_id": "a"}), ("write", {"path": "f", "task_id": "b"})))
+        script(
+            calls(("read", {"path": "f", "task_id": "a"}), ("write", {"path": "f", "task_id": "b"}))
+        )
     )
     config = GuardConfig(timing=EXACT.timing, conflict=conflict)
     agent_of(model, [read, write], specs=[READ, WRITE], config=config).run(tasks=A_AND_B)
@@ -158,7 +192,9 @@ def test_without_the_dependency_guard_reads_overtake(dependency: bool, agent_of:
     """The switch turns exactly the ordering of reads off."""
     read, write = tools()
     model = ScriptedChatModel(
-        script(calls(("write", {"path": "f", "task_id": "a"}), ("read", {"path": "f", "task_id": "b"})))
+        script(
+            calls(("write", {"path": "f", "task_id": "a"}), ("read", {"path": "f", "task_id": "b"}))
+        )
     )
     config = GuardConfig(timing=EXACT.timing, dependency=dependency)
     agent_of(model, [read, write], specs=[READ, WRITE], config=config).run(tasks=A_AND_B)

@@ -8,7 +8,10 @@ from asyncguard import GuardConfig, Limits, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure, script
 
-TASKS = [{"id": "a", "goal": "Find flights to Rome and book one."}, {"id": "b", "goal": "Find hotels in Oslo."}]
+TASKS = [
+    {"id": "a", "goal": "Find flights to Rome and book one."},
+    {"id": "b", "goal": "Find hotels in Oslo."},
+]
 ON_OFF = pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
 
 
@@ -19,7 +22,9 @@ def config(on: bool, guard: str, **more: Any) -> GuardConfig:
 
 def find(latency: float = 3.0) -> Any:
     """A slow search."""
-    return scripted_tool("find", lambda a: {"id": "ZX81", "city": a["city"]}, args={"city": str}, latency=latency)
+    return scripted_tool(
+        "find", lambda a: {"id": "ZX81", "city": a["city"]}, args={"city": str}, latency=latency
+    )
 
 
 def book() -> Any:
@@ -32,10 +37,14 @@ def test_arguments(on: bool, agent_of: AgentOf) -> None:
     """A call that breaks its tool's schema is refused before the tool sees it; without the guard the tool says so."""
     tool = find(0.0)
     model = ScriptedChatModel(
-        script(calls(("find", {"town": "Rome", "city": ["Rome"]})), calls(("find", {"city": "Rome"})))
+        script(
+            calls(("find", {"town": "Rome", "city": ["Rome"]})), calls(("find", {"city": "Rome"}))
+        )
     )
     outcome = agent_of(model, [tool], config=config(on, "arguments")).run("Go to Rome.")
-    assert ("town" in outcome.answer("call_1_1") and "was not run" in outcome.answer("call_1_1")) is on
+    assert (
+        "town" in outcome.answer("call_1_1") and "was not run" in outcome.answer("call_1_1")
+    ) is on
     assert outcome.answer("call_2_1") == '{"id": "ZX81", "city": "Rome"}'
     assert [call.args for call in tool.calls] == [{"city": "Rome"}]
 
@@ -55,9 +64,13 @@ def test_clarification(on: bool, agent_of: AgentOf) -> None:
 def test_scope(on: bool, agent_of: AgentOf) -> None:
     """A tool that belongs to one task is not run for another."""
     tool = book()
-    model = ScriptedChatModel(script(calls(("book", {"id": "R1", "task_id": "b"})), ever="all done"))
+    model = ScriptedChatModel(
+        script(calls(("book", {"id": "R1", "task_id": "b"})), ever="all done")
+    )
     specs = [ToolSpec(name="book", tasks=frozenset({"a"}))]
-    outcome = agent_of(model, [tool], specs=specs, config=config(on, "scope")).run("R1", tasks=TASKS)
+    outcome = agent_of(model, [tool], specs=specs, config=config(on, "scope")).run(
+        "R1", tasks=TASKS
+    )
     assert len(tool.calls) == (0 if on else 1)
     assert ("does not belong to task b" in outcome.text) is on
 
@@ -69,9 +82,13 @@ def test_duplicate(on: bool, agent_of: AgentOf) -> None:
     made = ("find", {"city": "Rome", "task_id": "a"})
     other = ("find", {"city": "Oslo", "task_id": "b"})
     model = ScriptedChatModel(script(calls(made), calls(made, other)))
-    outcome = agent_of(model, [tool], specs=[pure("find")], config=config(on, "duplicate")).run(tasks=TASKS)
+    outcome = agent_of(model, [tool], specs=[pure("find")], config=config(on, "duplicate")).run(
+        tasks=TASKS
+    )
     # Calls of one message begin in no order that anybody promises.
-    assert sorted(call.args["city"] for call in tool.calls) == (["Oslo", "Rome"] if on else ["Oslo", "Rome", "Rome"])
+    assert sorted(call.args["city"] for call in tool.calls) == (
+        ["Oslo", "Rome"] if on else ["Oslo", "Rome", "Rome"]
+    )
     assert ("is the same call" in outcome.text) is on
 
 
@@ -82,13 +99,17 @@ def test_grounding(on: bool, agent_of: AgentOf) -> None:
     model = ScriptedChatModel(
         script(
             calls(("find", {"city": "Rome", "task_id": "a"})),
-            calls(("book", {"id": "QQ77", "task_id": "a"}), ("find", {"city": "Oslo", "task_id": "b"})),
+            calls(
+                ("book", {"id": "QQ77", "task_id": "a"}), ("find", {"city": "Oslo", "task_id": "b"})
+            ),
             "I wait.",
             calls(("book", {"id": "ZX81", "task_id": "a"})),
         )
     )
     specs = [pure("find"), ToolSpec(name="book", reads=(), writes=("booking:{id}",))]
-    outcome = agent_of(model, [searching, booking], specs=specs, config=config(on, "grounding")).run(tasks=TASKS)
+    outcome = agent_of(
+        model, [searching, booking], specs=specs, config=config(on, "grounding")
+    ).run(tasks=TASKS)
     booked = [call.args["id"] for call in booking.calls]
     assert booked == (["ZX81"] if on else ["QQ77", "ZX81"])
     assert ("found nowhere" in outcome.text) is on
@@ -106,7 +127,9 @@ def test_grounding_never_refuses_while_nothing_is_pending(agent_of: AgentOf) -> 
 def test_capacity(on: bool, agent_of: AgentOf) -> None:
     """Calls above the limit of a message are refused in words; those below it run."""
     tool = find(0.0)
-    model = ScriptedChatModel(script(calls(*(("find", {"city": f"c{n}"}) for n in range(4))), ever="done"))
+    model = ScriptedChatModel(
+        script(calls(*(("find", {"city": f"c{n}"}) for n in range(4))), ever="done")
+    )
     limited = config(on, "capacity", limits=Limits(max_calls_per_message=3))
     outcome = agent_of(model, [tool], config=limited).run("Go to c0, c1, c2 and c3.")
     assert len(tool.calls) == (3 if on else 4)
@@ -117,7 +140,9 @@ def test_capacity_cuts_an_oversized_result_and_says_so(agent_of: AgentOf) -> Non
     """The model sees the beginning of the result, and how much is missing."""
     tool = scripted_tool("dump", lambda a: "x" * 5000, args={})
     model = ScriptedChatModel(script(calls(("dump", {})), ever="done"))
-    outcome = agent_of(model, [tool], config=GuardConfig(limits=Limits(max_output_bytes=1000))).run("Dump it.")
+    outcome = agent_of(model, [tool], config=GuardConfig(limits=Limits(max_output_bytes=1000))).run(
+        "Dump it."
+    )
     assert outcome.answer("call_1_1").startswith("x" * 1000 + "\n[dump#1: 4000 of 5000 bytes")
 
 
@@ -141,9 +166,13 @@ def test_completion(on: bool, agent_of: AgentOf) -> None:
 @ON_OFF
 def test_task_view(on: bool, agent_of: AgentOf) -> None:
     """The state of the tasks is shown at the end of each request and never stored."""
-    made = calls(("find", {"city": "Rome", "task_id": "a"}), ("find", {"city": "Oslo", "task_id": "b"}))
+    made = calls(
+        ("find", {"city": "Rome", "task_id": "a"}), ("find", {"city": "Oslo", "task_id": "b"})
+    )
     model = ScriptedChatModel(script(made))
-    outcome = agent_of(model, [find()], specs=[pure("find")], config=config(on, "task_view")).run(tasks=TASKS)
+    outcome = agent_of(model, [find()], specs=[pure("find")], config=config(on, "task_view")).run(
+        tasks=TASKS
+    )
     assert ("State of your tasks" in str(model.requests[-1].messages[-1].content)) is on
     assert "State of your tasks" not in outcome.text
 
@@ -151,7 +180,9 @@ def test_task_view(on: bool, agent_of: AgentOf) -> None:
 @ON_OFF
 def test_waiting(on: bool, agent_of: AgentOf) -> None:
     """Without the feature the model is asked while nothing can be decided."""
-    made = calls(("find", {"city": "Rome", "task_id": "a"}), ("find", {"city": "Oslo", "task_id": "b"}))
+    made = calls(
+        ("find", {"city": "Rome", "task_id": "a"}), ("find", {"city": "Oslo", "task_id": "b"})
+    )
     model = ScriptedChatModel(script(made, *["Still waiting."] * 2), latency=1.0)
     agent_of(model, [find()], specs=[pure("find")], config=config(on, "waiting")).run(tasks=TASKS)
     assert (model.requests[1].at < 3.0) is not on
@@ -160,7 +191,9 @@ def test_waiting(on: bool, agent_of: AgentOf) -> None:
 def test_without_any_guard_a_run_still_works_and_ends(agent_of: AgentOf) -> None:
     """``GuardConfig.none()`` guards nothing and breaks nothing."""
     tool = find(0.0)
-    model = ScriptedChatModel(script(calls(("find", {"city": "Rome"}), ("nothing", {})), ever="done"))
+    model = ScriptedChatModel(
+        script(calls(("find", {"city": "Rome"}), ("nothing", {})), ever="done")
+    )
     outcome = agent_of(model, [tool], config=GuardConfig.none()).run("Go to Rome.")
     assert "ZX81" in outcome.answer("call_1_1")
     assert "no tool" in outcome.answer("call_1_2")

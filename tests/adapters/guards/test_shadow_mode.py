@@ -9,7 +9,10 @@ from asyncguard.core import events as ev
 from asyncguard.testing import ScriptedChatModel, calls, scripted_tool
 from tests.adapters.harness import AgentOf, Outcome, pure, script, shape
 
-TASKS = [{"id": "a", "goal": "Find flights to Rome and book one."}, {"id": "b", "goal": "Find hotels in Oslo."}]
+TASKS = [
+    {"id": "a", "goal": "Find flights to Rome and book one."},
+    {"id": "b", "goal": "Find hotels in Oslo."},
+]
 SHADOW = GuardConfig(shadow=True, timing=Timing(grace=0.0, linger=0.0))
 OFF = replace(SHADOW, shadow=False).with_switches(dict.fromkeys(GUARD_NAMES, False))
 """The same features without guards."""
@@ -18,7 +21,9 @@ OFF = replace(SHADOW, shadow=False).with_switches(dict.fromkeys(GUARD_NAMES, Fal
 class Stage:
     """A run under a configuration, with its events."""
 
-    def __init__(self, agent_of: AgentOf, config: GuardConfig, *steps: Any, tools: list[Any], **more: Any) -> None:
+    def __init__(
+        self, agent_of: AgentOf, config: GuardConfig, *steps: Any, tools: list[Any], **more: Any
+    ) -> None:
         self.events: list[ev.Event] = []
         self.model = ScriptedChatModel(script(*steps))
         numbers = iter(range(100))
@@ -29,7 +34,11 @@ class Stage:
         self.events.append(details.event)
 
     def objections(self) -> list[tuple[str, str]]:
-        return [(event.guard, event.objection.value) for event in self.events if isinstance(event, ev.CallObjected)]
+        return [
+            (event.guard, event.objection.value)
+            for event in self.events
+            if isinstance(event, ev.CallObjected)
+        ]
 
     def run(self) -> Outcome:
         return self.agent.run(tasks=TASKS)
@@ -72,7 +81,9 @@ def test_the_model_sees_nothing_of_it(agent_of: AgentOf) -> None:
     for config in (SHADOW, OFF):
         stage = Stage(agent_of, config, *guessing(), tools=[find(), book()])
         outcome = stage.run()
-        requests = [(shape(request.messages), str(request.tools)) for request in stage.model.requests]
+        requests = [
+            (shape(request.messages), str(request.tools)) for request in stage.model.requests
+        ]
         told.append((shape(outcome.messages), requests))
 
     assert told[0][0] == told[1][0]
@@ -82,7 +93,9 @@ def test_the_model_sees_nothing_of_it(agent_of: AgentOf) -> None:
 
 def test_the_end_of_the_run_is_judged_and_not_prevented(agent_of: AgentOf) -> None:
     """The run ends although calls are open; the event says what the guard would have answered."""
-    stage = Stage(agent_of, SHADOW, calls(("find", {"city": "Rome", "task_id": "a"})), tools=[find()])
+    stage = Stage(
+        agent_of, SHADOW, calls(("find", {"city": "Rome", "task_id": "a"})), tools=[find()]
+    )
     outcome = stage.run()
 
     judged = [event for event in stage.events if isinstance(event, ev.CompletionJudged)]

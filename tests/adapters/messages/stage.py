@@ -82,7 +82,9 @@ def agent_of(
         return build_agent(model, tools, config=config, bind_options=options, ports=ports, **more)
     outside: list[AgentMiddleware[Any, Any, Any]] = [_Settings(options)] if options else []
     guard = AsyncGuardMiddleware(config=config, ports=ports)
-    agent = create_agent(model, list(tools), middleware=guard_middleware(outside, guard=guard), **more)
+    agent = create_agent(
+        model, list(tools), middleware=guard_middleware(outside, guard=guard), **more
+    )
     return agent.with_config({"recursion_limit": 1_000})
 
 
@@ -102,7 +104,9 @@ class _Settings(AgentMiddleware[Any, Any, Any]):
 
 def tasks(*names: str) -> dict[str, Any]:
     """The input of so many tasks; each is to dig and look for its own name."""
-    goals = [{"id": name, "goal": f"Find out about {name}, then send what you found."} for name in names]
+    goals = [
+        {"id": name, "goal": f"Find out about {name}, then send what you found."} for name in names
+    ]
     return {"tasks": goals, "messages": []}
 
 
@@ -113,10 +117,14 @@ def one(text: str) -> dict[str, Any]:
 
 def told(request: ModelRequest, text: str) -> bool:
     """Whether something that was not said by the model itself holds a text."""
-    return any(text in message.text for message in request.messages if message.role is not Role.ASSISTANT)
+    return any(
+        text in message.text for message in request.messages if message.role is not Role.ASSISTANT
+    )
 
 
 def sent_messages(server: OpenAIServer) -> list[list[str]]:
     """Each request's messages as the bytes that were sent."""
     field_of = {Surface.CHAT: "messages", Surface.RESPONSES: "input"}
-    return [[json.dumps(item) for item in view.body[field_of[view.surface]]] for view in server.views]
+    return [
+        [json.dumps(item) for item in view.body[field_of[view.surface]]] for view in server.views
+    ]

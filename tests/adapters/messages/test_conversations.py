@@ -19,11 +19,15 @@ def _look_twice(request: ModelRequest) -> Answer:
     """Two parallel calls, then a text."""
     if told(request, "seen ants"):
         return Reply(text="Ants and bees.")
-    return Reply(text="Looking.", calls=(Call.of("look", topic="ants"), Call.of("look", topic="bees")))
+    return Reply(
+        text="Looking.", calls=(Call.of("look", topic="ants"), Call.of("look", topic="bees"))
+    )
 
 
 @pytest.mark.parametrize("model", ["openai:gpt-4.1", "openai:gpt-5-pro"])
-async def test_a_name_is_enough(serve: Serve, front_end: FrontEnd, tools: Tools, model: str) -> None:
+async def test_a_name_is_enough(
+    serve: Serve, front_end: FrontEnd, tools: Tools, model: str
+) -> None:
     """``"provider:name"`` reaches the server that the environment names, with parallel calls answered in one go."""
     server = serve(_look_twice)
     final = await agent_of(front_end, model, tools.all()).ainvoke(one("Compare ants and bees."))
@@ -34,10 +38,14 @@ async def test_a_name_is_enough(serve: Serve, front_end: FrontEnd, tools: Tools,
     assert sorted(server.views[-1].results.values()) == ["seen ants", "seen bees"]
 
 
-def test_the_sync_entry_says_the_same(serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools) -> None:
+def test_the_sync_entry_says_the_same(
+    serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools
+) -> None:
     """``invoke`` sends the requests that ``ainvoke`` sends."""
     server = serve(_look_twice)
-    final = agent_of(front_end, chat_model(server, surface), tools.all()).invoke(one("Compare ants and bees."))
+    final = agent_of(front_end, chat_model(server, surface), tools.all()).invoke(
+        one("Compare ants and bees.")
+    )
     assert final["messages"][-1].text == "Ants and bees."
     assert tools.executed == {"look ants": 1, "look bees": 1}
     assert len(server.views) == 2
@@ -58,7 +66,11 @@ class ThreeTasks:
             self._tools.gate("ants").set()
         if told(request, "seen cats"):
             self._tools.gate("bees").set()
-        made = {json.loads(call.arguments).get("text") for message in request.messages for call in message.calls}
+        made = {
+            json.loads(call.arguments).get("text")
+            for message in request.messages
+            for call in message.calls
+        }
         news = {"ants": "found ants", "bees": "found bees", "cats": "seen cats"}
         calls = [
             Call.of("send", task_id=name, text=text)
@@ -69,7 +81,14 @@ class ThreeTasks:
 
 
 def _check_three_tasks(final: dict[str, Any], tools: Tools) -> None:
-    wanted = ["dig ants", "dig bees", "look cats", "send found ants", "send found bees", "send seen cats"]
+    wanted = [
+        "dig ants",
+        "dig bees",
+        "look cats",
+        "send found ants",
+        "send found bees",
+        "send seen cats",
+    ]
     assert tools.executed == dict.fromkeys(wanted, 1)
     report = final["report"]
     assert (report["reason"], report["open_calls"]) == ("complete", [])
@@ -82,24 +101,32 @@ async def test_late_results_of_three_tasks(
 ) -> None:
     """Slow tools end in another order than they began: each history is accepted, and its beginning never changes."""
     server = serve(ThreeTasks(tools))
-    agent = agent_of(front_end, chat_model(server, surface), tools.all(), config=GuardConfig(news_style=style))
+    agent = agent_of(
+        front_end, chat_model(server, surface), tools.all(), config=GuardConfig(news_style=style)
+    )
     final = await agent.ainvoke(tasks("ants", "bees", "cats"))
     _check_three_tasks(final, tools)
     _check_prefixes(sent_messages(server))
     assert len({json.dumps(view.body["tools"]) for view in server.views}) == 1
 
 
-def test_late_results_by_the_sync_entry(serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools) -> None:
+def test_late_results_by_the_sync_entry(
+    serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools
+) -> None:
     """Background calls go on between the turns of a sync run."""
     server = serve(ThreeTasks(tools))
-    final = agent_of(front_end, chat_model(server, surface), tools.all()).invoke(tasks("ants", "bees", "cats"))
+    final = agent_of(front_end, chat_model(server, surface), tools.all()).invoke(
+        tasks("ants", "bees", "cats")
+    )
     _check_three_tasks(final, tools)
     _check_prefixes(sent_messages(server))
 
 
 def _check_prefixes(requests: list[list[str]]) -> None:
     """What was sent once is sent again unchanged, so that prompt caches hold; the view at the end is not."""
-    stored = [[item for item in request if "State of your tasks" not in item] for request in requests]
+    stored = [
+        [item for item in request if "State of your tasks" not in item] for request in requests
+    ]
     for request, kept in zip(requests, stored, strict=True):
         assert request[: len(kept)] == kept
         assert len(request) - len(kept) <= 1
@@ -128,7 +155,9 @@ async def test_one_task_shows_no_task_argument(
 ) -> None:
     """A single task adds no argument, and a tool without references is shown as it is."""
     server = serve(_look_twice)
-    await agent_of(front_end, chat_model(server, surface), tools.all()).ainvoke(one("Compare ants and bees."))
+    await agent_of(front_end, chat_model(server, surface), tools.all()).ainvoke(
+        one("Compare ants and bees.")
+    )
     shown = server.views[0].tool("send")
     assert shown is not None
     assert set(shown.parameters["properties"]) == {"text"}

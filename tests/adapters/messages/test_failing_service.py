@@ -89,7 +89,12 @@ _EXHAUSTED: list[tuple[Answer, type[Exception]]] = [
 
 @pytest.mark.parametrize(("failure", "error"), _EXHAUSTED, ids=["429", "500", "disconnect"])
 async def test_a_failed_run_is_resumed_with_its_calls(
-    serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools, failure: Answer, error: type[Exception]
+    serve: Serve,
+    surface: Surface,
+    front_end: FrontEnd,
+    tools: Tools,
+    failure: Answer,
+    error: type[Exception],
 ) -> None:
     """The exception reaches the caller; ``ainvoke(None)`` goes on, and the call that ran meanwhile is not run again."""
     server = serve(Failing(SlowAndFast(), [failure], at=2))
@@ -123,7 +128,9 @@ def _check_resumed(final: dict[str, Any], tools: Tools) -> None:
     assert final["messages"][-1].text == "Both are known."
 
 
-async def test_a_run_that_failed_at_once_can_begin_again(serve: Serve, front_end: FrontEnd, tools: Tools) -> None:
+async def test_a_run_that_failed_at_once_can_begin_again(
+    serve: Serve, front_end: FrontEnd, tools: Tools
+) -> None:
     """A failure of the very first request leaves a thread that takes the same message again."""
     server = serve(Failing(_look_once, [Failure(status=500, retry_after=_AT_ONCE)]))
     model = chat_model(server, Surface.CHAT, max_retries=0)

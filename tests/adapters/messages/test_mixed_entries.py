@@ -39,7 +39,12 @@ def _kept(runner: asyncio.Runner, **options: Any) -> Iterator[tuple[OpenAIServer
     with OpenAIServer(_policy, keep_alive=True) as server, httpx.Client(limits=limits) as client:
         shared = httpx.AsyncClient(limits=limits)
         try:
-            yield server, chat_model(server, Surface.CHAT, http_client=client, http_async_client=shared, **options)
+            yield (
+                server,
+                chat_model(
+                    server, Surface.CHAT, http_client=client, http_async_client=shared, **options
+                ),
+            )
         finally:
             runner.run(shared.aclose())
     assert server.refusals == server.errors == ()
@@ -106,7 +111,11 @@ def test_a_sync_entry_inside_a_running_loop(front_end: FrontEnd) -> None:
     """As in a notebook: ``invoke`` is called, blocking, by code that runs on a loop, between two awaited calls."""
 
     async def main(agent: Any) -> list[str]:
-        states = [await agent.ainvoke(one("Look.")), agent.invoke(one("Look.")), await agent.ainvoke(one("Look."))]
+        states = [
+            await agent.ainvoke(one("Look.")),
+            agent.invoke(one("Look.")),
+            await agent.ainvoke(one("Look.")),
+        ]
         return [state["messages"][-1].text for state in states]
 
     with asyncio.Runner() as runner, _kept(runner) as (_, model):

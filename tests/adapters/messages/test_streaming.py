@@ -32,7 +32,9 @@ async def test_tokens_and_pieces_of_calls_arrive(
 ) -> None:
     """Text comes in several pieces and once only; so do the arguments of a call."""
     server = serve(_look_once)
-    chunks = await _streamed(agent_of(front_end, chat_model(server, surface), tools.all()), one("Look at ants."))
+    chunks = await _streamed(
+        agent_of(front_end, chat_model(server, surface), tools.all()), one("Look at ants.")
+    )
     assert all(view.streaming for view in server.views)
     texts = [chunk.text for chunk in chunks if chunk.text]
     assert "".join(texts) == "I look." + _LAST_WORDS
@@ -42,7 +44,9 @@ async def test_tokens_and_pieces_of_calls_arrive(
     assert len([piece for piece in pieces if piece["args"]]) > 1
 
 
-def test_tokens_arrive_at_the_sync_entry(serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools) -> None:
+def test_tokens_arrive_at_the_sync_entry(
+    serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools
+) -> None:
     """``stream`` hands tokens out, too."""
     server = serve(_look_once)
     agent = agent_of(front_end, chat_model(server, surface), tools.all())

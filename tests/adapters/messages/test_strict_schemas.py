@@ -36,7 +36,9 @@ def _chain(request: ModelRequest) -> Answer:
     return Reply(calls=(dig, Call.of("look", **names, topic=found, depth=1), *other))
 
 
-@pytest.mark.parametrize("given", [one("Dig ants."), tasks("ants", "bees")], ids=["one task", "two tasks"])
+@pytest.mark.parametrize(
+    "given", [one("Dig ants."), tasks("ants", "bees")], ids=["one task", "two tasks"]
+)
 async def test_every_schema_is_strict(
     serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools, given: dict[str, Any]
 ) -> None:
@@ -90,7 +92,9 @@ async def test_nested_schemas_are_strict(
     server = serve(policy)
     # On a busy machine a thread may need more than the default grace window to start.
     config = GuardConfig(grounding=False, timing=Timing(grace=5.0))
-    agent = agent_of(front_end, chat_model(server, surface), [weigh], options=_STRICT, config=config)
+    agent = agent_of(
+        front_end, chat_model(server, surface), [weigh], options=_STRICT, config=config
+    )
     final = await agent.ainvoke(one("Weigh x.") if count == 1 else tasks("a", "b"))
     assert final["report"]["tasks"][0]["calls"] == {"done": 1}
     assert _parameters(server.views[0], "weigh")["additionalProperties"] is False

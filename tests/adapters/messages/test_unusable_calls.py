@@ -41,7 +41,13 @@ def _answer_to(request: ModelRequest, call_number: int) -> str:
 @pytest.mark.parametrize("arguments", [*_NOT_JSON, *_NOT_PLAIN, ""])
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_malformed_arguments_are_answered(
-    serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools, arguments: str, *, streaming: bool
+    serve: Serve,
+    surface: Surface,
+    front_end: FrontEnd,
+    tools: Tools,
+    arguments: str,
+    *,
+    streaming: bool,
 ) -> None:
     """The model is told what is wrong with its JSON, and only its corrected call has an effect."""
     server = serve(Corrected(Call(name="send", arguments=arguments)))
@@ -56,7 +62,13 @@ async def test_malformed_arguments_are_answered(
 @pytest.mark.parametrize("arguments", ['["hello"]', '"hello"', "5", "true"])
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_arguments_that_are_no_object_are_told(
-    serve: Serve, surface: Surface, front_end: FrontEnd, tools: Tools, arguments: str, *, streaming: bool
+    serve: Serve,
+    surface: Surface,
+    front_end: FrontEnd,
+    tools: Tools,
+    arguments: str,
+    *,
+    streaming: bool,
 ) -> None:
     """The client cannot even build such a message; the model is told all the same, and goes on."""
     server = serve(Corrected(Call(name="send", arguments=arguments)))
@@ -105,16 +117,27 @@ async def test_one_of_three_calls_is_malformed(
     agent = agent_of(front_end, chat_model(server, surface), tools.all())
     await agent.ainvoke(tasks("ants", "bees"))
     assert tools.executed == {"look ants": 1, "look bees": 1}
-    (malformed,) = (call for message in server.views[1].messages for call in message.calls if call.name == "send")
+    (malformed,) = (
+        call
+        for message in server.views[1].messages
+        for call in message.calls
+        if call.name == "send"
+    )
     assert "not valid JSON" in server.views[1].results[str(malformed.id)]
 
 
-async def test_ids_that_a_server_repeats_are_told_apart(serve: Serve, front_end: FrontEnd, tools: Tools) -> None:
+async def test_ids_that_a_server_repeats_are_told_apart(
+    serve: Serve, front_end: FrontEnd, tools: Tools
+) -> None:
     """Servers that count calls from 0 in every message are answered to one call each."""
 
     def policy(request: ModelRequest) -> Answer:
         done = len(request.results)
-        return Reply(text="Done.") if done == 3 else Reply(calls=(Call(name="look", arguments=_TOPICS[done], id="0"),))
+        return (
+            Reply(text="Done.")
+            if done == 3
+            else Reply(calls=(Call(name="look", arguments=_TOPICS[done], id="0"),))
+        )
 
     server = serve(policy)
     agent = agent_of(front_end, chat_model(server, Surface.CHAT), tools.all())
@@ -131,7 +154,11 @@ class Seen(BaseModel):
 async def test_a_structured_answer_with_a_repeated_id_is_one(serve: Serve, tools: Tools) -> None:
     """LangChain answers the call of a structured answer itself; its answer follows the call's new id."""
     look = Call(name="look", arguments=_TOPICS[0], id="0")
-    server = serve(scripted([Reply(calls=(look,)), Reply(calls=(Call(name="Seen", arguments=_TOPICS[0], id="0"),))]))
+    server = serve(
+        scripted(
+            [Reply(calls=(look,)), Reply(calls=(Call(name="Seen", arguments=_TOPICS[0], id="0"),))]
+        )
+    )
     model = chat_model(server, Surface.CHAT)
     agent = agent_of(FrontEnd.MIDDLEWARE, model, tools.all(), response_format=ToolStrategy(Seen))
     final = await agent.ainvoke(one("Look at ants."))

@@ -66,8 +66,15 @@ class Digger:
             case 5:
                 return calls(look, ids=["call_1_1"])
             case _:
-                known = [any(f"found {name}" in str(m.content) for m in messages) for name in ("ants", "bees")]
-                return "All is known." if all(known) else AIMessage(content="", id=f"blank-{self._said}")
+                known = [
+                    any(f"found {name}" in str(m.content) for m in messages)
+                    for name in ("ants", "bees")
+                ]
+                return (
+                    "All is known."
+                    if all(known)
+                    else AIMessage(content="", id=f"blank-{self._said}")
+                )
 
 
 _UNREADABLE = invalid_tool_call(name="look", args='{"topic": ', id="x1", error=None)
@@ -75,8 +82,12 @@ _UNREADABLE = invalid_tool_call(name="look", args='{"topic": ', id="x1", error=N
 
 def _requests(front_end: FrontEnd, provider: str, style: NewsStyle) -> list[list[BaseMessage]]:
     """What a provider's model is sent in a run with late results, unusable calls and silent messages."""
-    dig = scripted_tool("dig", [after(9.0, "found ants"), after(5.0, "found bees")], args={"topic": str})
-    look = scripted_tool("look", lambda arguments: f"seen {arguments['topic']}", args={"topic": str})
+    dig = scripted_tool(
+        "dig", [after(9.0, "found ants"), after(5.0, "found bees")], args={"topic": str}
+    )
+    look = scripted_tool(
+        "look", lambda arguments: f"seen {arguments['topic']}", args={"topic": str}
+    )
     model = Named(Digger(), sign_calls=provider == "google_genai", provider=provider)
     agent = agent_of(front_end, model, [dig, look], config=GuardConfig(news_style=style))
     final = run_virtual(agent.ainvoke(tasks("ants", "bees", "cats"))).result
@@ -88,7 +99,9 @@ def _requests(front_end: FrontEnd, provider: str, style: NewsStyle) -> list[list
 
 @pytest.mark.parametrize("style", list(NewsStyle))
 @pytest.mark.parametrize("provider", NAMES)
-def test_every_request_is_one_that_the_provider_takes(front_end: FrontEnd, provider: str, style: NewsStyle) -> None:
+def test_every_request_is_one_that_the_provider_takes(
+    front_end: FrontEnd, provider: str, style: NewsStyle
+) -> None:
     """Late results, unusable calls and silent messages are told in a form that each provider accepts."""
     gemini3 = style is NewsStyle.NOTIFICATION  # a pair is a call that nobody signed
     for sent in _requests(front_end, provider, style):
@@ -102,21 +115,33 @@ def test_an_unnamed_provider_is_sent_what_all_of_them_take(front_end: FrontEnd) 
 
 
 @pytest.mark.parametrize("provider", ["google_genai", "somebody"])
-def test_unreadable_calls_are_shown_where_they_would_be_left_out(front_end: FrontEnd, provider: str) -> None:
+def test_unreadable_calls_are_shown_where_they_would_be_left_out(
+    front_end: FrontEnd, provider: str
+) -> None:
     """An integration that may send readable calls only is given no others, or their answers would stand alone."""
     for sent in _requests(front_end, provider, NewsStyle.NOTIFICATION):
-        assert not [message for message in sent if isinstance(message, AIMessage) and message.invalid_tool_calls]
+        assert not [
+            message
+            for message in sent
+            if isinstance(message, AIMessage) and message.invalid_tool_calls
+        ]
 
 
 @pytest.mark.parametrize("style", list(NewsStyle))
 def test_anthropics_integration_pairs_every_call(front_end: FrontEnd, style: NewsStyle) -> None:
     """Formatted by langchain-anthropic, each ``tool_use`` is answered in the very next message, and nothing else is."""
-    anthropic = pytest.importorskip("langchain_anthropic.chat_models", reason="langchain-anthropic is optional")
+    anthropic = pytest.importorskip(
+        "langchain_anthropic.chat_models", reason="langchain-anthropic is optional"
+    )
     for sent in _requests(front_end, "anthropic", style):
         _, formatted = anthropic._format_messages(sent, model="claude")
         for message, following in pairwise([*formatted, {"role": "user", "content": []}]):
             used = [block["id"] for block in _blocks(message) if block["type"] == "tool_use"]
-            answered = [block["tool_use_id"] for block in _blocks(following) if block["type"] == "tool_result"]
+            answered = [
+                block["tool_use_id"]
+                for block in _blocks(following)
+                if block["type"] == "tool_result"
+            ]
             assert sorted(used) == sorted(answered)
             assert len(set(used)) == len(used)
         assert formatted[-1]["role"] == "user"
@@ -128,9 +153,13 @@ def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("style", list(NewsStyle))
-def test_mistrals_integration_keeps_the_order_of_roles(front_end: FrontEnd, style: NewsStyle) -> None:
+def test_mistrals_integration_keeps_the_order_of_roles(
+    front_end: FrontEnd, style: NewsStyle
+) -> None:
     """Formatted by langchain-mistralai, calls and answers agree, and no user speaks right after a tool."""
-    mistral = pytest.importorskip("langchain_mistralai.chat_models", reason="langchain-mistralai is optional")
+    mistral = pytest.importorskip(
+        "langchain_mistralai.chat_models", reason="langchain-mistralai is optional"
+    )
     for sent in _requests(front_end, "mistral", style):
         formatted = [mistral._convert_message_to_mistral_chat_message(message) for message in sent]
         roles = [message["role"] for message in formatted]

@@ -17,7 +17,9 @@ def config(**limits: int) -> GuardConfig:
     return GuardConfig(timing=EXACT, limits=Limits(**limits))
 
 
-def one_call(agent_of: AgentOf, tools: Any, *specs: ToolSpec, task: str = "x", **limits: int) -> Outcome:
+def one_call(
+    agent_of: AgentOf, tools: Any, *specs: ToolSpec, task: str = "x", **limits: int
+) -> Outcome:
     """A single task that calls the first tool once."""
     model = ScriptedChatModel([calls((tools[0].name, {"q": task})), "done"])
     return agent_of(model, tools, specs=specs, config=config(**limits)).run("Go.")
@@ -30,10 +32,15 @@ def look(*outcomes: Any, name: str = "look", latency: float = 0.0) -> Any:
 
 def test_an_exception_ends_and_delays_no_other_task(agent_of: AgentOf) -> None:
     """The failure is told for its own call; the other task's call runs as long as it needs."""
-    bad, good = look(ValueError("no such thing"), name="bad"), look("found y", name="good", latency=3.0)
+    bad, good = (
+        look(ValueError("no such thing"), name="bad"),
+        look("found y", name="good", latency=3.0),
+    )
     made = calls(("bad", {"q": "x", "task_id": "a"}), ("good", {"q": "y", "task_id": "b"}))
     model = ScriptedChatModel(script(made))
-    outcome = agent_of(model, [bad, good], specs=[pure("bad"), pure("good")], config=config()).run(tasks=TASKS)
+    outcome = agent_of(model, [bad, good], specs=[pure("bad"), pure("good")], config=config()).run(
+        tasks=TASKS
+    )
     assert "ValueError: no such thing" in outcome.answer("call_1_1")
     assert "found y" in outcome.text
     assert outcome.elapsed == pytest.approx(3.0)
@@ -65,8 +72,12 @@ class HttpError(Exception):
         self.response = type("Response", (), {"status_code": status, "headers": dict(headers)})()
 
 
-@pytest.mark.parametrize(("status", "attempts"), [(429, 2), (500, 2), (503, 2), (400, 1), (404, 1), (401, 1)], ids=str)
-def test_http_errors_are_tried_again_where_that_may_help(status: int, attempts: int, agent_of: AgentOf) -> None:
+@pytest.mark.parametrize(
+    ("status", "attempts"), [(429, 2), (500, 2), (503, 2), (400, 1), (404, 1), (401, 1)], ids=str
+)
+def test_http_errors_are_tried_again_where_that_may_help(
+    status: int, attempts: int, agent_of: AgentOf
+) -> None:
     """Server trouble is transient, a wrong request is not; ``Retry-After`` is honoured."""
     tool = look(HttpError(status, **{"retry-after": "3"}), "found")
     one_call(agent_of, [tool], pure("look"))
@@ -92,7 +103,9 @@ def test_attempts_of_a_call_are_limited(agent_of: AgentOf) -> None:
 def test_retries_of_a_run_are_limited(agent_of: AgentOf) -> None:
     """All calls share one budget."""
     tool = scripted_tool("look", lambda a: ConnectionError("reset"), args={"q": str})
-    model = ScriptedChatModel(script(calls(*(("look", {"q": f"q{n}"}) for n in range(4))), ever="done"))
+    model = ScriptedChatModel(
+        script(calls(*(("look", {"q": f"q{n}"}) for n in range(4))), ever="done")
+    )
     agent_of(model, [tool], specs=[pure("look")], config=config(max_run_retries=3)).run("Go.")
     assert len(tool.calls) == 4 + 3
 
@@ -117,7 +130,9 @@ def test_a_sibling_answers_when_the_tool_cannot(agent_of: AgentOf) -> None:
     """The arguments are renamed for the sibling, and its result answers the call."""
     tool = look(ValueError("closed"))
     sibling = scripted_tool(
-        "other", lambda a: f"other found {a['query']} in {a['lang']}", args={"query": str, "lang": (str, "en")}
+        "other",
+        lambda a: f"other found {a['query']} in {a['lang']}",
+        args={"query": str, "lang": (str, "en")},
     )
     spec = pure("look", fallbacks=(Fallback(tool="other", arguments={"query": "q"}),))
     outcome = one_call(agent_of, [tool, sibling], spec, pure("other"))
@@ -138,7 +153,9 @@ def test_siblings_are_tried_in_order_each_once(agent_of: AgentOf) -> None:
 def test_an_effect_that_may_have_begun_is_in_doubt_and_not_repeated(agent_of: AgentOf) -> None:
     """The model is told so, and an equal call is refused."""
     tool = look(ConnectionError("reset"), "paid twice", name="pay")
-    model = ScriptedChatModel(script(calls(("pay", {"q": "x"})), calls(("pay", {"q": "x"})), ever="I cannot tell."))
+    model = ScriptedChatModel(
+        script(calls(("pay", {"q": "x"})), calls(("pay", {"q": "x"})), ever="I cannot tell.")
+    )
     outcome = agent_of(model, [tool], config=config()).run("Pay x.")
     assert len(tool.calls) == 1
     assert "It is not known whether pay#1 took effect" in outcome.answer("call_1_1")
@@ -205,6 +222,8 @@ def test_the_sync_entry_retries_without_sleeping_in_a_node(agent_of: AgentOf) ->
     tool = look(ConnectionError("reset"), "found")
     timing = Timing(grace=0.0, linger=0.0, retry_initial=0.001, retry_jitter=0.0)
     model = ScriptedChatModel([calls(("look", {"q": "x"})), "done"])
-    outcome = agent_of(model, [tool], specs=[pure("look")], config=GuardConfig(timing=timing)).run_sync("Go.")
+    outcome = agent_of(
+        model, [tool], specs=[pure("look")], config=GuardConfig(timing=timing)
+    ).run_sync("Go.")
     assert outcome.answer("call_1_1") == "found"
     assert len(tool.calls) == 2

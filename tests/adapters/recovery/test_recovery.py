@@ -34,7 +34,13 @@ ARGUMENTS = {
 PRICE = {
     "type": "object",
     "properties": {
-        "price": {"type": "number", "minimum": 1, "maximum": 500, "unit": "EUR", "aliases": ["cost"]},
+        "price": {
+            "type": "number",
+            "minimum": 1,
+            "maximum": 500,
+            "unit": "EUR",
+            "aliases": ["cost"],
+        },
     },
     "required": ["price"],
     "additionalProperties": False,
@@ -57,7 +63,9 @@ def quoting(name: str = "quote", **declaration: Any) -> ToolSpec:
     return pure(name, result_schema=PRICE, parameters=ARGUMENTS, **declaration)
 
 
-def contract(parameters: Mapping[str, Any] = ARGUMENTS, returns: Mapping[str, Any] = PRICE) -> ScriptedTool:
+def contract(
+    parameters: Mapping[str, Any] = ARGUMENTS, returns: Mapping[str, Any] = PRICE
+) -> ScriptedTool:
     """A tool that tells the live contract of any other."""
     told = json.dumps({"parameters": parameters, "returns": returns})
     return scripted_tool("describe", lambda a: told, args={"tool": str})
@@ -83,12 +91,16 @@ class Log:
         return [event.hazard.value for event in self.events if isinstance(event, ev.CallDiagnosed)]
 
 
-def ask(agent_of: AgentOf, tools: list[ScriptedTool], *specs: ToolSpec, **switches: Any) -> tuple[Outcome, Log]:
+def ask(
+    agent_of: AgentOf, tools: list[ScriptedTool], *specs: ToolSpec, **switches: Any
+) -> tuple[Outcome, Log]:
     """A single task that calls the first tool once."""
     log = Log()
     model = ScriptedChatModel([calls((tools[0].name, {"item": "nut"})), "done"])
     config = GuardConfig(timing=EXACT, **switches)
-    outcome = agent_of(model, tools, specs=specs, config=config, ports=Ports(observers=[log])).run("Go.")
+    outcome = agent_of(model, tools, specs=specs, config=config, ports=Ports(observers=[log])).run(
+        "Go."
+    )
     return outcome, log
 
 
@@ -109,8 +121,12 @@ def test_a_renamed_field_is_put_back_and_marked(agent_of: AgentOf) -> None:
 def test_an_answer_as_declared_costs_nothing(agent_of: AgentOf) -> None:
     """No event, no call, no mark, the very text."""
     tool, other = shop(price(12.5)), shop(name="other")
-    spec = quoting(sources=(Source(tool="other"),), contract="describe", verifier=Fallback(tool="other"))
-    outcome, log = ask(agent_of, [tool, other, contract()], spec, quoting("other"), pure("describe"))
+    spec = quoting(
+        sources=(Source(tool="other"),), contract="describe", verifier=Fallback(tool="other")
+    )
+    outcome, log = ask(
+        agent_of, [tool, other, contract()], spec, quoting("other"), pure("describe")
+    )
     assert outcome.answer("call_1_1") == price(12.5)
     assert (log.hazards, log.actions, other.calls) == ([], [], [])
 
@@ -119,7 +135,9 @@ def test_another_unit_is_learnt_from_the_live_contract_and_converted(agent_of: A
     """A price of 1250 breaks the declared bound; the contract says that it is in cents now."""
     cents = {**PRICE, "properties": {"price": {"type": "number", "unit": "cent"}}}
     tool = shop(price(1250))
-    outcome, log = ask(agent_of, [tool, contract(returns=cents)], quoting(contract="describe"), pure("describe"))
+    outcome, log = ask(
+        agent_of, [tool, contract(returns=cents)], quoting(contract="describe"), pure("describe")
+    )
     assert json.loads(outcome.answer("call_1_1").partition("\n")[0]) == {"price": 12.5}
     assert log.actions == ["refresh", "normalise"]
     assert log.hazards[-1] == "specification"
@@ -128,7 +146,9 @@ def test_another_unit_is_learnt_from_the_live_contract_and_converted(agent_of: A
 def test_a_sibling_answers_for_an_answer_that_cannot_be_read(agent_of: AgentOf) -> None:
     """It is asked for once more, and then somebody else is."""
     tool, other = shop('{"pri', '{"pri'), shop(price(9.0), name="other")
-    outcome, log = ask(agent_of, [tool, other], quoting(fallbacks=(Fallback(tool="other"),)), quoting("other"))
+    outcome, log = ask(
+        agent_of, [tool, other], quoting(fallbacks=(Fallback(tool="other"),)), quoting("other")
+    )
     assert json.loads(outcome.answer("call_1_1")) == {"price": 9.0}
     assert log.actions == ["retry", "fallback"]
 
@@ -165,8 +185,13 @@ def ask_two(agent_of: AgentOf, *answers: float | str) -> tuple[Outcome, Log, lis
     """A model that asks two of three sources of one question itself; answers are prices, or texts as they are."""
     said = [answer if isinstance(answer, str) else price(answer) for answer in answers]
     log, tools = Log(), [shop(text, name=name) for name, text in zip(NAMES, said, strict=True)]
-    specs = [quoting(name, sources=tuple(Source(tool=other) for other in NAMES if other != name)) for name in NAMES]
-    model = ScriptedChatModel([calls(("quote", {"item": "nut"})), calls(("b", {"item": "nut"})), "done"])
+    specs = [
+        quoting(name, sources=tuple(Source(tool=other) for other in NAMES if other != name))
+        for name in NAMES
+    ]
+    model = ScriptedChatModel(
+        [calls(("quote", {"item": "nut"})), calls(("b", {"item": "nut"})), "done"]
+    )
     config, ports = GuardConfig(timing=EXACT), Ports(observers=[log])
     outcome = agent_of(model, tools, specs=specs, config=config, ports=ports).run("Go.")
     return outcome, log, tools
@@ -213,7 +238,9 @@ def test_a_tie_is_reported_and_never_decided(agent_of: AgentOf) -> None:
 def test_the_strange_answer_of_an_effect_is_passed_on_marked(agent_of: AgentOf) -> None:
     """It has happened: neither repeated nor left to a sibling, whatever its answer looks like."""
     tool, other = shop("ok, done!"), shop(price(1.0), name="other")
-    spec = ToolSpec(name="quote", result_schema=PRICE, parameters=ARGUMENTS, fallbacks=(Fallback(tool="other"),))
+    spec = ToolSpec(
+        name="quote", result_schema=PRICE, parameters=ARGUMENTS, fallbacks=(Fallback(tool="other"),)
+    )
     outcome, _ = ask(agent_of, [tool, other], spec, quoting("other"))
     assert (len(tool.calls), len(other.calls)) == (1, 0)
     assert outcome.answer("call_1_1").startswith("ok, done!\n[asyncguard:")
@@ -237,7 +264,9 @@ def refusing(wanted: str) -> ScriptedTool:
             return ToolFault("unprocessable", status=422, started=False)
         return price(12.5)
 
-    return scripted_tool("quote", answer, args={"item": (str | None, None), "article": (str | None, None)})
+    return scripted_tool(
+        "quote", answer, args={"item": (str | None, None), "article": (str | None, None)}
+    )
 
 
 class HttpRefusal(Exception):
@@ -255,13 +284,20 @@ RENAMED = {
 
 
 @pytest.mark.parametrize("effect", [EffectClass.PURE, EffectClass.AT_MOST_ONCE])
-def test_a_refused_call_is_bound_to_the_live_contract(effect: EffectClass, agent_of: AgentOf) -> None:
+def test_a_refused_call_is_bound_to_the_live_contract(
+    effect: EffectClass, agent_of: AgentOf
+) -> None:
     """Its argument has another name now; a call that was refused had no effect, so any class may be made again."""
     tool = refusing("article")
-    spec = ToolSpec(name="quote", effect=effect, result_schema=PRICE, parameters=ARGUMENTS, contract="describe")
+    spec = ToolSpec(
+        name="quote", effect=effect, result_schema=PRICE, parameters=ARGUMENTS, contract="describe"
+    )
     outcome, log = ask(agent_of, [tool, contract(RENAMED)], spec, pure("describe"))
     assert outcome.answer("call_1_1") == price(12.5)
-    assert [{k: v for k, v in call.args.items() if v} for call in tool.calls] == [{"item": "nut"}, {"article": "nut"}]
+    assert [{k: v for k, v in call.args.items() if v} for call in tool.calls] == [
+        {"item": "nut"},
+        {"article": "nut"},
+    ]
     assert log.actions == ["refresh", "rebind"]
     assert log.hazards == ["specification"]
 
@@ -283,7 +319,9 @@ def test_the_contract_is_read_once_a_thread(agent_of: AgentOf) -> None:
     tool, told = refusing("article"), contract(RENAMED)
     steps = [calls(("quote", {"item": "nut"})), calls(("quote", {"item": "bolt"})), "done"]
     specs = [quoting(contract="describe"), pure("describe")]
-    agent_of(ScriptedChatModel(steps), [tool, told], specs=specs, config=GuardConfig(timing=EXACT)).run("Go.")
+    agent_of(
+        ScriptedChatModel(steps), [tool, told], specs=specs, config=GuardConfig(timing=EXACT)
+    ).run("Go.")
     assert len(told.calls) == 1
     assert len(tool.calls) == 4
 
@@ -321,7 +359,11 @@ def test_a_call_that_was_garbled_on_its_way_is_sent_again(agent_of: AgentOf) -> 
 
 def test_the_model_is_told_what_nobody_can_mend(agent_of: AgentOf) -> None:
     """Diagnosis and options in words; what was tried already is no option."""
-    tools = [shop(*[ConnectionError("down")] * 5), shop(ValueError("closed"), name="b"), shop(name="c")]
+    tools = [
+        shop(*[ConnectionError("down")] * 5),
+        shop(ValueError("closed"), name="b"),
+        shop(name="c"),
+    ]
     spec = quoting(sources=(Source(tool="c"),), fallbacks=(Fallback(tool="b"),))
     outcome, log = ask(agent_of, tools, spec, quoting("b"), quoting("c"), cross_check=False)
     told = outcome.answer("call_1_1")
@@ -360,7 +402,9 @@ class Bank:
         return ConnectionError("reset by peer") if lost else "paid"
 
     def _check(self, _: Mapping[str, Any]) -> Any:
-        return json.dumps({"happened": self.payments > 0, "result": "paid" if self.payments else None})
+        return json.dumps(
+            {"happened": self.payments > 0, "result": "paid" if self.payments else None}
+        )
 
 
 PROBED = ToolSpec(name="pay", effect=EffectClass.PROBED, probe="check")
@@ -385,8 +429,12 @@ def test_the_probe_is_asked_after_every_attempt(agent_of: AgentOf) -> None:
     assert log.actions == ["verify", "retry", "verify", "retry"]
 
 
-@pytest.mark.parametrize("said", ['{"happened": null}', "no idea", ConnectionError("reset")], ids=str)
-def test_an_effect_stays_in_doubt_where_the_probe_does_not_know(said: Any, agent_of: AgentOf) -> None:
+@pytest.mark.parametrize(
+    "said", ['{"happened": null}', "no idea", ConnectionError("reset")], ids=str
+)
+def test_an_effect_stays_in_doubt_where_the_probe_does_not_know(
+    said: Any, agent_of: AgentOf
+) -> None:
     """Then nothing is repeated."""
     bank = Bank(lost=1)
     check = scripted_tool("check", [said] * 5, args={"item": str})
@@ -402,10 +450,18 @@ def test_an_effect_stays_in_doubt_where_the_probe_does_not_know(said: Any, agent
 def test_a_tool_that_keeps_failing_rests_and_is_tried_by_one_call(agent_of: AgentOf) -> None:
     """After three failures nothing goes through for 30 s; then one call finds that it works again."""
     tool = shop(*[ConnectionError("down")] * 3, *[price(5.0)] * 4)
-    config = GuardConfig(timing=EXACT, limits=Limits(max_attempts=3, breaker_failures=3), duplicate=False)
+    config = GuardConfig(
+        timing=EXACT, limits=Limits(max_attempts=3, breaker_failures=3), duplicate=False
+    )
     log = Log()
     steps = script(calls(("quote", {"item": "a"})), calls(*[("quote", {"item": "a"})] * 3))
-    agent = agent_of(ScriptedChatModel(steps), [tool], specs=[quoting()], config=config, ports=Ports(observers=[log]))
+    agent = agent_of(
+        ScriptedChatModel(steps),
+        [tool],
+        specs=[quoting()],
+        config=config,
+        ports=Ports(observers=[log]),
+    )
     outcome = agent.run("Go.")
     started = [call.started for call in tool.calls]
     assert started[:3] == pytest.approx([0.0, 1.0, 3.0])
@@ -422,7 +478,9 @@ def test_while_a_tool_rests_its_sibling_is_asked(agent_of: AgentOf) -> None:
     config = GuardConfig(timing=EXACT, limits=Limits(max_attempts=3, breaker_failures=3))
     steps = script(calls(("quote", {"item": "a"})), calls(("quote", {"item": "a"})))
     specs = [quoting(fallbacks=(Fallback(tool="other"),)), quoting("other")]
-    outcome = agent_of(ScriptedChatModel(steps), [tool, other], specs=specs, config=config).run("Go.")
+    outcome = agent_of(ScriptedChatModel(steps), [tool, other], specs=specs, config=config).run(
+        "Go."
+    )
     assert len(tool.calls) == 3
     assert outcome.elapsed == pytest.approx(3.0)
     assert outcome.answer("call_2_1") == price(6.0)
@@ -461,9 +519,13 @@ def test_one_bad_argument_delays_no_other_call(agent_of: AgentOf) -> None:
 def test_an_outage_is_met_by_one_early_probe_for_each_call(agent_of: AgentOf) -> None:
     """Three different calls have failed: the tool rests, each further call looks once by itself and then rests, too."""
     tool = scripted_tool("quote", lambda _: ConnectionError("down"), args={"item": str})
-    config = GuardConfig(timing=EXACT, limits=Limits(max_attempts=3, breaker_failures=3, max_recoveries=2))
+    config = GuardConfig(
+        timing=EXACT, limits=Limits(max_attempts=3, breaker_failures=3, max_recoveries=2)
+    )
     first, second = (calls(*(("quote", {"item": f"{name}{n}"}) for n in range(3))) for name in "ab")
-    agent = agent_of(ScriptedChatModel(script(first, second)), [tool], specs=[quoting()], config=config)
+    agent = agent_of(
+        ScriptedChatModel(script(first, second)), [tool], specs=[quoting()], config=config
+    )
     agent.run("Go.")
     tried = Counter(call.args["item"] for call in tool.calls)
     assert all(tried[f"b{n}"] <= 1 for n in range(3))
@@ -501,7 +563,9 @@ def test_without_recovery_everything_is_passed_on_as_it_came(agent_of: AgentOf) 
         outcome, log = ask(agent_of, [shop(fault)], quoting(), **dict.fromkeys(OFF, False))
         assert outcome.answer("call_1_1") == fault
         assert log.actions == []
-    outcome, _ = ask(agent_of, [shop(ConnectionError("reset"))], quoting(), **dict.fromkeys(OFF, False))
+    outcome, _ = ask(
+        agent_of, [shop(ConnectionError("reset"))], quoting(), **dict.fromkeys(OFF, False)
+    )
     assert outcome.answer("call_1_1") == "quote#1 failed: ConnectionError: reset"
 
 

@@ -60,8 +60,16 @@ class Open(BaseModel):
     region: str = ""
 
 
-open_tool = StructuredTool.from_function(anything, name="open_tool", description="Quote.", args_schema=Open)
-HELPERS: dict[str, Any] = {"other": other, "needy": needy, "typed": typed, "nothing": nothing, "open_tool": open_tool}
+open_tool = StructuredTool.from_function(
+    anything, name="open_tool", description="Quote.", args_schema=Open
+)
+HELPERS: dict[str, Any] = {
+    "other": other,
+    "needy": needy,
+    "typed": typed,
+    "nothing": nothing,
+    "open_tool": open_tool,
+}
 
 
 def declared(**helpers: Any) -> list[ToolSpec]:
@@ -90,7 +98,9 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("helpers", WRONG.values(), ids=WRONG)
-def test_a_helper_that_cannot_take_the_arguments_is_refused(helpers: dict[str, Any], agent_of: AgentOf) -> None:
+def test_a_helper_that_cannot_take_the_arguments_is_refused(
+    helpers: dict[str, Any], agent_of: AgentOf
+) -> None:
     """When the agent is built, or when a middleware meets the tools; the error names both tools."""
     specs = [ToolSpec(**({"name": "quote", "effect": EffectClass.PURE} | helpers)), *declared()[1:]]
     with pytest.raises(DeclarationError, match=r"'quote' names '(other|needy|nothing)'"):
@@ -100,37 +110,56 @@ def test_a_helper_that_cannot_take_the_arguments_is_refused(helpers: dict[str, A
 def test_the_error_says_how_to_map() -> None:
     """In the words that are to be written."""
     with pytest.raises(DeclarationError) as caught:
-        build_agent(ScriptedChatModel(script()), [quote, *HELPERS.values()], specs=declared(fallbacks=["other"]))
+        build_agent(
+            ScriptedChatModel(script()),
+            [quote, *HELPERS.values()],
+            specs=declared(fallbacks=["other"]),
+        )
     assert "no argument 'city'" in str(caught.value)
     assert "Fallback(tool='other', arguments={other's name: quote's name})" in str(caught.value)
 
 
 RIGHT: dict[str, tuple[dict[str, Any], str]] = {
-    "mapped": ({"fallbacks": [Fallback(tool="other", arguments={"town": "city"})]}, "9 euros in Rome"),
+    "mapped": (
+        {"fallbacks": [Fallback(tool="other", arguments={"town": "city"})]},
+        "9 euros in Rome",
+    ),
     "more, but optional or injected": ({"fallbacks": ["typed"]}, "9 EUR in Rome"),
     "any name": ({"fallbacks": ["open_tool"]}, "9 euros in Rome"),
 }
 
 
 @pytest.mark.parametrize(("helpers", "answer"), RIGHT.values(), ids=RIGHT)
-def test_a_helper_that_takes_the_arguments_gets_them(helpers: dict[str, Any], answer: str, agent_of: AgentOf) -> None:
+def test_a_helper_that_takes_the_arguments_gets_them(
+    helpers: dict[str, Any], answer: str, agent_of: AgentOf
+) -> None:
     """By mapping, by name, or because it takes whatever comes."""
     model = ScriptedChatModel(script(calls(("quote", {"city": "Rome"}))))
     agent = agent_of(
-        model, [quote, *HELPERS.values()], specs=declared(**helpers), config=GuardConfig(timing=EXACT, retry=False)
+        model,
+        [quote, *HELPERS.values()],
+        specs=declared(**helpers),
+        config=GuardConfig(timing=EXACT, retry=False),
     )
     assert agent.run("Go.").answer("call_1_1").startswith(answer)
 
 
 @pytest.mark.parametrize("role", ["fallbacks", "sources", "verifier"])
-def test_a_helper_that_would_drop_what_the_call_gives_is_passed_over(role: str, agent_of: AgentOf) -> None:
+def test_a_helper_that_would_drop_what_the_call_gives_is_passed_over(
+    role: str, agent_of: AgentOf
+) -> None:
     """It does not know the day, so that it answers calls without one only."""
-    mapped: Any = (Source if role == "sources" else Fallback)(tool="other", arguments={"town": "city"})
+    mapped: Any = (Source if role == "sources" else Fallback)(
+        tool="other", arguments={"town": "city"}
+    )
     helpers = {role: mapped if role == "verifier" else [mapped]}
     asked = calls(("quote", {"city": "Rome", "day": "Sunday"}), ("quote", {"city": "Rome"}))
     config = GuardConfig(timing=EXACT, retry=False)
     agent = agent_of(
-        ScriptedChatModel(script(asked)), [quote, *HELPERS.values()], specs=declared(**helpers), config=config
+        ScriptedChatModel(script(asked)),
+        [quote, *HELPERS.values()],
+        specs=declared(**helpers),
+        config=config,
     )
     outcome = agent.run("Go.")
     assert "9 euros" not in outcome.answer("call_1_1")
@@ -139,20 +168,28 @@ def test_a_helper_that_would_drop_what_the_call_gives_is_passed_over(role: str, 
 
 def test_a_helper_whose_need_the_call_leaves_out_is_passed_over(agent_of: AgentOf) -> None:
     """What is optional here is required there."""
-    tool = scripted_tool("quote", [ValueError("closed")] * 2, args={"item": str, "day": (str | None, None)})
+    tool = scripted_tool(
+        "quote", [ValueError("closed")] * 2, args={"item": str, "day": (str | None, None)}
+    )
     helper = scripted_tool("helper", lambda a: f"9 on {a['day']}", args={"item": str, "day": str})
     specs = [pure("quote", fallbacks=["helper"]), pure("helper")]
     asked = calls(("quote", {"item": "nut"}), ("quote", {"item": "nut", "day": "Sunday"}))
     config = GuardConfig(timing=EXACT, retry=False)
-    outcome = agent_of(ScriptedChatModel(script(asked)), [tool, helper], specs=specs, config=config).run("Go.")
+    outcome = agent_of(
+        ScriptedChatModel(script(asked)), [tool, helper], specs=specs, config=config
+    ).run("Go.")
     assert len(helper.calls) == 1
     assert outcome.answer("call_1_2") == "9 on Sunday"
 
 
 def test_a_middleware_that_knows_no_tools_refuses_them_when_it_meets_them() -> None:
     """At the first request to the model, with the same error, and again in the next run."""
-    middleware = guard_middleware([], guard=AsyncGuardMiddleware(specs=declared(fallbacks=["other"])))
-    agent: Any = create_agent(ScriptedChatModel(script()), [quote, *HELPERS.values()], middleware=middleware)
+    middleware = guard_middleware(
+        [], guard=AsyncGuardMiddleware(specs=declared(fallbacks=["other"]))
+    )
+    agent: Any = create_agent(
+        ScriptedChatModel(script()), [quote, *HELPERS.values()], middleware=middleware
+    )
     for _ in range(2):
         with pytest.raises(DeclarationError, match="'quote' names 'other' as its fallback"):
             agent.invoke({"messages": [("user", "Go.")]})

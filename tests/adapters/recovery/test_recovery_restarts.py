@@ -19,7 +19,13 @@ BESIDE = calls(("pay", {"item": "x", "task_id": "a"}), ("look", {"item": "y", "t
 
 
 def process(
-    agent_of: AgentOf, world: World, saver: Any, effect: EffectClass, prefix: str, *steps: Any, sibling: bool = False
+    agent_of: AgentOf,
+    world: World,
+    saver: Any,
+    effect: EffectClass,
+    prefix: str,
+    *steps: Any,
+    sibling: bool = False,
 ) -> Agent:
     """An agent of its own on the world and the saver."""
     model = ScriptedChatModel(script(*steps), id_prefix=prefix)
@@ -39,16 +45,27 @@ async def killed(agent: Agent, payload: Any, at: float) -> Outcome | None:
 
 
 def go_through(
-    agent_of: AgentOf, world: World, effect: EffectClass, kills: list[float], *, several: bool, sibling: bool = False
+    agent_of: AgentOf,
+    world: World,
+    effect: EffectClass,
+    kills: list[float],
+    *,
+    several: bool,
+    sibling: bool = False,
 ) -> Outcome:
     """A run that is killed again and again, each time taken up by another process."""
     saver = InMemorySaver()
-    agent = process(agent_of, world, saver, effect, "p0", BESIDE if several else ALONE, sibling=sibling)
+    agent = process(
+        agent_of, world, saver, effect, "p0", BESIDE if several else ALONE, sibling=sibling
+    )
     payload = agent.input(None, TASKS) if several else agent.input("Pay x.", None)
     for number, at in enumerate(kills, start=1):
         if (outcome := run_virtual(killed(agent, payload, at)).result) is not None:
             return outcome
-        agent, payload = process(agent_of, world, saver, effect, f"p{number}", sibling=sibling), None
+        agent, payload = (
+            process(agent_of, world, saver, effect, f"p{number}", sibling=sibling),
+            None,
+        )
     return run_virtual(agent.go(payload, "t")).result
 
 
@@ -57,15 +74,22 @@ SEEDS = range(40)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True], ids=["alone", "beside another task"])
-@pytest.mark.parametrize("effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value)
+@pytest.mark.parametrize(
+    "effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value
+)
 def test_no_kill_repeats_an_effect(effect: EffectClass, several: bool, agent_of: AgentOf) -> None:
     """Whatever the service does, wherever the processes die."""
     for seed in SEEDS:
         dice = random.Random(seed)
-        world = World(pays=dice.choices(list(Pay), k=4), checks=dice.choices(list(Check), weights=(6, 1, 1, 1), k=4))
+        world = World(
+            pays=dice.choices(list(Pay), k=4),
+            checks=dice.choices(list(Check), weights=(6, 1, 1, 1), k=4),
+        )
         kills = [dice.choice([0.5, 1.5, 2.5, 3.5, 4.5]) for _ in range(dice.randrange(4))]
         plan = f"seed {seed}: {world.pays}, {world.checks}, killed at {kills}"
-        outcome = go_through(agent_of, world, effect, kills, several=several, sibling=dice.random() < 0.3)
+        outcome = go_through(
+            agent_of, world, effect, kills, several=several, sibling=dice.random() < 0.3
+        )
         assert not world.harm, plan
         assert '"happened"' not in outcome.text, plan
         if world.payments:
@@ -82,8 +106,12 @@ def test_another_process_asks_the_probe_and_not_the_effect(at: float, agent_of: 
     assert "check says that its effect happened" in outcome.answer("p0_1_1")
 
 
-@pytest.mark.parametrize("at", [4.5, 5.5, 6.5], ids=["while it pays", "while the probe is asked", "after that"])
-def test_a_late_effect_whose_process_died_is_never_called_not_run(at: float, agent_of: AgentOf) -> None:
+@pytest.mark.parametrize(
+    "at", [4.5, 5.5, 6.5], ids=["while it pays", "while the probe is asked", "after that"]
+)
+def test_a_late_effect_whose_process_died_is_never_called_not_run(
+    at: float, agent_of: AgentOf
+) -> None:
     """It was announced as running; its wrapper is gone, where there was one, and the effect may have begun."""
     world = World(pays=[Pay.LOST], latency=5.0)
     outcome = go_through(agent_of, world, EffectClass.PROBED, [at], several=True)
@@ -124,7 +152,9 @@ def test_the_user_stops_a_recovery(at: float, agent_of: AgentOf) -> None:
     assert outcome.states("main") == {"failed": 1}
 
 
-@pytest.mark.parametrize("effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value)
+@pytest.mark.parametrize(
+    "effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value
+)
 def test_no_branch_repeats_an_effect(effect: EffectClass, agent_of: AgentOf) -> None:
     """The call was refused, the contract was asked, the call was made again: going on from any point makes no third."""
     for pays in ([Pay.REFUSED], [Pay.BUSY, Pay.LOST], [Pay.RESET], [Pay.STRANGE], [Pay.LOST]):
@@ -154,7 +184,11 @@ def test_a_branch_taken_up_in_the_middle_of_a_recovery_knows_all_of_it(
     async def main() -> Any:
         await killed(agent, agent.input(None, TASKS), at)
         place: Any = {"configurable": {"thread_id": "t"}}
-        states = [each async for each in agent.graph.aget_state_history(place) if "pay" in str(each.values)]
+        states = [
+            each
+            async for each in agent.graph.aget_state_history(place)
+            if "pay" in str(each.values)
+        ]
         return await agent.graph.ainvoke(None, states[0 if latest else -1].config)
 
     state = run_virtual(main()).result
@@ -164,8 +198,12 @@ def test_a_branch_taken_up_in_the_middle_of_a_recovery_knows_all_of_it(
     assert '{"state": "paid"}' in told
 
 
-@pytest.mark.parametrize("effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value)
-def test_another_process_goes_on_after_any_super_step(effect: EffectClass, agent_of: AgentOf) -> None:
+@pytest.mark.parametrize(
+    "effect", [EffectClass.PROBED, EffectClass.AT_MOST_ONCE], ids=lambda e: e.value
+)
+def test_another_process_goes_on_after_any_super_step(
+    effect: EffectClass, agent_of: AgentOf
+) -> None:
     """Whatever was decided and not carried out, or carried out and not stored, is decided again or in doubt."""
 
     async def steps(agent: Agent, count: int) -> bool:
@@ -181,7 +219,9 @@ def test_another_process_goes_on_after_any_super_step(effect: EffectClass, agent
 
     for count in range(1, 40):
         world, saver = World(pays=[Pay.BUSY, Pay.LOST]), InMemorySaver()
-        if not run_virtual(steps(process(agent_of, world, saver, effect, "p0", BESIDE), count)).result:
+        if not run_virtual(
+            steps(process(agent_of, world, saver, effect, "p0", BESIDE), count)
+        ).result:
             break
         agent = process(agent_of, world, saver, effect, "p1", "There is nothing to do.")
         outcome = run_virtual(agent.go(None, "t")).result

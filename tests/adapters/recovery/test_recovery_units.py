@@ -42,7 +42,9 @@ def told(outcome: Outcome, call_id: str = "call_1_1") -> tuple[Any, str]:
 def test_a_sibling_in_another_unit_is_converted_and_marked(agent_of: AgentOf) -> None:
     """Its own declaration says what its number counts."""
     tools = [shop(ValueError("closed")), shop(price(1240), name="other")]
-    outcome, log = ask(agent_of, tools, quoting(fallbacks=(Fallback(tool="other"),)), priced("other", CENTS))
+    outcome, log = ask(
+        agent_of, tools, quoting(fallbacks=(Fallback(tool="other"),)), priced("other", CENTS)
+    )
     value, mark = told(outcome)
     assert value == {"price": 12.4}
     assert mark.startswith("[asyncguard:")
@@ -55,7 +57,10 @@ def test_a_sibling_in_milliseconds_answers_in_seconds(agent_of: AgentOf) -> None
     tools = [shop(ValueError("closed")), shop("4200", name="other")]
     seconds, millis = ({"type": "number", "unit": unit} for unit in ("s", "ms"))
     outcome, _ = ask(
-        agent_of, tools, priced("quote", seconds, fallbacks=(Fallback(tool="other"),)), priced("other", millis)
+        agent_of,
+        tools,
+        priced("quote", seconds, fallbacks=(Fallback(tool="other"),)),
+        priced("other", millis),
     )
     assert told(outcome)[0] == 4.2
 
@@ -78,28 +83,46 @@ def test_a_sibling_that_names_a_unit_where_the_tool_names_none(agent_of: AgentOf
     """A field without a unit has no room for one: the answer fails, and the model reads it with the reason."""
     tools = [shop(ValueError("closed")), shop(price(1240), name="other")]
     outcome, _ = ask(
-        agent_of, tools, priced("quote", PLAIN, fallbacks=(Fallback(tool="other"),)), priced("other", CENTS)
+        agent_of,
+        tools,
+        priced("quote", PLAIN, fallbacks=(Fallback(tool="other"),)),
+        priced("other", CENTS),
     )
     assert outcome.states("main") == {"failed": 1}
     assert 'It was: {"price": 1240}' in outcome.answer("call_1_1")
 
 
-def test_a_sibling_without_a_unit_is_taken_at_the_declared_one_and_marked(agent_of: AgentOf) -> None:
+def test_a_sibling_without_a_unit_is_taken_at_the_declared_one_and_marked(
+    agent_of: AgentOf,
+) -> None:
     """It was named to stand in; that its declaration leaves the unit out is told."""
     tools = [shop(ValueError("closed")), shop(price(12.4), name="other")]
-    outcome, _ = ask(agent_of, tools, quoting(fallbacks=(Fallback(tool="other"),)), priced("other", PLAIN))
+    outcome, _ = ask(
+        agent_of, tools, quoting(fallbacks=(Fallback(tool="other"),)), priced("other", PLAIN)
+    )
     value, mark = told(outcome)
     assert value == {"price": 12.4}
     assert "took the number of 'price' to be in EUR" in mark
 
 
-def test_a_sibling_of_a_tool_that_declares_nothing_is_told_with_its_units(agent_of: AgentOf) -> None:
+def test_a_sibling_of_a_tool_that_declares_nothing_is_told_with_its_units(
+    agent_of: AgentOf,
+) -> None:
     """The model may judge what the number counts; the runtime hands it to no other call."""
     look = scripted_tool("look", lambda a: f"found {a['cost']}", args={"cost": float})
     tools = [shop(ValueError("closed")), shop(price(1240), name="other"), look]
-    both = calls(("quote", {"item": "nut"}), ("look", {"cost": {"from_call": "quote#1", "pointer": "/price"}}))
-    specs = [pure("quote", parameters=ARGUMENTS, fallbacks=["other"]), priced("other", CENTS), pure("look")]
-    outcome = agent_of(ScriptedChatModel(script(both)), tools, specs=specs, config=GuardConfig(timing=EXACT)).run("Go.")
+    both = calls(
+        ("quote", {"item": "nut"}),
+        ("look", {"cost": {"from_call": "quote#1", "pointer": "/price"}}),
+    )
+    specs = [
+        pure("quote", parameters=ARGUMENTS, fallbacks=["other"]),
+        priced("other", CENTS),
+        pure("look"),
+    ]
+    outcome = agent_of(
+        ScriptedChatModel(script(both)), tools, specs=specs, config=GuardConfig(timing=EXACT)
+    ).run("Go.")
     value, mark = told(outcome)
     assert value == {"price": 1240}
     assert "price in cent" in mark
@@ -111,7 +134,9 @@ def test_an_effect_of_a_sibling_is_converted_too(agent_of: AgentOf) -> None:
     pay = scripted_tool("pay", [ToolFault("closed", started=False)], args={"item": str})
     other = scripted_tool("other", [price(1240)], args={"item": str})
     specs = [
-        ToolSpec(name="pay", effect=EffectClass.IDEMPOTENT, result_schema=PRICE, fallbacks=("other",)),
+        ToolSpec(
+            name="pay", effect=EffectClass.IDEMPOTENT, result_schema=PRICE, fallbacks=("other",)
+        ),
         ToolSpec(name="other", effect=EffectClass.IDEMPOTENT, result_schema=CENTS),
     ]
     outcome, _ = ask(agent_of, [pay, other], *specs)
@@ -122,7 +147,9 @@ def test_an_effect_of_a_sibling_is_converted_too(agent_of: AgentOf) -> None:
 
 
 @pytest.mark.parametrize("role", ["sources", "verifier"])
-def test_another_derivation_in_another_unit_is_converted_and_marked(role: str, agent_of: AgentOf) -> None:
+def test_another_derivation_in_another_unit_is_converted_and_marked(
+    role: str, agent_of: AgentOf
+) -> None:
     """What is told in place of a failed answer is in the unit that the model knows."""
     tools = [shop(ValueError("closed")), shop(price(1240), name="other")]
     helper: Any = (Source(tool="other"),) if role == "sources" else Fallback(tool="other")
@@ -141,7 +168,9 @@ def test_sources_in_different_units_agree(agent_of: AgentOf) -> None:
 
 
 @pytest.mark.parametrize("schema", [PRICE, None], ids=["declared", "undeclared"])
-def test_the_sources_of_a_tool_that_failed_agree_in_different_units(schema: Any, agent_of: AgentOf) -> None:
+def test_the_sources_of_a_tool_that_failed_agree_in_different_units(
+    schema: Any, agent_of: AgentOf
+) -> None:
     """Also where the tool itself declares nothing: then they are compared in the first one's form."""
     tools = [shop(ValueError("closed")), shop(price(12.4), name="b"), shop(price(1240), name="c")]
     spec = priced("quote", schema, sources=(Source(tool="b"), Source(tool="c")))
@@ -158,7 +187,11 @@ def test_calls_to_sources_in_different_units_are_no_conflict(agent_of: AgentOf) 
     specs = [quoting(sources=(Source(tool="other"),)), priced("other", CENTS)]
     log = Log()
     agent = agent_of(
-        ScriptedChatModel(steps), tools, specs=specs, config=GuardConfig(timing=EXACT), ports=Ports(observers=[log])
+        ScriptedChatModel(steps),
+        tools,
+        specs=specs,
+        config=GuardConfig(timing=EXACT),
+        ports=Ports(observers=[log]),
     )
     outcome = agent.run("Go.")
     assert outcome.answer("call_2_1") == price(12.4)
@@ -171,7 +204,9 @@ def test_the_noise_of_fractions_is_no_conflict(agent_of: AgentOf) -> None:
     tools = [shop(price(0.1 + 0.2)), shop(price(0.3), name="other")]
     steps = script(calls(("other", {"item": "nut"})), calls(("quote", {"item": "nut"})))
     specs = [priced("quote", wide, sources=(Source(tool="other"),)), priced("other", wide)]
-    outcome = agent_of(ScriptedChatModel(steps), tools, specs=specs, config=GuardConfig(timing=EXACT)).run("Go.")
+    outcome = agent_of(
+        ScriptedChatModel(steps), tools, specs=specs, config=GuardConfig(timing=EXACT)
+    ).run("Go.")
     assert outcome.answer("call_2_1") == price(0.1 + 0.2)
 
 
@@ -181,9 +216,13 @@ def test_what_a_probe_knows_is_in_its_own_unit(unit: str, expected: Any, agent_o
     bank = Bank(lost=1)
     found = {"properties": {"happened": {"type": "boolean"}, "result": {**CENTS, "properties": {}}}}
     found["properties"]["result"]["properties"] = {"price": {"type": "number", "unit": unit}}
-    check = scripted_tool("check", ['{"happened": true, "result": {"price": 1240}}'], args={"item": str})
+    check = scripted_tool(
+        "check", ['{"happened": true, "result": {"price": 1240}}'], args={"item": str}
+    )
     spec = ToolSpec(name="pay", effect=EffectClass.PROBED, probe="check", result_schema=PRICE)
-    outcome, _ = ask(agent_of, [bank.pay, check], spec, pure("check", result_schema={"type": "object", **found}))
+    outcome, _ = ask(
+        agent_of, [bank.pay, check], spec, pure("check", result_schema={"type": "object", **found})
+    )
     if expected is None:
         assert outcome.answer("call_1_1").startswith("It took effect; its result is not known.")
     else:
@@ -196,14 +235,23 @@ def test_what_a_probe_knows_is_in_its_own_unit(unit: str, expected: Any, agent_o
 # -- order ---------------------------------------------------------------------------------------------------------
 
 
-def in_order(agent_of: AgentOf, tools: dict[str, ScriptedTool], specs: list[ToolSpec], order: Any) -> Outcome:
+def in_order(
+    agent_of: AgentOf, tools: dict[str, ScriptedTool], specs: list[ToolSpec], order: Any
+) -> Outcome:
     """A run in which the model asks the tools one after the other about the same."""
     steps = script(*(calls((name, {"item": "nut"})) for name in order))
-    agent = agent_of(ScriptedChatModel(steps), list(tools.values()), specs=specs, config=GuardConfig(timing=EXACT))
+    agent = agent_of(
+        ScriptedChatModel(steps),
+        list(tools.values()),
+        specs=specs,
+        config=GuardConfig(timing=EXACT),
+    )
     return agent.run("Go.")
 
 
-@pytest.mark.parametrize("mutual", [False, True], ids=["one names the other", "both name each other"])
+@pytest.mark.parametrize(
+    "mutual", [False, True], ids=["one names the other", "both name each other"]
+)
 @pytest.mark.parametrize("order", [("quote", "registry"), ("registry", "quote")], ids=" then ".join)
 def test_the_trusted_tool_is_believed_whichever_was_called_first(
     order: tuple[str, ...], mutual: bool, agent_of: AgentOf
@@ -222,7 +270,10 @@ def test_the_trusted_tool_is_believed_whichever_was_called_first(
 @pytest.mark.parametrize("order", [*permutations("abc")], ids="".join)
 def test_a_majority_is_the_same_in_any_order(order: tuple[str, ...], agent_of: AgentOf) -> None:
     """When all three have been asked, the last call says what two of them say, or is one of the two."""
-    tools = {name: shop(*[price(value)] * 3, name=name) for name, value in zip("abc", (90, 90, 300), strict=True)}
+    tools = {
+        name: shop(*[price(value)] * 3, name=name)
+        for name, value in zip("abc", (90, 90, 300), strict=True)
+    }
     specs = [quoting("a", sources=(Source(tool="b"), Source(tool="c"))), quoting("b"), quoting("c")]
     value, _ = told(in_order(agent_of, tools, specs, order), "call_3_1")
     assert value == {"price": 90}
@@ -235,10 +286,18 @@ def test_a_tie_is_reported_in_either_order(order: tuple[str, ...], agent_of: Age
         "quote": shop(price(400)),
         "other": scripted_tool("other", [price(12.5)], args={"thing": str}),
     }
-    specs = [quoting(sources=(Source(tool="other", arguments={"thing": "item"}),)), pure("other", result_schema=PRICE)]
-    steps = script(*(calls((name, {"item" if name == "quote" else "thing": "nut"})) for name in order))
+    specs = [
+        quoting(sources=(Source(tool="other", arguments={"thing": "item"}),)),
+        pure("other", result_schema=PRICE),
+    ]
+    steps = script(
+        *(calls((name, {"item" if name == "quote" else "thing": "nut"})) for name in order)
+    )
     outcome = agent_of(
-        ScriptedChatModel(steps), list(tools.values()), specs=specs, config=GuardConfig(timing=EXACT)
+        ScriptedChatModel(steps),
+        list(tools.values()),
+        specs=specs,
+        config=GuardConfig(timing=EXACT),
     ).run("Go.")
     assert "Sources disagree and none decides" in outcome.answer("call_2_1")
 
@@ -246,6 +305,8 @@ def test_a_tie_is_reported_in_either_order(order: tuple[str, ...], agent_of: Age
 def test_a_tool_that_is_only_named_as_a_source_is_never_answered_for(agent_of: AgentOf) -> None:
     """That others name it makes them no help for its own failures."""
     tools = [shop(ValueError("closed"), name="registry"), shop(price(5.0))]
-    outcome, _ = ask(agent_of, tools, quoting("registry"), quoting(sources=(Source(tool="registry"),)))
+    outcome, _ = ask(
+        agent_of, tools, quoting("registry"), quoting(sources=(Source(tool="registry"),))
+    )
     assert outcome.states("main") == {"failed": 1}
     assert tools[1].calls == []

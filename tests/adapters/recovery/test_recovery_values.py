@@ -47,7 +47,10 @@ def test_a_corrected_list_is_data_and_no_content_blocks(agent_of: AgentOf) -> No
     schema = {"type": "array", "items": PRICE}
     tool = shop(json.dumps([{"cost": 12.5}, {"cost": 3}]))
     outcome, log = ask(agent_of, [tool], pure("quote", result_schema=schema, parameters=ARGUMENTS))
-    assert json.loads(outcome.answer("call_1_1").partition("\n")[0]) == [{"price": 12.5}, {"price": 3}]
+    assert json.loads(outcome.answer("call_1_1").partition("\n")[0]) == [
+        {"price": 12.5},
+        {"price": 3},
+    ]
     assert log.actions == ["normalise"]
 
 
@@ -56,9 +59,16 @@ def test_a_late_corrected_answer_is_marked(style: NewsStyle, agent_of: AgentOf) 
     """In either style of news."""
     tool = scripted_tool("quote", [price(12.5, name="cost")], args={"item": str}, latency=5.0)
     look = scripted_tool("look", lambda a: "found", args={"item": str}, latency=1.0)
-    both = calls(("quote", {"item": "nut", "task_id": "a"}), ("look", {"item": "y", "task_id": "b"}))
+    both = calls(
+        ("quote", {"item": "nut", "task_id": "a"}), ("look", {"item": "y", "task_id": "b"})
+    )
     config = GuardConfig(timing=EXACT, news_style=style)
-    agent = agent_of(ScriptedChatModel(script(both)), [tool, look], specs=[quoting(), pure("look")], config=config)
+    agent = agent_of(
+        ScriptedChatModel(script(both)),
+        [tool, look],
+        specs=[quoting(), pure("look")],
+        config=config,
+    )
     outcome = agent.run(tasks=TASKS)
     assert '{"price":12.5}\n[asyncguard: the answer was not in the declared form' in outcome.text
 
@@ -78,7 +88,9 @@ def test_a_doubtful_answer_is_no_operand(agent_of: AgentOf) -> None:
     reference = {"from_call": "pay#1", "pointer": ""}
     steps = script(calls(("pay", {"item": "x"})), calls(("look", {"item": reference})))
     specs = [ToolSpec(name="pay", result_schema=PRICE), pure("look")]
-    outcome = agent_of(ScriptedChatModel(steps), [pay, look], specs=specs, config=GuardConfig(timing=EXACT)).run("Go.")
+    outcome = agent_of(
+        ScriptedChatModel(steps), [pay, look], specs=specs, config=GuardConfig(timing=EXACT)
+    ).run("Go.")
     assert outcome.answer("call_1_1").startswith("ok, done!\n[asyncguard:")
     assert look.calls == []
     assert "pay#1 is doubtful" in outcome.answer("call_2_1")
@@ -88,9 +100,15 @@ def test_a_corrected_answer_is_an_operand(agent_of: AgentOf) -> None:
     """The dependent call waits for the recovery and gets the value in the declared form."""
     tool = shop(ConnectionError("reset"), price(12.5, name="cost"))
     look = scripted_tool("look", lambda a: f"found {a['cost']}", args={"cost": float})
-    both = calls(("quote", {"item": "nut"}), ("look", {"cost": {"from_call": "quote#1", "pointer": "/price"}}))
+    both = calls(
+        ("quote", {"item": "nut"}),
+        ("look", {"cost": {"from_call": "quote#1", "pointer": "/price"}}),
+    )
     agent = agent_of(
-        ScriptedChatModel(script(both)), [tool, look], specs=[quoting(), pure("look")], config=GuardConfig(timing=EXACT)
+        ScriptedChatModel(script(both)),
+        [tool, look],
+        specs=[quoting(), pure("look")],
+        config=GuardConfig(timing=EXACT),
     )
     outcome = agent.run("Go.")
     assert [dict(call.args) for call in look.calls] == [{"cost": 12.5}]
@@ -101,9 +119,15 @@ def test_a_dependent_call_of_a_recovery_that_fails_is_squashed(agent_of: AgentOf
     """It is told so, and nothing runs with a value that was not accepted."""
     tool = shop(price(900), price(900))
     look = scripted_tool("look", lambda a: f"found {a['cost']}", args={"cost": float})
-    both = calls(("quote", {"item": "nut"}), ("look", {"cost": {"from_call": "quote#1", "pointer": "/price"}}))
+    both = calls(
+        ("quote", {"item": "nut"}),
+        ("look", {"cost": {"from_call": "quote#1", "pointer": "/price"}}),
+    )
     agent = agent_of(
-        ScriptedChatModel(script(both)), [tool, look], specs=[quoting(), pure("look")], config=GuardConfig(timing=EXACT)
+        ScriptedChatModel(script(both)),
+        [tool, look],
+        specs=[quoting(), pure("look")],
+        config=GuardConfig(timing=EXACT),
     )
     outcome = agent.run("Go.")
     assert look.calls == []
@@ -123,7 +147,10 @@ def test_what_was_asked_on_the_way_taints_no_less(agent_of: AgentOf) -> None:
     ]
     steps = script(calls(("quote", {"item": "nut"})), calls(("wipe", {"item": "nut"})))
     agent = agent_of(
-        ScriptedChatModel(steps), [shop(price(1250)), describe, wipe], specs=specs, config=GuardConfig(timing=EXACT)
+        ScriptedChatModel(steps),
+        [shop(price(1250)), describe, wipe],
+        specs=specs,
+        config=GuardConfig(timing=EXACT),
     )
     outcome = agent.run("Price of a nut; wipe the nut.")
     assert wipe.calls == []
@@ -133,8 +160,13 @@ def test_what_was_asked_on_the_way_taints_no_less(agent_of: AgentOf) -> None:
 @pytest.mark.parametrize("asked", [600.0, math.inf], ids=str)
 def test_nobody_waits_as_long_as_a_tool_likes(asked: float, agent_of: AgentOf) -> None:
     """A tool that wants to be left alone for longer than the limit is not tried again: a sibling answers."""
-    tool, other = shop(ToolFault("busy", transient=True, retry_after=asked)), shop(price(5.0), name="other")
-    outcome, log = ask(agent_of, [tool, other], quoting(fallbacks=(Fallback(tool="other"),)), quoting("other"))
+    tool, other = (
+        shop(ToolFault("busy", transient=True, retry_after=asked)),
+        shop(price(5.0), name="other"),
+    )
+    outcome, log = ask(
+        agent_of, [tool, other], quoting(fallbacks=(Fallback(tool="other"),)), quoting("other")
+    )
     assert log.actions == ["fallback"]
     assert outcome.elapsed == 0.0
 
@@ -144,7 +176,9 @@ def test_calls_that_fail_at_once_share_the_budget_of_their_task(agent_of: AgentO
     tool = scripted_tool("look", lambda _: ConnectionError("down"), args={"item": str}, latency=1.0)
     three = calls(*(("look", {"item": name}) for name in "abc"))
     config = GuardConfig(timing=EXACT, limits=Limits(max_task_retries=1))
-    agent_of(ScriptedChatModel(script(three)), [tool], specs=[pure("look")], config=config).run("Go.")
+    agent_of(ScriptedChatModel(script(three)), [tool], specs=[pure("look")], config=config).run(
+        "Go."
+    )
     assert len(tool.calls) == 4
 
 
@@ -181,9 +215,16 @@ def _resume(value: Any) -> Any:
 
 def test_an_internal_sibling_of_an_external_call_is_waited_for(agent_of: AgentOf) -> None:
     """The run does not rest for a delivery that nobody owes."""
-    bank = scripted_tool("quote", [ToolFault("closed", started=False)], args={"item": str, "token": str})
+    bank = scripted_tool(
+        "quote", [ToolFault("closed", started=False)], args={"item": str, "token": str}
+    )
     other = scripted_tool("other", [price(5.0)], args={"item": str}, latency=5.0)
-    spec = ToolSpec(name="quote", mode=Mode.EXTERNAL, token_argument="token", fallbacks=(Fallback(tool="other"),))
+    spec = ToolSpec(
+        name="quote",
+        mode=Mode.EXTERNAL,
+        token_argument="token",
+        fallbacks=(Fallback(tool="other"),),
+    )
     agent = agent_of(
         ScriptedChatModel(script(calls(("quote", {"item": "x"})))),
         [bank, other],
@@ -212,14 +253,18 @@ def test_a_lost_answer_is_no_null(agent_of: AgentOf) -> None:
     bank = Bank(lost=1)
     check = scripted_tool("check", ['{"happened": true, "result": null}'], args={"item": str})
     outcome, _ = ask(agent_of, [bank.pay, check], PROBED, pure("check"))
-    assert outcome.answer("call_1_1").startswith("It took effect; its result is not known.\n[asyncguard:")
+    assert outcome.answer("call_1_1").startswith(
+        "It took effect; its result is not known.\n[asyncguard:"
+    )
 
 
 def test_a_helper_of_another_task_is_not_asked(agent_of: AgentOf) -> None:
     """What the task may not call, recovery does not call for it."""
     tool, other = shop(ValueError("closed")), shop(price(5.0), name="other")
     spec = quoting(fallbacks=(Fallback(tool="other"),), sources=(Source(tool="other"),))
-    outcome, log = ask(agent_of, [tool, other], spec, quoting("other", tasks=frozenset({"another"})))
+    outcome, log = ask(
+        agent_of, [tool, other], spec, quoting("other", tasks=frozenset({"another"}))
+    )
     assert other.calls == []
     assert log.actions == ["ask"]
     assert "use other" not in outcome.answer("call_1_1")
@@ -228,18 +273,36 @@ def test_a_helper_of_another_task_is_not_asked(agent_of: AgentOf) -> None:
 @pytest.mark.parametrize(
     ("spec", "helper", "complaint"),
     [
-        (pure("a", fallbacks=(Fallback(tool="b"),)), ToolSpec(name="b", approval=True), "approved by a person"),
+        (
+            pure("a", fallbacks=(Fallback(tool="b"),)),
+            ToolSpec(name="b", approval=True),
+            "approved by a person",
+        ),
         (pure("a", sources=(Source(tool="b"),)), pure("b", approval=True), "approved by a person"),
-        (pure("a", fallbacks=(Fallback(tool="b"),)), ToolSpec(name="b", destructive=True), "is destructive"),
+        (
+            pure("a", fallbacks=(Fallback(tool="b"),)),
+            ToolSpec(name="b", destructive=True),
+            "is destructive",
+        ),
         (pure("a", contract="b"), pure("b", interrupts=True), "neither ask a person"),
-        (pure("a", verifier=Fallback(tool="b")), pure("b", mode=Mode.EXTERNAL), "neither ask a person"),
+        (
+            pure("a", verifier=Fallback(tool="b")),
+            pure("b", mode=Mode.EXTERNAL),
+            "neither ask a person",
+        ),
         (pure("a", sources=(Source(tool="b"),)), ToolSpec(name="b"), "has to be declared pure"),
-        (ToolSpec(name="a", effect=EffectClass.PROBED, probe="b"), ToolSpec(name="b"), "has to be declared pure"),
+        (
+            ToolSpec(name="a", effect=EffectClass.PROBED, probe="b"),
+            ToolSpec(name="b"),
+            "has to be declared pure",
+        ),
         (pure("a", contract="c"), pure("b"), "does not have"),
     ],
     ids=str,
 )
-def test_helpers_that_recovery_could_not_use_are_refused(spec: ToolSpec, helper: ToolSpec, complaint: str) -> None:
+def test_helpers_that_recovery_could_not_use_are_refused(
+    spec: ToolSpec, helper: ToolSpec, complaint: str
+) -> None:
     """When the agent is built, with a word on what to change."""
     made = [scripted_tool(name, ["x"], args={"item": str}) for name in "ab"]
     with pytest.raises(DeclarationError, match=complaint):

@@ -65,7 +65,9 @@ BODY = [
 
 
 @pytest.mark.parametrize("error", BODY, ids=lambda error: repr(error)[:40])
-def test_no_error_of_the_tools_own_says_that_nothing_began(error: Exception, agent_of: AgentOf) -> None:
+def test_no_error_of_the_tools_own_says_that_nothing_began(
+    error: Exception, agent_of: AgentOf
+) -> None:
     """An atomic tool had its effect, perhaps, and then failed by itself: no other bank pays."""
     first = bank("a", error)
     outcome, second = paying(agent_of, first, ATOMIC)

@@ -137,7 +137,9 @@ PASSING = {
     "grpc exhausted": _from(RpcError("RESOURCE_EXHAUSTED")),
     "httpx broken encoding": _like("httpx", "DecodingError"),
     "requests no JSON": _like("requests.exceptions", "JSONDecodeError", ValueError),
-    "aiohttp a page with status 200": _with_status(_like("aiohttp.client_exceptions", "ContentTypeError"), 200),
+    "aiohttp a page with status 200": _with_status(
+        _like("aiohttp.client_exceptions", "ContentTypeError"), 200
+    ),
 }
 LASTING = {
     "urllib 404": urllib_error(404),
@@ -194,7 +196,9 @@ def date(seconds: float) -> str:
     ],
     ids=str,
 )
-def test_the_server_says_when_to_come_back(headers: dict[str, str], at: float, agent_of: AgentOf) -> None:
+def test_the_server_says_when_to_come_back(
+    headers: dict[str, str], at: float, agent_of: AgentOf
+) -> None:
     """In seconds or as a date, which is held against the server's own clock; what cannot be read says nothing."""
     _, started = asked(agent_of, urllib_error(503, **headers), "found")
     assert started == pytest.approx([0.0, at])
@@ -232,7 +236,9 @@ ERRORS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=str)
-def test_an_answer_that_is_only_an_error_is_asked_for_once_more(error: Any, agent_of: AgentOf) -> None:
+def test_an_answer_that_is_only_an_error_is_asked_for_once_more(
+    error: Any, agent_of: AgentOf
+) -> None:
     """It is no more of an answer than a page of HTML is."""
     answer = json.dumps({"price": 4})
     outcome, started = asked(agent_of, json.dumps(error), answer, result_schema=PRICE)
@@ -256,7 +262,9 @@ def test_an_answer_that_stays_an_error_goes_to_the_sibling(agent_of: AgentOf) ->
     ],
     ids=str,
 )
-def test_an_error_that_the_schema_allows_is_an_answer(schema: dict[str, Any], agent_of: AgentOf) -> None:
+def test_an_error_that_the_schema_allows_is_an_answer(
+    schema: dict[str, Any], agent_of: AgentOf
+) -> None:
     """Whoever declares it means it."""
     answer = json.dumps({"error": "none"})
     outcome, started = asked(agent_of, answer, result_schema=schema)
@@ -264,7 +272,9 @@ def test_an_error_that_the_schema_allows_is_an_answer(schema: dict[str, Any], ag
     assert outcome.answer("call_1_1") == answer
 
 
-@pytest.mark.parametrize("answer", [{"error": "x", "price": "four"}, {"error": None}, {"note": "x"}], ids=str)
+@pytest.mark.parametrize(
+    "answer", [{"error": "x", "price": "four"}, {"error": None}, {"note": "x"}], ids=str
+)
 def test_other_strange_answers_are_not_asked_for_again(answer: Any, agent_of: AgentOf) -> None:
     """Something of what was declared is there, or nothing says that it is an error."""
     _, started = asked(agent_of, json.dumps(answer), result_schema=PRICE)

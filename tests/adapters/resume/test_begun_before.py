@@ -47,7 +47,9 @@ def machine(agent_of: AgentOf, tmp_path: Path) -> Iterator[Machine]:
 
 
 @pytest.mark.parametrize("effect", [EffectClass.AT_MOST_ONCE, EffectClass.KEYED])
-async def test_what_a_dead_process_began_is_not_squashed(machine: Machine, effect: EffectClass) -> None:
+async def test_what_a_dead_process_began_is_not_squashed(
+    machine: Machine, effect: EffectClass
+) -> None:
     """What it waited for fails this time, and it had been released."""
     first, begun, booked = First(), asyncio.Event(), []
 
@@ -82,7 +84,9 @@ async def forked(graph: Any, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("effect", [EffectClass.AT_MOST_ONCE, EffectClass.KEYED])
-async def test_what_another_branch_began_is_not_squashed(machine: Machine, effect: EffectClass) -> None:
+async def test_what_another_branch_began_is_not_squashed(
+    machine: Machine, effect: EffectClass
+) -> None:
     """Its result is known, and told."""
     first = First()
     book = scripted_tool("book", lambda a: f"booked {a['q']}", args=ARGS)
@@ -93,13 +97,17 @@ async def test_what_another_branch_began_is_not_squashed(machine: Machine, effec
     assert len(book.calls) == 1
 
 
-async def test_what_another_branch_began_is_not_squashed_without_a_journal(agent_of: AgentOf) -> None:
+async def test_what_another_branch_began_is_not_squashed_without_a_journal(
+    agent_of: AgentOf,
+) -> None:
     """The process remembers what must not be repeated."""
     first = First()
     book = scripted_tool("book", lambda a: f"booked {a['q']}", args=ARGS)
     model = ScriptedChatModel(script(BOTH))
     specs = [FIRST, booking(EffectClass.AT_MOST_ONCE)]
-    agent = agent_of(model, [first.tool, book], specs=specs, config=CONFIG, checkpointer=InMemorySaver())
+    agent = agent_of(
+        model, [first.tool, book], specs=specs, config=CONFIG, checkpointer=InMemorySaver()
+    )
     assert (await agent.say("Book x.", thread="t")).states("main") == {"done": 2}
     first.broken = True
     assert "booked x" in await forked(agent.graph)
@@ -107,7 +115,9 @@ async def test_what_another_branch_began_is_not_squashed_without_a_journal(agent
 
 
 @pytest.mark.parametrize("cancel", [False, True])
-async def test_a_new_message_finds_what_a_dead_process_began(machine: Machine, *, cancel: bool) -> None:
+async def test_a_new_message_finds_what_a_dead_process_began(
+    machine: Machine, *, cancel: bool
+) -> None:
     """The process died behind the effect; neither a word of the user nor a cancellation makes it undone."""
     begun, first = asyncio.Event(), First()
 
@@ -131,7 +141,9 @@ async def test_a_new_message_finds_what_a_dead_process_began(machine: Machine, *
 
 
 @pytest.mark.parametrize("cancel", [False, True])
-async def test_a_new_message_on_a_branch_finds_what_another_one_began(machine: Machine, *, cancel: bool) -> None:
+async def test_a_new_message_on_a_branch_finds_what_another_one_began(
+    machine: Machine, *, cancel: bool
+) -> None:
     """The booking is deferred there, and done all the same."""
     first = First()
     book = scripted_tool("book", lambda a: f"booked {a['q']}", args=ARGS)
@@ -147,7 +159,8 @@ async def test_a_new_message_on_a_branch_finds_what_another_one_began(machine: M
 
 
 ORDER = calls(
-    ("find", {"q": "x"}), *(("order", {"id": {"from_call": "find#1", "pointer": f"/{at}"}}) for at in ("one", "other"))
+    ("find", {"q": "x"}),
+    *(("order", {"id": {"from_call": "find#1", "pointer": f"/{at}"}}) for at in ("one", "other")),
 )
 ORDERING = [pure("find"), ToolSpec(name="order", references=True)]
 
@@ -203,7 +216,9 @@ async def test_what_the_journal_did_not_let_begin_was_not_begun(
     assert sorted(shop.ordered) == [7, 8]
 
 
-async def test_a_call_that_another_branch_began_keeps_what_it_was_begun_with(agent_of: AgentOf) -> None:
+async def test_a_call_that_another_branch_began_keeps_what_it_was_begun_with(
+    agent_of: AgentOf,
+) -> None:
     """Also where only this process knows: without it, the state would have the call go out with a reference."""
     shop = Shop()
     shop.may_answer.set()
@@ -214,5 +229,9 @@ async def test_a_call_that_another_branch_began_keeps_what_it_was_begun_with(age
     assert "ordered 8" in await forked(agent.graph)
     assert sorted(shop.ordered) == [7, 8]
     ledger = (await agent.graph.aget_state(place)).values["ledger"]
-    released = [event["arguments"] for event in ledger if event["kind"] == "call_admitted" and event["released"]]
+    released = [
+        event["arguments"]
+        for event in ledger
+        if event["kind"] == "call_admitted" and event["released"]
+    ]
     assert released == [{"id": 7}, {"id": 8}]

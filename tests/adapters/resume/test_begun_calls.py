@@ -34,7 +34,9 @@ class Bank:
         self.keys: list[str] = []
         self.errors = list(errors)
         self.tools = {
-            keyed: scripted_tool("charge", self._charge, args={"item": str, **({"key": str} if keyed else {})})
+            keyed: scripted_tool(
+                "charge", self._charge, args={"item": str, **({"key": str} if keyed else {})}
+            )
             for keyed in (True, False)
         }
 
@@ -76,10 +78,17 @@ def machine(agent_of: AgentOf, tmp_path: Path) -> Iterator[Machine]:
 
 
 async def left_by_a_dead_process(
-    machine: Machine, bank: Bank, effect: EffectClass, first: Step = CHARGE, payload: Any = None, **more: Any
+    machine: Machine,
+    bank: Bank,
+    effect: EffectClass,
+    first: Step = CHARGE,
+    payload: Any = None,
+    **more: Any,
 ) -> Process:
     """A process dies when the bank was charged and has not answered."""
-    process = machine.process([bank.tool(effect), LOOK], declared(effect, **more), first, "I wait.", "I wait.")
+    process = machine.process(
+        [bank.tool(effect), LOOK], declared(effect, **more), first, "I wait.", "I wait."
+    )
     payload = payload or process.agent.input("Charge x.", None)
     process.run = asyncio.create_task(process._go(payload, {"durability": "sync"}))
     await asyncio.wait_for(bank.begun.wait(), 5)
@@ -89,7 +98,9 @@ async def left_by_a_dead_process(
 
 
 @pytest.mark.parametrize("effect", [KEYED, IDEMPOTENT], ids=lambda each: each.value)
-async def test_the_next_message_does_not_make_a_begun_call_a_failed_one(machine: Machine, effect: EffectClass) -> None:
+async def test_the_next_message_does_not_make_a_begun_call_a_failed_one(
+    machine: Machine, effect: EffectClass
+) -> None:
     """It is made again under its key, as after ``None``, and its result is told: nobody has to ask for it again."""
     bank = Bank()
     await left_by_a_dead_process(machine, bank, effect)
@@ -102,7 +113,9 @@ async def test_the_next_message_does_not_make_a_begun_call_a_failed_one(machine:
     assert bank.effects == 1
 
 
-async def test_a_call_that_never_began_is_not_begun_after_the_next_message(machine: Machine) -> None:
+async def test_a_call_that_never_began_is_not_begun_after_the_next_message(
+    machine: Machine,
+) -> None:
     """Its process died between the message and the intent: the journal knows, and the user's word counts."""
     bank = Bank()
     process = machine.process([bank.tool(KEYED), LOOK], declared(KEYED), CHARGE)
@@ -124,14 +137,20 @@ async def test_a_call_that_never_began_is_not_begun_after_the_next_message(machi
 
 
 @pytest.mark.parametrize("said", ["Never mind a.", None], ids=["with a message", "alone"])
-async def test_a_cancelled_call_of_a_dead_process_is_in_doubt(machine: Machine, said: str | None) -> None:
+async def test_a_cancelled_call_of_a_dead_process_is_in_doubt(
+    machine: Machine, said: str | None
+) -> None:
     """The user wants nothing more done for the task: the call is not made again, and may have happened."""
     bank = Bank()
     process = machine.process([bank.tool(KEYED), LOOK], declared(KEYED))
     await left_by_a_dead_process(machine, bank, KEYED, BOTH, process.agent.input(None, TASKS))
     again = calls(("charge", {"item": "x", "task_id": "a"}))
-    heir = machine.process([bank.tool(KEYED), LOOK], declared(KEYED), "Well.", "Well.", "Well.", again, "Done.")
-    outcome = await heir._go({**heir.agent.input(said, None), "cancel": ["a"]}, {"durability": "sync"})
+    heir = machine.process(
+        [bank.tool(KEYED), LOOK], declared(KEYED), "Well.", "Well.", "Well.", again, "Done."
+    )
+    outcome = await heir._go(
+        {**heir.agent.input(said, None), "cancel": ["a"]}, {"durability": "sync"}
+    )
     assert outcome.states("a") == {"in_doubt": 1}
     assert "The user sent a new message before" not in outcome.text
     assert len(bank.keys) == 1
@@ -140,17 +159,27 @@ async def test_a_cancelled_call_of_a_dead_process_is_in_doubt(machine: Machine, 
 async def test_a_running_keyed_call_of_a_cancelled_task_is_in_doubt(machine: Machine) -> None:
     """The same in one process: the attempt is stopped, and what it did is unknown."""
     bank = Bank()
-    process = machine.process([bank.tool(KEYED), LOOK], declared(KEYED), BOTH, "I wait.", "Well.", "Well.", "Well.")
-    process.run = asyncio.create_task(process._go(process.agent.input(None, TASKS), {"durability": "sync"}))
+    process = machine.process(
+        [bank.tool(KEYED), LOOK], declared(KEYED), BOTH, "I wait.", "Well.", "Well.", "Well."
+    )
+    process.run = asyncio.create_task(
+        process._go(process.agent.input(None, TASKS), {"durability": "sync"})
+    )
     await asyncio.wait_for(bank.begun.wait(), 5)
     await asyncio.sleep(0.05)
     process.run.cancel()
     await asyncio.gather(process.run, return_exceptions=True)
-    outcome = await process._go({**process.agent.input("Stop.", None), "cancel": ["a"]}, {"durability": "sync"})
+    outcome = await process._go(
+        {**process.agent.input("Stop.", None), "cancel": ["a"]}, {"durability": "sync"}
+    )
     assert outcome.states("a") == {"in_doubt": 1}
 
 
-ANSWERS = {"no": False, "neither yes nor no": "look again", "no with a reason": {"approve": False, "reason": "why"}}
+ANSWERS = {
+    "no": False,
+    "neither yes nor no": "look again",
+    "no with a reason": {"approve": False, "reason": "why"},
+}
 
 
 @pytest.mark.parametrize("effect", [ONCE, KEYED], ids=lambda each: each.value)
@@ -165,7 +194,9 @@ async def test_a_no_that_comes_after_the_effect_does_not_undo_it(
     assert (await first.say("Charge x.", durability="sync")).interrupts
     await first.die()
     second = machine.process([bank.tool(effect), LOOK], specs)
-    second.run = asyncio.create_task(second._go(Command(resume={"main/charge#1": True}), {"durability": "sync"}))
+    second.run = asyncio.create_task(
+        second._go(Command(resume={"main/charge#1": True}), {"durability": "sync"})
+    )
     await asyncio.wait_for(bank.begun.wait(), 5)
     await second.die()
     bank.hangs = False
@@ -177,7 +208,9 @@ async def test_a_no_that_comes_after_the_effect_does_not_undo_it(
 
 
 @pytest.mark.parametrize("effect", [KEYED, IDEMPOTENT], ids=lambda each: each.value)
-async def test_a_result_that_the_thread_has_is_the_calls(machine: Machine, effect: EffectClass) -> None:
+async def test_a_result_that_the_thread_has_is_the_calls(
+    machine: Machine, effect: EffectClass
+) -> None:
     """The process died when the answer was stored and its event was not; the call is done, and nothing is "not run"."""
     bank = Bank()
     bank.hangs = False
@@ -196,7 +229,9 @@ async def test_a_result_that_the_thread_has_is_the_calls(machine: Machine, effec
 # -- without a journal ---------------------------------------------------------------------------------------------
 
 
-def agent(agent_of: AgentOf, bank: Bank, saver: Any, effect: EffectClass, prefix: str, *steps: Step) -> Agent:
+def agent(
+    agent_of: AgentOf, bank: Bank, saver: Any, effect: EffectClass, prefix: str, *steps: Step
+) -> Agent:
     """An agent without a journal."""
     model = ScriptedChatModel(script(*steps), id_prefix=prefix)
     given = {"specs": declared(effect), "config": BRISK, "checkpointer": saver}
@@ -213,7 +248,9 @@ async def broken_off(it: Agent, bank: Bank) -> None:
 
 
 @pytest.mark.parametrize("effect", [KEYED, IDEMPOTENT], ids=lambda each: each.value)
-def test_without_a_journal_what_may_have_begun_is_made_again_too(agent_of: AgentOf, effect: EffectClass) -> None:
+def test_without_a_journal_what_may_have_begun_is_made_again_too(
+    agent_of: AgentOf, effect: EffectClass
+) -> None:
     """The state does not say whether the call began; under its key it does no harm to find out."""
     bank, saver = Bank(), InMemorySaver()
 
@@ -232,13 +269,17 @@ def test_without_a_journal_what_may_have_begun_is_made_again_too(agent_of: Agent
 # -- attempts that are not made any more ---------------------------------------------------------------------------
 
 
-def test_a_keyed_call_that_the_user_stops_between_two_attempts_is_in_doubt(agent_of: AgentOf) -> None:
+def test_a_keyed_call_that_the_user_stops_between_two_attempts_is_in_doubt(
+    agent_of: AgentOf,
+) -> None:
     """The first attempt may have charged; none follows after the user's word, and the model cannot repeat it."""
     bank = Bank(ConnectionError("reset by peer"))
     bank.hangs = False
 
     async def main() -> Outcome:
-        it = agent(agent_of, bank, InMemorySaver(), KEYED, "p", CHARGE, "Let me see.", CHARGE, "Unknown.")
+        it = agent(
+            agent_of, bank, InMemorySaver(), KEYED, "p", CHARGE, "Let me see.", CHARGE, "Unknown."
+        )
         await broken_off(it, bank)
         return await it.say("Stop.", thread="t")
 
@@ -258,7 +299,9 @@ UNKNOWN: dict[str, list[Exception | None]] = {
 
 
 @pytest.mark.parametrize("errors", UNKNOWN.values(), ids=UNKNOWN)
-def test_a_keyed_call_that_may_have_begun_does_not_fail(agent_of: AgentOf, errors: list[Exception | None]) -> None:
+def test_a_keyed_call_that_may_have_begun_does_not_fail(
+    agent_of: AgentOf, errors: list[Exception | None]
+) -> None:
     """A repeat by the model would have another key, so the call is in doubt, and the equal one is refused."""
     bank = Bank(*errors)
     bank.hangs = False
@@ -278,7 +321,9 @@ def test_what_an_idempotent_call_does_may_be_done_again(agent_of: AgentOf) -> No
 
 
 @pytest.mark.parametrize(
-    "error", [NOT_BEGUN, ToolFault("no such account", status=422, started=False)], ids=["closed", "refused"]
+    "error",
+    [NOT_BEGUN, ToolFault("no such account", status=422, started=False)],
+    ids=["closed", "refused"],
 )
 def test_a_keyed_call_that_began_nothing_fails(agent_of: AgentOf, error: Exception) -> None:
     """The model may call it again."""
@@ -305,7 +350,12 @@ def test_a_keyed_call_with_a_strange_answer_is_done(agent_of: AgentOf) -> None:
     bank = Bank()
     bank.hangs = False
     specs = declared(
-        KEYED, result_schema={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        KEYED,
+        result_schema={
+            "type": "object",
+            "properties": {"n": {"type": "integer"}},
+            "required": ["n"],
+        },
     )
     model = ScriptedChatModel(script(CHARGE, "Done."))
     it = agent_of(model, [bank.tool(KEYED), LOOK], specs=specs, config=BRISK)

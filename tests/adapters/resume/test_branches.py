@@ -24,9 +24,14 @@ async def checkpoints(agent: Agent) -> list[Any]:
 
 def test_no_checkpoint_repeats_an_effect_that_was_retried(agent_of: AgentOf) -> None:
     """The first attempt had not begun, the second had its effect; going on from any point makes no third."""
-    pay = scripted_tool("pay", [ToolFault("busy", transient=True, started=False), "paid x"], args={"q": str})
+    pay = scripted_tool(
+        "pay", [ToolFault("busy", transient=True, started=False), "paid x"], args={"q": str}
+    )
     agent = agent_of(
-        ScriptedChatModel(script(calls(("pay", {"q": "x"})))), [pay], config=CONFIG, checkpointer=InMemorySaver()
+        ScriptedChatModel(script(calls(("pay", {"q": "x"})))),
+        [pay],
+        config=CONFIG,
+        checkpointer=InMemorySaver(),
     )
 
     async def main() -> None:
@@ -38,7 +43,9 @@ def test_no_checkpoint_repeats_an_effect_that_was_retried(agent_of: AgentOf) -> 
     assert len(pay.calls) == 2
 
 
-def test_an_attempt_that_ended_while_nobody_ran_is_not_lost(frontend: Frontend, agent_of: AgentOf) -> None:
+def test_an_attempt_that_ended_while_nobody_ran_is_not_lost(
+    frontend: Frontend, agent_of: AgentOf
+) -> None:
     """It ended between two runs, and had not begun; the second starts at an earlier checkpoint and makes it again."""
     busy = ToolFault("busy", transient=True, started=False)
     pay = scripted_tool("pay", [busy, "paid x"], args={"q": str}, latency=10.0)
@@ -46,7 +53,9 @@ def test_an_attempt_that_ended_while_nobody_ran_is_not_lost(frontend: Frontend, 
     first = calls(("pay", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
     again = calls(("look", {"q": "z", "task_id": "b"}))
     model = ScriptedChatModel(script(first, again, again), latency=0.1)
-    agent = agent_of(model, [pay, look], specs=[pure("look")], config=CONFIG, checkpointer=InMemorySaver())
+    agent = agent_of(
+        model, [pay, look], specs=[pure("look")], config=CONFIG, checkpointer=InMemorySaver()
+    )
 
     async def main() -> str:
         running = asyncio.create_task(agent.go(agent.input(None, TASKS), "t"))
@@ -55,7 +64,11 @@ def test_an_attempt_that_ended_while_nobody_ran_is_not_lost(frontend: Frontend, 
         await asyncio.gather(running, return_exceptions=True)
         await asyncio.sleep(20.0)
         node = "model" if frontend is Frontend.GRAPH else "AsyncGuardMiddleware.before_model"
-        earlier = [s for s in await checkpoints(agent) if s.next == (node,) and "is running" in str(s.values)]
+        earlier = [
+            s
+            for s in await checkpoints(agent)
+            if s.next == (node,) and "is running" in str(s.values)
+        ]
         state = await agent.graph.ainvoke(None, earlier[-1].config)
         return str(state["messages"])
 
@@ -70,7 +83,9 @@ def pays_what_is_said(messages: Any, tools: Any) -> Any:
     """A model that pays what it was told last, and says so."""
     said = [message for message in messages if message.type == "human"][-1].content
     last = messages[-1]
-    return calls(("pay", {"q": said[-1]})) if last.type == "human" and said.startswith("Pay") else "ok"
+    return (
+        calls(("pay", {"q": said[-1]})) if last.type == "human" and said.startswith("Pay") else "ok"
+    )
 
 
 @pytest.mark.parametrize("asks", ["guard", "tool"])

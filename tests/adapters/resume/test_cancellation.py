@@ -26,7 +26,11 @@ def tools(latency: float = 10.0) -> tuple[Any, Any]:
 
 
 def agent_on(
-    agent_of: AgentOf, saver: InMemorySaver, made: tuple[Any, Any], *steps: Any, prefix: str = "call"
+    agent_of: AgentOf,
+    saver: InMemorySaver,
+    made: tuple[Any, Any],
+    *steps: Any,
+    prefix: str = "call",
 ) -> Agent:
     """An agent on a checkpointer; another one on the same stands for another process."""
     model = ScriptedChatModel(script(*steps), id_prefix=prefix)
@@ -61,10 +65,14 @@ def test_a_cancelled_thread_can_be_used_again(back_after: float, agent_of: Agent
     assert [len(tool.calls) for tool in made] == [1, 1]
 
 
-def test_results_that_were_in_when_the_run_was_cancelled_are_told_word_for_word(agent_of: AgentOf) -> None:
+def test_results_that_were_in_when_the_run_was_cancelled_are_told_word_for_word(
+    agent_of: AgentOf,
+) -> None:
     """One call of the message had ended, another had not; the first one's result is its answer, unchanged."""
     pay, look = tools(10.0)[0], tools(1.0)[1]
-    agent = agent_on(agent_of, InMemorySaver(), (pay, look), calls(("look", {"q": "y"}), ("pay", {"q": "x"})))
+    agent = agent_on(
+        agent_of, InMemorySaver(), (pay, look), calls(("look", {"q": "y"}), ("pay", {"q": "x"}))
+    )
 
     async def main() -> None:
         await cancelled(agent, agent.input("Look up y and pay x.", None), 3.0)
@@ -99,7 +107,9 @@ def test_a_failing_model_can_be_asked_again(several: bool, agent_of: AgentOf) ->
 
     async def main() -> None:
         with pytest.raises(RuntimeError, match="500"):
-            await agent.go(agent.input(None, TASKS) if several else agent.input("Pay x.", None), "t")
+            await agent.go(
+                agent.input(None, TASKS) if several else agent.input("Pay x.", None), "t"
+            )
         outcome = await agent.go(None, "t")
         assert outcome.text.count("paid x") == 1
         assert outcome.last == "all done"
@@ -124,7 +134,9 @@ def test_a_failing_first_answer_loses_nothing(agent_of: AgentOf) -> None:
 
 
 @pytest.mark.parametrize("said", [None, "Are you still there?"], ids=["resumed", "new message"])
-def test_after_a_restart_reads_are_repeated_and_effects_are_in_doubt(said: str | None, agent_of: AgentOf) -> None:
+def test_after_a_restart_reads_are_repeated_and_effects_are_in_doubt(
+    said: str | None, agent_of: AgentOf
+) -> None:
     """Another process finds the calls open: it may look again, and must not pay again."""
     saver = InMemorySaver()
     before, later = tools(), tools()
@@ -153,11 +165,15 @@ def test_after_a_restart_a_deferred_effect_is_not_lost_in_silence(agent_of: Agen
     new = agent_on(agent_of, saver, later, prefix="later")
     outcome = run_virtual(new.say("Go on.", thread="t")).result
     assert later[0].calls == []
-    assert "pay#2 was not run" in outcome.text or "not known whether pay#2 took effect" in outcome.text
+    assert (
+        "pay#2 was not run" in outcome.text or "not known whether pay#2 took effect" in outcome.text
+    )
     assert "not known whether pay#1 took effect" in outcome.text
 
 
-def test_after_a_restart_an_effect_that_was_released_meanwhile_is_in_doubt(agent_of: AgentOf) -> None:
+def test_after_a_restart_an_effect_that_was_released_meanwhile_is_in_doubt(
+    agent_of: AgentOf,
+) -> None:
     """A deferred payment had begun when the process ended: nobody is told that it was not run."""
     saver = InMemorySaver()
     specs = [pure("look", reads=("x",)), ToolSpec(name="pay", reads=(), writes=("x",))]
@@ -187,8 +203,12 @@ def test_a_fork_after_the_message_does_not_pay_again(agent_of: AgentOf) -> None:
         await agent.go(agent.input(None, TASKS), "t")
         config = {"configurable": {"thread_id": "t"}}
         history = [snapshot async for snapshot in agent.graph.aget_state_history(config)]
-        admitted = [s for s in history if s.values.get("messages") and s.values["messages"][-1].type == "ai"]
-        earliest = [s for s in admitted if getattr(s.values["messages"][-1], "tool_calls", None)][-1]
+        admitted = [
+            s for s in history if s.values.get("messages") and s.values["messages"][-1].type == "ai"
+        ]
+        earliest = [s for s in admitted if getattr(s.values["messages"][-1], "tool_calls", None)][
+            -1
+        ]
         state = await agent.graph.ainvoke(None, earliest.config)
         assert state["messages"][-1].content == "all done"
 

@@ -58,11 +58,15 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("frozen")
-async def test_a_run_that_stores_late_itself_begins_at_a_copy_all_the_same(agent_of: AgentOf, tmp_path: Path) -> None:
+async def test_a_run_that_stores_late_itself_begins_at_a_copy_all_the_same(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
     """With durability ``async`` its first node runs before its input is stored."""
     saver, made = Slow(), list[str]()
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
-    late, heir, third = (machine.process([shop(made)], PAY, *([shopper] * 9), config=PATIENT) for _ in range(3))
+    late, heir, third = (
+        machine.process([shop(made)], PAY, *([shopper] * 9), config=PATIENT) for _ in range(3)
+    )
     saver.left, saver.writing = 4, True
     late.begin("Pay x and z, then y.", durability="sync")
     await asyncio.wait_for(saver.reached.wait(), 5)
@@ -78,7 +82,9 @@ async def test_a_run_that_stores_late_itself_begins_at_a_copy_all_the_same(agent
     machine.close()
 
 
-async def test_an_older_branch_goes_on_in_another_process(agent_of: AgentOf, tmp_path: Path) -> None:
+async def test_an_older_branch_goes_on_in_another_process(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
     """Its question is answered after a later branch was served; the client is told once at most to run again."""
     made: list[str] = []
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
@@ -117,14 +123,21 @@ async def test_a_state_that_was_updated_on_purpose_is_left_alone(
     told, _ = steps_of(await first.agent.graph.aget_state(PLACE))
     said = [line.rsplit(" ", 1)[-1] for line in told if line.startswith("human")]
     # With "exit", LangGraph 1.2.12 writes what came after a checkpoint to that checkpoint, so a fork of it has both.
-    assert said == ["one", "noted", "three"] or (durability == "exit" and said == ["one", "two", "noted", "three"])
+    assert said == ["one", "noted", "three"] or (
+        durability == "exit" and said == ["one", "two", "noted", "three"]
+    )
     machine.close()
 
 
-async def test_processes_with_journals_of_their_own_lose_no_answer(agent_of: AgentOf, tmp_path: Path) -> None:
+async def test_processes_with_journals_of_their_own_lose_no_answer(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
     """Neither journal knows of the other's process; the state counts on."""
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db")
-    pair = [machine.process([shop([])], PAY, *([THANKS] * 9), journal=tmp_path / name) for name in ("a.db", "b.db")]
+    pair = [
+        machine.process([shop([])], PAY, *([THANKS] * 9), journal=tmp_path / name)
+        for name in ("a.db", "b.db")
+    ]
     shown: list[str] = []
     for turn in range(6):
         outcome = await pair[turn % 2].say(f"say {turn}", durability="sync")
@@ -149,12 +162,16 @@ async def test_a_message_is_taken_in_once_behind_nodes_of_other_middleware(tmp_p
     def make(model: Any, tools: Any, **options: Any) -> Agent:
         names = ("config", "specs", "ports")
         guard = AsyncGuardMiddleware(**{name: options.pop(name) for name in names})
-        graph = create_agent(model, tools, middleware=guard_middleware([Before(), guard]), **options)
+        graph = create_agent(
+            model, tools, middleware=guard_middleware([Before(), guard]), **options
+        )
         return Agent(frontend=Frontend.MIDDLEWARE, graph=graph, model=model)
 
     saver, made = Halting(), list[str]()
     machine = Machine(agent_of=make, path=tmp_path / "effects.db", saver=saver)
-    late, heir = (machine.process([shop(made)], PAY, *([payer] * 9), config=PATIENT) for _ in range(2))
+    late, heir = (
+        machine.process([shop(made)], PAY, *([payer] * 9), config=PATIENT) for _ in range(2)
+    )
     await late.say("Hi", durability="sync")
     await left(late)
     saver.left = 5
@@ -172,7 +189,9 @@ async def test_a_message_is_taken_in_once_behind_nodes_of_other_middleware(tmp_p
     machine.close()
 
 
-async def test_a_message_that_is_refused_goes_also_where_it_is_stored_late(agent_of: AgentOf, tmp_path: Path) -> None:
+async def test_a_message_that_is_refused_goes_also_where_it_is_stored_late(
+    agent_of: AgentOf, tmp_path: Path
+) -> None:
     """Durability ``async``: it is not stored yet when the thread turns out to be another process's."""
     go_on, there = asyncio.Event(), asyncio.Event()
 
@@ -208,7 +227,9 @@ async def test_the_work_of_an_agent_inside_is_not_done_again(tmp_path: Path, sto
     machine = Machine(agent_of=make, path=tmp_path / "effects.db", saver=saver)
 
     def process() -> Process:
-        inner = machine.process([shop(made)], PAY, *([shopper] * 9), config=PATIENT, checkpointer=None)
+        inner = machine.process(
+            [shop(made)], PAY, *([shopper] * 9), config=PATIENT, checkpointer=None
+        )
 
         @tool
         async def desk(q: str) -> str:

@@ -45,7 +45,9 @@ def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Journal 
         made.close()
 
 
-def made(agent_of: AgentOf, bank: Bank, journal: Journal | None, *steps: Step, **options: Any) -> Agent:
+def made(
+    agent_of: AgentOf, bank: Bank, journal: Journal | None, *steps: Step, **options: Any
+) -> Agent:
     """An agent with one tool that declares nothing."""
     model = ScriptedChatModel(script(*steps), id_prefix="m")
     given = {"checkpointer": InMemorySaver(), **options}
@@ -61,7 +63,9 @@ async def in_doubt(agent: Agent) -> Outcome:
     return outcome
 
 
-async def test_within_a_run_an_equal_call_is_refused(agent_of: AgentOf, journal: Journal | None) -> None:
+async def test_within_a_run_an_equal_call_is_refused(
+    agent_of: AgentOf, journal: Journal | None
+) -> None:
     """The model alone cannot have it made again, and no person is troubled."""
     bank = Bank()
     agent = made(agent_of, bank, journal, PAY, PAY, "I cannot tell.")
@@ -70,7 +74,9 @@ async def test_within_a_run_an_equal_call_is_refused(agent_of: AgentOf, journal:
     assert bank.entered == 1
 
 
-async def test_after_a_new_message_a_person_is_asked_and_allows_it(agent_of: AgentOf, journal: Journal | None) -> None:
+async def test_after_a_new_message_a_person_is_asked_and_allows_it(
+    agent_of: AgentOf, journal: Journal | None
+) -> None:
     """The question says what is unknown; allowed, the call is made, and the first one stays in doubt."""
     bank = Bank()
     agent = made(agent_of, bank, journal, PAY, "Unknown.", PAY, "Paid.", PAY)
@@ -98,7 +104,9 @@ async def test_a_person_who_refuses_is_heard(agent_of: AgentOf, journal: Journal
     assert "A person refused the call" in outcome.text
 
 
-async def test_what_is_known_not_to_have_begun_is_simply_allowed(agent_of: AgentOf, journal: Journal | None) -> None:
+async def test_what_is_known_not_to_have_begun_is_simply_allowed(
+    agent_of: AgentOf, journal: Journal | None
+) -> None:
     """Nobody is asked where nothing can have happened."""
     bank = Bank(ToolFault("closed", started=False))
     agent = made(agent_of, bank, journal, PAY, "It is closed.", PAY, "Paid.")
@@ -133,7 +141,9 @@ async def test_only_a_message_of_the_user_counts(frontend: Frontend, said: str |
     bank = Bank()
     tasks = [{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Rest."}]
     pay = calls(("pay", {"q": "x", "task_id": "a"}))
-    agent = made(partial(build, frontend), bank, None, pay, "Unknown.", "Unknown.", pay, "Done.", "Done.")
+    agent = made(
+        partial(build, frontend), bank, None, pay, "Unknown.", "Unknown.", pay, "Done.", "Done."
+    )
     await agent.go(agent.input(None, tasks), "t")
     outcome = await agent.go({**agent.input(said, None), "cancel": ["b"]}, "t")
     assert bool(outcome.interrupts) == (said is not None)
@@ -144,13 +154,17 @@ async def test_in_shadow_mode_nobody_is_asked(agent_of: AgentOf, journal: Journa
     """The call is run as proposed once the user has spoken; that a person would have been asked is an event."""
     bank, told = Bank(), list[Any]()
     ports = Ports(journal=journal, observers=[lambda details: told.append(details.event)])
-    agent = made(agent_of, bank, journal, PAY, "Unknown.", PAY, config=GuardConfig(shadow=True), ports=ports)
+    agent = made(
+        agent_of, bank, journal, PAY, "Unknown.", PAY, config=GuardConfig(shadow=True), ports=ports
+    )
     await in_doubt(agent)
     outcome = await agent.say("Try again.", thread="t")
     assert outcome.interrupts == []
     assert bank.entered == 2
     objections = [
-        event.objection for event in told if isinstance(event, ev.CallObjected) and event.guard == "duplicate"
+        event.objection
+        for event in told
+        if isinstance(event, ev.CallObjected) and event.guard == "duplicate"
     ]
     assert objections == [ev.Objection.HOLD]
 

@@ -76,7 +76,9 @@ def specs(effect: EffectClass) -> list[ToolSpec]:
 
 @pytest.mark.parametrize("stuck", ["before", "after"])
 @pytest.mark.parametrize("effect", list(EffectClass), ids=lambda effect: effect.value)
-async def test_a_call_that_was_begun_by_a_dead_process(machine: Machine, effect: EffectClass, stuck: str) -> None:
+async def test_a_call_that_was_begun_by_a_dead_process(
+    machine: Machine, effect: EffectClass, stuck: str
+) -> None:
     """What may be repeated is, a probe is asked, and the rest is in doubt: it is never made a second time."""
     shop = Shop()
     shop.stuck = stuck
@@ -109,7 +111,9 @@ async def test_an_attempt_that_was_given_up_ends_with_its_process(machine: Machi
         asked.set()
         await asyncio.Event().wait()
 
-    old = machine.process([shop.tools()[0], scripted_tool("check", hang, args={"item": str})], declared, PAY)
+    old = machine.process(
+        [shop.tools()[0], scripted_tool("check", hang, args={"item": str})], declared, PAY
+    )
     old.begin("Pay x.", durability="sync")
     await asyncio.wait_for(asked.wait(), 10)
     await old.die()
@@ -122,11 +126,17 @@ async def test_an_attempt_that_was_given_up_ends_with_its_process(machine: Machi
 async def test_an_outcome_that_only_the_journal_knows_is_the_calls_result(machine: Machine) -> None:
     """The process died between outcome and checkpoint: the tool is not entered again."""
     shop = Shop()
-    old = machine.process([*shop.tools(), slow_look()], [*specs(EffectClass.AT_MOST_ONCE), pure("look")], PAY_AND_LOOK)
+    old = machine.process(
+        [*shop.tools(), slow_look()], [*specs(EffectClass.AT_MOST_ONCE), pure("look")], PAY_AND_LOOK
+    )
     old.begin("Pay x and look.", durability="sync")
-    await until(lambda: any(entry.attempts[0].result is not None for entry in old.journal.entries()))
+    await until(
+        lambda: any(entry.attempts[0].result is not None for entry in old.journal.entries())
+    )
     await old.die()
-    new = machine.process([*shop.tools(), quick_look()], [*specs(EffectClass.AT_MOST_ONCE), pure("look")])
+    new = machine.process(
+        [*shop.tools(), quick_look()], [*specs(EffectClass.AT_MOST_ONCE), pure("look")]
+    )
     outcome = await new.go_on(durability="sync")
     assert outcome.states("main") == {"done": 2}
     assert outcome.text.count("paid x") == 1
@@ -146,7 +156,9 @@ def quick_look() -> Any:
     return scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str})
 
 
-async def test_a_call_that_was_written_in_the_state_and_not_begun_is_made_once(machine: Machine) -> None:
+async def test_a_call_that_was_written_in_the_state_and_not_begun_is_made_once(
+    machine: Machine,
+) -> None:
     """The process died before the intent: nothing is in doubt."""
     shop = Shop()
     old = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE), PAY)
@@ -184,7 +196,9 @@ async def test_an_approved_call_that_was_begun_is_not_run_again(machine: Machine
     assert shop.paid == ["x"]
 
 
-async def test_a_journal_that_knows_nothing_of_the_thread_is_not_believed(machine: Machine, tmp_path: Path) -> None:
+async def test_a_journal_that_knows_nothing_of_the_thread_is_not_believed(
+    machine: Machine, tmp_path: Path
+) -> None:
     """The file was removed meanwhile: what may have begun is in doubt."""
     shop = Shop()
     shop.stuck = "after"
@@ -192,7 +206,9 @@ async def test_a_journal_that_knows_nothing_of_the_thread_is_not_believed(machin
     old.begin("Pay x.", durability="sync")
     await shop.reached.wait()
     await old.die()
-    new = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE), journal=tmp_path / "another.db")
+    new = machine.process(
+        shop.tools(), specs(EffectClass.AT_MOST_ONCE), journal=tmp_path / "another.db"
+    )
     outcome = await new.go_on(durability="sync")
     assert outcome.report["in_doubt"] == ["pay#1"]
     assert shop.paid == ["x"]
@@ -223,7 +239,9 @@ async def in_doubt(machine: Machine, shop: Shop) -> str:
         (MailKind.RETRY, None, "paid x"),
     ],
 )
-async def test_a_persons_word_about_a_doubt(machine: Machine, kind: MailKind, content: Any, told: str) -> None:
+async def test_a_persons_word_about_a_doubt(
+    machine: Machine, kind: MailKind, content: Any, told: str
+) -> None:
     """The thread learns of it at its next message, before the model speaks; a retry makes the call, once."""
     shop = Shop()
     key = await in_doubt(machine, shop)
@@ -304,12 +322,19 @@ async def place_before_effect(process: Any) -> Any:
     graph = process.agent.graph
     async for snapshot in graph.aget_state_history({"configurable": {"thread_id": process.thread}}):
         messages = snapshot.values.get("messages", [])
-        if snapshot.next and messages and messages[-1].type == "ai" and "model" not in snapshot.next[0]:
+        if (
+            snapshot.next
+            and messages
+            and messages[-1].type == "ai"
+            and "model" not in snapshot.next[0]
+        ):
             return snapshot.config
     raise AssertionError("no such checkpoint")
 
 
-async def test_a_branch_from_before_the_effect_gets_its_result_and_not_the_effect(machine: Machine) -> None:
+async def test_a_branch_from_before_the_effect_gets_its_result_and_not_the_effect(
+    machine: Machine,
+) -> None:
     """Time travel takes the conversation back, not the payment; also in another process."""
     shop = Shop()
     old = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE), PAY)
@@ -322,7 +347,9 @@ async def test_a_branch_from_before_the_effect_gets_its_result_and_not_the_effec
     assert shop.paid == ["x"]
 
 
-async def test_a_branch_with_other_arguments_under_the_same_key_is_refused(machine: Machine) -> None:
+async def test_a_branch_with_other_arguments_under_the_same_key_is_refused(
+    machine: Machine,
+) -> None:
     """A call that was edited in place is another call: what the first one did cannot stand for it."""
     shop = Shop()
     old = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE), PAY)
@@ -331,7 +358,9 @@ async def test_a_branch_with_other_arguments_under_the_same_key_is_refused(machi
     messages = (await old.agent.graph.aget_state(await place_before_effect(old))).values["messages"]
     said = next(message for message in messages if message.type == "ai")
     edited = said.model_copy(update={"tool_calls": [{**said.tool_calls[0], "args": {"item": "y"}}]})
-    new = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE), edited)  # it says so under the same id
+    new = machine.process(
+        shop.tools(), specs(EffectClass.AT_MOST_ONCE), edited
+    )  # it says so under the same id
     state = await new.agent.graph.ainvoke(None, await place_before_model(new), durability="sync")
     assert shop.paid == ["x"]
     assert "another tool or other arguments" in str([m.content for m in state["messages"]])
@@ -343,13 +372,20 @@ async def place_before_model(process: Any) -> Any:
     found = None
     async for snapshot in graph.aget_state_history({"configurable": {"thread_id": process.thread}}):
         messages = snapshot.values.get("messages", [])
-        if snapshot.next and all(m.type == "human" for m in messages) and messages and snapshot.values.get("ledger"):
+        if (
+            snapshot.next
+            and all(m.type == "human" for m in messages)
+            and messages
+            and snapshot.values.get("ledger")
+        ):
             found = found or snapshot.config
     assert found is not None
     return found
 
 
-async def test_an_equal_call_of_another_branch_waits_until_the_doubt_is_settled(machine: Machine) -> None:
+async def test_an_equal_call_of_another_branch_waits_until_the_doubt_is_settled(
+    machine: Machine,
+) -> None:
     """The model is asked again and gives the call a new key; a payment that may have happened is not made twice."""
     shop = Shop()
     await in_doubt(machine, shop)
@@ -382,7 +418,9 @@ async def test_a_run_that_fails_gives_its_thread_free(machine: Machine) -> None:
     """A model that raises ends the run; another process may go on at once."""
     shop = Shop()
 
-    first = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE), ConnectionError("no route"))
+    first = machine.process(
+        shop.tools(), specs(EffectClass.AT_MOST_ONCE), ConnectionError("no route")
+    )
     with pytest.raises(ConnectionError):
         await first.say("Pay x.", durability="sync")
     second = machine.process(shop.tools(), specs(EffectClass.AT_MOST_ONCE), PAY)
@@ -393,10 +431,14 @@ async def test_a_run_that_fails_gives_its_thread_free(machine: Machine) -> None:
 # -- durability of the state ---------------------------------------------------------------------------------------
 
 
-async def test_a_run_that_stores_nothing_before_its_end_makes_no_call_with_an_effect(machine: Machine) -> None:
+async def test_a_run_that_stores_nothing_before_its_end_makes_no_call_with_an_effect(
+    machine: Machine,
+) -> None:
     """It is refused with what to do; calls without effects are made."""
     shop = Shop()
-    process = machine.process([*shop.tools(), quick_look()], [*specs(EffectClass.AT_MOST_ONCE), pure("look")], PAY)
+    process = machine.process(
+        [*shop.tools(), quick_look()], [*specs(EffectClass.AT_MOST_ONCE), pure("look")], PAY
+    )
     with pytest.raises(CallerError, match='durability="sync"'):
         await process.say("Pay x.", durability="exit")
     assert shop.entered == 0

@@ -94,7 +94,12 @@ async def place_before_model(process: Process) -> Any:
     found = None
     async for snapshot in process.agent.graph.aget_state_history(PLACE):
         messages = snapshot.values.get("messages", [])
-        if snapshot.next and messages and all(m.type == "human" for m in messages) and snapshot.values.get("ledger"):
+        if (
+            snapshot.next
+            and messages
+            and all(m.type == "human" for m in messages)
+            and snapshot.values.get("ledger")
+        ):
             found = found or snapshot.config
     assert found is not None
     return found
@@ -150,7 +155,9 @@ class StuckSaver(InMemorySaver):
             raise asyncio.CancelledError
 
 
-async def test_a_new_message_behind_an_answered_question_does_not_deny_the_effect(machine: Machine) -> None:
+async def test_a_new_message_behind_an_answered_question_does_not_deny_the_effect(
+    machine: Machine,
+) -> None:
     """The effect has ended well, and only the journal knows: it is told, and not called stopped by the user."""
     machine.saver = saver = StuckSaver()
     till, declared = Till(), [ToolSpec(name="pay", interrupts=True)]
@@ -161,7 +168,11 @@ async def test_a_new_message_behind_an_answered_question_does_not_deny_the_effec
     await till.reached.wait()
     saver.stuck = True
     till.go_on()
-    await until(lambda: any(a.result == Success(content="pay x is made") for a in old.journal.entries()[0].attempts))
+    await until(
+        lambda: any(
+            a.result == Success(content="pay x is made") for a in old.journal.entries()[0].attempts
+        )
+    )
     death = asyncio.create_task(old.die())
     await asyncio.sleep(0)
     saver.gone.set()
@@ -178,7 +189,9 @@ async def test_a_new_message_behind_an_answered_question_does_not_deny_the_effec
 # -- one key, one call ---------------------------------------------------------------------------------------------
 
 
-async def test_a_call_in_doubt_stays_in_doubt_when_its_arguments_are_edited(machine: Machine) -> None:
+async def test_a_call_in_doubt_stays_in_doubt_when_its_arguments_are_edited(
+    machine: Machine,
+) -> None:
     """The edited call is refused; the one under its key is still unknown, and an equal one is not made."""
     till, declared = Till(), [ToolSpec(name="pay")]
     till.stay()
@@ -193,14 +206,18 @@ async def test_a_call_in_doubt_stays_in_doubt_when_its_arguments_are_edited(mach
     assert [entry.label for entry in new.journal.entries(states=[CallState.IN_DOUBT])] == ["pay#1"]
 
 
-async def test_the_result_of_a_call_is_never_that_of_another_under_its_key(machine: Machine) -> None:
+async def test_the_result_of_a_call_is_never_that_of_another_under_its_key(
+    machine: Machine,
+) -> None:
     """A fork in the process that made the call: with other arguments it is another call, and x is not y."""
     till, declared = Till(), [ToolSpec(name="pay")]
     process = machine.process([till.tool("pay")], declared, PAY)
     await process.say("Pay x.", durability="sync")
     edited = await edited_call(process)
     place = await place_before_model(process)
-    process.agent.model._tape.policy = lambda messages, _: edited if messages[-1].type == "human" else "all done"
+    process.agent.model._tape.policy = lambda messages, _: (
+        edited if messages[-1].type == "human" else "all done"
+    )
     state = await process.agent.graph.ainvoke(None, place, durability="sync")
     assert "pay x is made" not in str([message.content for message in state["messages"]])
     assert till.made == ["pay x"]
@@ -247,7 +264,16 @@ async def test_who_waits_for_an_attempt_of_another_does_not_end_it(tmp_path: Pat
         await go_on.wait()
         return Success(content="paid")
 
-    job = Job(key="k", attempt=1, tool="pay", task="main", call_id="c", arguments={}, run=run, intent=intent)
+    job = Job(
+        key="k",
+        attempt=1,
+        tool="pay",
+        task="main",
+        call_id="c",
+        arguments={},
+        run=run,
+        intent=intent,
+    )
     first, second = LocalExecutor(LoopClock(), journal), LocalExecutor(LoopClock(), journal)
     first.start(job, told.append)
     await entered.wait()
@@ -275,7 +301,8 @@ async def test_a_result_that_stands_in_the_history_is_the_calls_result(machine: 
     places = [
         snapshot.config
         async for snapshot in process.agent.graph.aget_state_history(PLACE)
-        if snapshot.next and any(message.type == "tool" for message in snapshot.values.get("messages", [])[-1:])
+        if snapshot.next
+        and any(message.type == "tool" for message in snapshot.values.get("messages", [])[-1:])
     ]
     await process.die()
     new = machine.process([till.tool("pay")], declared)
@@ -302,7 +329,9 @@ async def test_a_person_may_answer_when_the_process_is_another_one(machine: Mach
     assert outcome.states("main") == {"done": 2}
 
 
-async def test_a_read_beside_a_question_may_have_been_answered_by_another_process(machine: Machine) -> None:
+async def test_a_read_beside_a_question_may_have_been_answered_by_another_process(
+    machine: Machine,
+) -> None:
     """The same with a call that the journal does not know."""
     till = Till()
     declared = [pure("look"), ToolSpec(name="ship", approval=True, reads=(), writes=("b",))]
@@ -322,7 +351,9 @@ async def test_a_held_call_that_was_never_begun_is_not_in_doubt(machine: Machine
     tools = [till.tool("pay"), till.tool("ship")]
     both = calls(("pay", {"item": "x", "task_id": "a"}), ("ship", {"item": "y", "task_id": "b"}))
     old = machine.process(tools, declared, both)
-    state = await old.agent.graph.ainvoke(old.agent.input(None, TWO_TASKS), PLACE, durability="sync")
+    state = await old.agent.graph.ainvoke(
+        old.agent.input(None, TWO_TASKS), PLACE, durability="sync"
+    )
     assert state["__interrupt__"]
     await old.die()
     outcome = await finish(machine.process(tools, declared))
@@ -372,7 +403,9 @@ async def test_old_mail_does_not_keep_the_user_from_an_answer(machine: Machine) 
     assert "I am here." in outcome.text
 
 
-async def test_a_delivery_for_an_attempt_whose_answer_was_lost_is_the_result(machine: Machine) -> None:
+async def test_a_delivery_for_an_attempt_whose_answer_was_lost_is_the_result(
+    machine: Machine,
+) -> None:
     """The first request had arrived, the second was made beside it; who delivers under the first token is heard."""
     bank = Bank(lost=1, effect=EffectClass.IDEMPOTENT)
     process = machine.process([bank.tool()], [bank.spec], ask("1"))
@@ -393,14 +426,17 @@ async def test_an_input_that_is_refused_leaves_no_thread_behind(machine: Machine
     for number in range(3):
         with pytest.raises(CallerError, match="no goal"):
             await process.agent.graph.ainvoke(
-                {"tasks": [{"id": "a"}], "messages": []}, {"configurable": {"thread_id": f"t{number}"}}
+                {"tasks": [{"id": "a"}], "messages": []},
+                {"configurable": {"thread_id": f"t{number}"}},
             )
     await asyncio.to_thread(process.journal.entries)  # behind all that was queued before
     assert process.journal._journal._upkeep._entered == {}
 
 
 @pytest.mark.parametrize(
-    "config", [replace(CONFIG, retry=False), replace(CONFIG, limits=Limits(max_attempts=1))], ids=["no retry", "one"]
+    "config",
+    [replace(CONFIG, retry=False), replace(CONFIG, limits=Limits(max_attempts=1))],
+    ids=["no retry", "one"],
 )
 async def test_a_later_attempt_is_found_though_it_would_not_be_made_any_more(
     machine: Machine, config: GuardConfig
@@ -422,7 +458,12 @@ async def test_a_later_attempt_is_found_though_it_would_not_be_made_any_more(
     await asyncio.wait_for(till.reached.wait(), 5)
     saver.room.clear()
     till.hold.set()
-    await until(lambda: len(old.journal.entries()[0].attempts) == 2 and old.journal.entries()[0].attempts[1].result)
+    await until(
+        lambda: (
+            len(old.journal.entries()[0].attempts) == 2
+            and old.journal.entries()[0].attempts[1].result
+        )
+    )
     await saver.lose(old.die())
     outcome = await machine.process(tools, declared, config=config).go_on(durability="sync")
     assert outcome.states("main") == {"done": 1}

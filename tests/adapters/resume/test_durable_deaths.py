@@ -21,7 +21,9 @@ from tests.adapters.harness import AgentOf, pure, script
 from tests.adapters.processes import CONFIG, MortalJournal
 
 PLACE: Any = {"configurable": {"thread_id": "t"}}
-OVER = frozenset({"done", "failed", "in_doubt", "resolved", "squashed", "rejected", "cancelled", "expired"})
+OVER = frozenset(
+    {"done", "failed", "in_doubt", "resolved", "squashed", "rejected", "cancelled", "expired"}
+)
 
 
 class Life:
@@ -99,7 +101,9 @@ class World:
     effects: Counter[str] = field(default_factory=Counter)
     disk: InMemorySaver = field(default_factory=InMemorySaver)
 
-    def tool(self, name: str, life: Life, *, asks: bool = False, fault: type[Exception] | None = None) -> Any:
+    def tool(
+        self, name: str, life: Life, *, asks: bool = False, fault: type[Exception] | None = None
+    ) -> Any:
         """A tool of one process; with a fault it says that it did not begin."""
 
         async def act(arguments: Any) -> str:
@@ -130,11 +134,17 @@ BOTH = calls(("pay", {"item": "x"}), ("ship", {"item": "y"}))
 STORIES = {
     "two effects": Story(specs=[ToolSpec(name="pay"), ToolSpec(name="ship")], steps=[BOTH]),
     "deferred": Story(
-        specs=[pure("look", reads=("a",)), ToolSpec(name="pay", reads=(), writes=("a",)), ToolSpec(name="ship")],
+        specs=[
+            pure("look", reads=("a",)),
+            ToolSpec(name="pay", reads=(), writes=("a",)),
+            ToolSpec(name="ship"),
+        ],
         steps=[calls(("look", {"item": "x"}), ("pay", {"item": "x"}))],
     ),
     "held": Story(specs=[ToolSpec(name="pay"), ToolSpec(name="ship", approval=True)], steps=[BOTH]),
-    "asked": Story(specs=[ToolSpec(name="pay", interrupts=True), ToolSpec(name="ship")], steps=[BOTH]),
+    "asked": Story(
+        specs=[ToolSpec(name="pay", interrupts=True), ToolSpec(name="ship")], steps=[BOTH]
+    ),
     "sibling": Story(
         specs=[ToolSpec(name="pay", fallbacks=(Fallback(tool="order"),)), ToolSpec(name="order")],
         steps=[calls(("pay", {"item": "x"}))],
@@ -142,7 +152,9 @@ STORIES = {
     ),
     "tasks": Story(
         specs=[ToolSpec(name="pay"), ToolSpec(name="ship")],
-        steps=[calls(("pay", {"item": "x", "task_id": "a"}), ("ship", {"item": "y", "task_id": "b"}))],
+        steps=[
+            calls(("pay", {"item": "x", "task_id": "a"}), ("ship", {"item": "y", "task_id": "b"}))
+        ],
         tasks=[{"id": "a", "goal": "Pay x."}, {"id": "b", "goal": "Ship y."}],
     ),
 }
@@ -170,10 +182,15 @@ class Trial:
 
     async def _live(self, life: Life, number: int) -> Any:
         journal = SeamedJournal(self.world.path, life)
-        model = ScriptedChatModel(script(*(self.story.steps if number == 0 else ())), id_prefix=f"p{number}")
+        model = ScriptedChatModel(
+            script(*(self.story.steps if number == 0 else ())), id_prefix=f"p{number}"
+        )
         tools = [
             self.world.tool(
-                spec.name, life, asks=spec.interrupts, fault=ToolFault if spec.name == self.story.broken else None
+                spec.name,
+                life,
+                asks=spec.interrupts,
+                fault=ToolFault if spec.name == self.story.broken else None,
             )
             for spec in self.story.specs
         ]
@@ -229,7 +246,9 @@ def judge(story: Story, world: World, state: Any) -> None:
     harmless = {spec.name for spec in story.specs if spec.effect.repeatable}
     report = state["report"]
     text = "\n".join(str(message.content) for message in state["messages"])
-    effects = {told: times for told, times in world.effects.items() if told.split()[0] not in harmless}
+    effects = {
+        told: times for told, times in world.effects.items() if told.split()[0] not in harmless
+    }
     assert set(effects.values()) <= {1}, effects
     assert all(OVER.issuperset(task["calls"]) for task in report["tasks"]), report
     for told in effects:
@@ -245,7 +264,9 @@ async def sweep(agent_of: AgentOf, path: Callable[[str], Path], story: Story, **
         state, passed = await trial.run([seam])
         judge(story, trial.world, state)
         for later in range(1, passed[-1] + 1 if second else 0, second or 1):
-            trial = Trial(agent_of=agent_of, story=story, world=World(path=path(f"{seam}-{later}")), **how)
+            trial = Trial(
+                agent_of=agent_of, story=story, world=World(path=path(f"{seam}-{later}")), **how
+            )
             state, _ = await trial.run([seam, later])
             judge(story, trial.world, state)
 

@@ -62,7 +62,9 @@ class StuckSaver(InMemorySaver):
         self.stuck, self.gone, self.reached = False, asyncio.Event(), asyncio.Event()
 
 
-async def test_an_answer_that_says_nobody_knows_is_not_taken_for_a_failure(machine: Machine) -> None:
+async def test_an_answer_that_says_nobody_knows_is_not_taken_for_a_failure(
+    machine: Machine,
+) -> None:
     """The wrapper's answer was stored and its event was not: the doubt stays, and no equal call is made."""
     machine.saver = saver = StuckSaver()
     made: list[str] = []
@@ -111,7 +113,9 @@ async def test_a_doubt_of_a_dead_predecessor_is_not_taken_for_a_failure(machine:
     assert [e.state for e in third.journal.entries()] == [CallState.IN_DOUBT]
 
 
-async def test_a_question_of_a_cancelled_run_does_not_keep_the_model_talking(machine: Machine) -> None:
+async def test_a_question_of_a_cancelled_run_does_not_keep_the_model_talking(
+    machine: Machine,
+) -> None:
     """The run was cancelled before its tool asked; the user says something else, and nobody waits for the question."""
     entered, go_on = asyncio.Event(), asyncio.Event()
 
@@ -120,7 +124,10 @@ async def test_a_question_of_a_cancelled_run_does_not_keep_the_model_talking(mac
         await go_on.wait()
         return str(interrupt("Shall I?"))
 
-    tools, declared = [scripted_tool("pay", pay, args={"item": str})], [ToolSpec(name="pay", interrupts=True)]
+    tools, declared = (
+        [scripted_tool("pay", pay, args={"item": str})],
+        [ToolSpec(name="pay", interrupts=True)],
+    )
     process = machine.process(tools, declared, PAY)
     process.begin("Pay x.", durability="sync")
     await entered.wait()
@@ -134,7 +141,9 @@ async def test_a_question_of_a_cancelled_run_does_not_keep_the_model_talking(mac
         assert outcome.report["open_calls"] == []
 
 
-async def test_an_approved_call_that_was_made_is_not_denied_when_a_write_is_lost(machine: Machine) -> None:
+async def test_an_approved_call_that_was_made_is_not_denied_when_a_write_is_lost(
+    machine: Machine,
+) -> None:
     """Approved and made; the write that would have told it was cancelled, and the user says something else."""
     machine.saver = saver = StuckSaver(writes=True)
     made: list[str] = []
@@ -153,11 +162,17 @@ async def test_an_approved_call_that_was_made_is_not_denied_when_a_write_is_lost
         ("ship", {"item": "y", "task_id": "b"}),
     )
     process = machine.process(tools, declared, first)
-    state = await process.agent.graph.ainvoke(process.agent.input(None, TWO_TASKS), PLACE, durability="sync")
+    state = await process.agent.graph.ainvoke(
+        process.agent.input(None, TWO_TASKS), PLACE, durability="sync"
+    )
     for _ in range(4):
         answers = {item.id: True for item in state["__interrupt__"]}
-        run = asyncio.create_task(process.agent.graph.ainvoke(Command(resume=answers), PLACE, durability="sync"))
-        await asyncio.wait([run, asyncio.ensure_future(saver.reached.wait())], return_when=asyncio.FIRST_COMPLETED)
+        run = asyncio.create_task(
+            process.agent.graph.ainvoke(Command(resume=answers), PLACE, durability="sync")
+        )
+        await asyncio.wait(
+            [run, asyncio.ensure_future(saver.reached.wait())], return_when=asyncio.FIRST_COMPLETED
+        )
         if not run.done():
             break
         state = run.result()
@@ -172,7 +187,9 @@ async def test_an_approved_call_that_was_made_is_not_denied_when_a_write_is_lost
 # -- back-off --------------------------------------------------------------------------------------
 
 
-async def test_an_attempt_that_was_never_begun_is_made_by_the_next_process(machine: Machine) -> None:
+async def test_an_attempt_that_was_never_begun_is_made_by_the_next_process(
+    machine: Machine,
+) -> None:
     """The service refused the first one, and the process died in the back-off before the second: nothing is in doubt.
 
     In ``create_agent`` the next process has not met the tool when it reads that.
@@ -192,11 +209,17 @@ async def test_an_attempt_that_was_never_begun_is_made_by_the_next_process(machi
     look = scripted_tool("look", find, args={"q": str})
     tools = [scripted_tool("pay", pay, args={"item": str}), look]
     declared = [ToolSpec(name="pay", reads=(), writes=("a",)), pure("look", reads=("b",))]
-    patient = GuardConfig(timing=Timing(grace=0.0, linger=0.0, retry_initial=60.0, retry_jitter=0.0))
+    patient = GuardConfig(
+        timing=Timing(grace=0.0, linger=0.0, retry_initial=60.0, retry_jitter=0.0)
+    )
     both = calls(("pay", {"item": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
     old = machine.process(tools, declared, both, "One moment.", config=patient)
-    old.run = asyncio.create_task(old.agent.graph.ainvoke(old.agent.input(None, TWO_TASKS), PLACE, durability="sync"))
-    await until(lambda: "completion_judged" in str(old.agent.graph.get_state(PLACE).values.get("ledger")))
+    old.run = asyncio.create_task(
+        old.agent.graph.ainvoke(old.agent.input(None, TWO_TASKS), PLACE, durability="sync")
+    )
+    await until(
+        lambda: "completion_judged" in str(old.agent.graph.get_state(PLACE).values.get("ledger"))
+    )
     await old.die()
     new = machine.process(tools, declared)
     async with asyncio.timeout(10):

@@ -70,7 +70,9 @@ async def test_a_result_that_is_too_large_is_done_and_truncated(machine: Machine
 async def test_the_limit_of_what_is_kept_is_exact(machine: Machine, excess: int) -> None:
     """At the limit nothing is cut, one byte above it is."""
     config = GuardConfig(limits=Limits(max_stored_bytes=1000), timing=CONFIG.timing)
-    process = machine.process([write("x" * (1000 + excess))], [ToolSpec(name="write")], WRITE, config=config)
+    process = machine.process(
+        [write("x" * (1000 + excess))], [ToolSpec(name="write")], WRITE, config=config
+    )
     outcome = await process.say("Write.")
     assert ("truncated" in outcome.text) is bool(excess)
 
@@ -102,7 +104,9 @@ async def test_a_state_update_outlives_the_process_that_got_it(machine: Machine)
     both = calls(("fill", {}), ("look", {}))
     old = machine.process([fill, look], [pure("look")], both, state_schema=Basket)
     old.begin("Fill it and look.", durability="sync")
-    await until(lambda: any(entry.attempts[0].result is not None for entry in old.journal.entries()))
+    await until(
+        lambda: any(entry.attempts[0].result is not None for entry in old.journal.entries())
+    )
     await old.die()
     died.append(True)
     new = machine.process([fill, look], [pure("look")], state_schema=Basket)
@@ -139,7 +143,10 @@ async def test_a_journal_that_cannot_be_written_lets_nothing_begin(machine: Mach
     process = machine.process([tool_ := write()], [ToolSpec(name="write")], WRITE)
 
     async def full(_: Any) -> Any:
-        raise JournalError("The journal /srv/effects.db failed: no room.", reason="the disk is full; free some space")
+        raise JournalError(
+            "The journal /srv/effects.db failed: no room.",
+            reason="the disk is full; free some space",
+        )
 
     process.journal.begin = full  # type: ignore[method-assign]
     outcome = await process.say("Write.")
@@ -167,13 +174,18 @@ async def test_an_outcome_that_cannot_be_written_reaches_its_thread(
     (entry,) = journal.entries()
     assert entry.attempts[0].state is AttemptState.INTENT
     said = f"the outcome of attempt 1 of call {entry.key} was not written"
-    assert any(record.message.startswith(said) and "free some space" in record.message for record in caplog.records)
+    assert any(
+        record.message.startswith(said) and "free some space" in record.message
+        for record in caplog.records
+    )
     journal.on_disk("PRAGMA max_page_count = 1000000")
     await until(lambda: journal.entries()[0].attempts[0].state is AttemptState.ENDED)
 
 
 @pytest.mark.parametrize("restarted", [False, True], ids=["same process", "another process"])
-async def test_the_journal_says_what_the_thread_says_at_the_next_entry(machine: Machine, restarted: bool) -> None:
+async def test_the_journal_says_what_the_thread_says_at_the_next_entry(
+    machine: Machine, restarted: bool
+) -> None:
     """The disk was full when the call ended: what the thread has as done is not pending in the journal for ever."""
     journal: MortalJournal
 
@@ -256,8 +268,12 @@ def test_a_tool_that_ends_its_interpreter_had_begun(
     given = StructuredTool.from_function(act, None if sync else act_later, name="write")
     model = ScriptedChatModel(script(WRITE, WRITE))
     with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
-        agent = agent_of(model, [given], specs=[ToolSpec(name="write")], config=CONFIG, checkpointer=saver)
-        state = agent.graph.invoke({"messages": [("user", "Write.")]}, {"configurable": {"thread_id": "t"}})
+        agent = agent_of(
+            model, [given], specs=[ToolSpec(name="write")], config=CONFIG, checkpointer=saver
+        )
+        state = agent.graph.invoke(
+            {"messages": [("user", "Write.")]}, {"configurable": {"thread_id": "t"}}
+        )
     assert made == ["x"]
     assert state["report"]["in_doubt"] == ["write#1"]
 
@@ -278,7 +294,9 @@ class SlowSaver(InMemorySaver):
         return placed
 
 
-async def test_an_effect_waits_until_the_message_that_asked_for_it_is_stored(machine: Machine) -> None:
+async def test_an_effect_waits_until_the_message_that_asked_for_it_is_stored(
+    machine: Machine,
+) -> None:
     """With durability "async" checkpoints follow later; what has no effect waits for nothing."""
     machine.saver = saver = SlowSaver()
     missing: dict[str, int] = {}
@@ -291,18 +309,27 @@ async def test_an_effect_waits_until_the_message_that_asked_for_it_is_stored(mac
         return scripted_tool(name, act, args={"text": str})
 
     steps = (calls(("read", {"text": "x"})), calls(("write", {"text": "x"})))
-    process = machine.process([effect_of("read"), effect_of("write")], [pure("read"), ToolSpec(name="write")], *steps)
+    process = machine.process(
+        [effect_of("read"), effect_of("write")], [pure("read"), ToolSpec(name="write")], *steps
+    )
     await process.say("Read and write.", durability="async")
     assert missing["read"] > 0
     assert missing["write"] == 0
 
 
-async def test_a_run_without_a_thread_id_has_its_effects_written_down(frontend: Frontend, tmp_path: Path) -> None:
+async def test_a_run_without_a_thread_id_has_its_effects_written_down(
+    frontend: Frontend, tmp_path: Path
+) -> None:
     """Nobody can resume it; a person can still see what it had begun."""
     journal = open_journal(tmp_path / "effects.db")
     model = ScriptedChatModel(script(WRITE))
     agent = build(
-        frontend, model, [write()], specs=[ToolSpec(name="write")], config=CONFIG, ports=Ports(journal=journal)
+        frontend,
+        model,
+        [write()],
+        specs=[ToolSpec(name="write")],
+        config=CONFIG,
+        ports=Ports(journal=journal),
     )
     outcome = await agent.say("Write.")
     assert outcome.states("main") == {"done": 1}
@@ -314,7 +341,9 @@ async def test_a_run_without_a_thread_id_has_its_effects_written_down(frontend: 
 # -- the embedded default ------------------------------------------------------------------------------------------
 
 
-async def test_the_journal_lies_beside_the_checkpoints_of_an_async_saver(frontend: Frontend, tmp_path: Path) -> None:
+async def test_the_journal_lies_beside_the_checkpoints_of_an_async_saver(
+    frontend: Frontend, tmp_path: Path
+) -> None:
     """Nothing has to be asked for."""
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
         agent = default_agent(frontend, saver)
@@ -323,7 +352,9 @@ async def test_the_journal_lies_beside_the_checkpoints_of_an_async_saver(fronten
     check_default(tmp_path)
 
 
-def test_the_journal_lies_beside_the_checkpoints_of_a_sync_saver(frontend: Frontend, tmp_path: Path) -> None:
+def test_the_journal_lies_beside_the_checkpoints_of_a_sync_saver(
+    frontend: Frontend, tmp_path: Path
+) -> None:
     """The same through the sync entry."""
     with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
         agent = default_agent(frontend, saver)
@@ -335,7 +366,14 @@ def test_the_journal_lies_beside_the_checkpoints_of_a_sync_saver(frontend: Front
 def default_agent(frontend: Frontend, saver: Any) -> Agent:
     """An agent with a checkpointer and nothing else."""
     model = ScriptedChatModel(script(WRITE))
-    return build(frontend, model, [write()], specs=[ToolSpec(name="write")], config=CONFIG, checkpointer=saver)
+    return build(
+        frontend,
+        model,
+        [write()],
+        specs=[ToolSpec(name="write")],
+        config=CONFIG,
+        checkpointer=saver,
+    )
 
 
 def check_default(folder: Path) -> None:
@@ -348,7 +386,9 @@ def check_default(folder: Path) -> None:
     journal.close()
 
 
-async def test_checkpoints_in_memory_have_no_journal(frontend: Frontend, tmp_path: Path, monkeypatch: Any) -> None:
+async def test_checkpoints_in_memory_have_no_journal(
+    frontend: Frontend, tmp_path: Path, monkeypatch: Any
+) -> None:
     """They end with the process, and so does all that a journal could be asked about."""
     monkeypatch.chdir(tmp_path)
     outcome = await default_agent(frontend, InMemorySaver()).say("Write.", thread="t")
@@ -358,7 +398,9 @@ async def test_checkpoints_in_memory_have_no_journal(frontend: Frontend, tmp_pat
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - pathlib's would count as blocking here
 
 
-async def test_the_environment_names_another_place(frontend: Frontend, tmp_path: Path, monkeypatch: Any) -> None:
+async def test_the_environment_names_another_place(
+    frontend: Frontend, tmp_path: Path, monkeypatch: Any
+) -> None:
     """One variable for all agents of a deployment."""
     monkeypatch.setenv("ASYNCGUARD_JOURNAL", str(tmp_path / "there" / "effects.db"))
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
@@ -370,11 +412,16 @@ async def test_the_environment_names_another_place(frontend: Frontend, tmp_path:
 # -- agents as tools of agents -------------------------------------------------------------------------------------
 
 
-async def test_an_agent_as_a_tool_has_its_own_calls_in_the_same_journal(frontend: Frontend, tmp_path: Path) -> None:
+async def test_an_agent_as_a_tool_has_its_own_calls_in_the_same_journal(
+    frontend: Frontend, tmp_path: Path
+) -> None:
     """Both write to one file and neither waits for the other; the inner call has its own thread and namespace."""
     inner_tool = write("inner written")
     inner = build_agent(
-        ScriptedChatModel(script(WRITE, ever="inner done")), [inner_tool], specs=[ToolSpec(name="write")], config=CONFIG
+        ScriptedChatModel(script(WRITE, ever="inner done")),
+        [inner_tool],
+        specs=[ToolSpec(name="write")],
+        config=CONFIG,
     )
 
     @tool
@@ -385,7 +432,14 @@ async def test_an_agent_as_a_tool_has_its_own_calls_in_the_same_journal(frontend
 
     model = ScriptedChatModel(script(calls(("delegate", {"goal": "Write."}))), id_prefix="outer")
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
-        agent = build(frontend, model, [delegate], specs=[ToolSpec(name="delegate")], config=CONFIG, checkpointer=saver)
+        agent = build(
+            frontend,
+            model,
+            [delegate],
+            specs=[ToolSpec(name="delegate")],
+            config=CONFIG,
+            checkpointer=saver,
+        )
         async with asyncio.timeout(10):
             outcome = await agent.say("Go.", thread="t")
     assert "inner done" in outcome.text
@@ -416,7 +470,9 @@ def test_a_tool_that_takes_something_of_the_graph_is_not_sent_elsewhere(frontend
         return tool_call_id
 
     ports = Ports(executor=Elsewhere(LoopClock()))
-    with pytest.raises(DeclarationError, match=r"'remember' takes something of the graph .*; name it in local="):
+    with pytest.raises(
+        DeclarationError, match=r"'remember' takes something of the graph .*; name it in local="
+    ):
         build(frontend, ScriptedChatModel([]), [remember, write()], ports=ports)
     asking = ToolSpec(name="write", interrupts=True)
     build(frontend, ScriptedChatModel([]), [write()], specs=[asking], ports=ports)

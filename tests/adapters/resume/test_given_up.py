@@ -33,7 +33,9 @@ class Bank:
 
         def say(arguments: Any) -> str:
             self.asked += 1
-            return json.dumps({"happened": bool(self.paid), "result": "paid" if self.paid else None})
+            return json.dumps(
+                {"happened": bool(self.paid), "result": "paid" if self.paid else None}
+            )
 
         return scripted_tool("look", say, args={"q": str})
 
@@ -50,7 +52,9 @@ class Bank:
         if how == "thread":
             return scripted_tool("pay", lambda _: book(), args={"q": str}, mode=ToolMode.SYNC)
         if how == "to_thread":
-            return scripted_tool("pay", lambda _: asyncio.to_thread(book), args={"q": str}, mode=ToolMode.ASYNC)
+            return scripted_tool(
+                "pay", lambda _: asyncio.to_thread(book), args={"q": str}, mode=ToolMode.ASYNC
+            )
 
         async def stubborn(_: Any) -> str:
             end = asyncio.get_running_loop().time() + seconds
@@ -82,7 +86,9 @@ async def test_no_probe_denies_an_effect_that_may_still_happen(how: str, agent_o
     """The attempt goes on while its probe is asked: it is waited for, and paid once."""
     bank = Bank()
     model = ScriptedChatModel(script(PAY))
-    agent = agent_of(model, [bank.pay(0.5, how), bank.look()], specs=[PROBED, pure("look")], config=QUICK)
+    agent = agent_of(
+        model, [bank.pay(0.5, how), bank.look()], specs=[PROBED, pure("look")], config=QUICK
+    )
     outcome = await stay(agent, after=0.6)
     assert bank.paid == ["x"]
     assert bank.asked >= 1
@@ -91,20 +97,32 @@ async def test_no_probe_denies_an_effect_that_may_still_happen(how: str, agent_o
 
 
 @pytest.mark.parametrize("how", ["thread", "to_thread", "stubborn"])
-async def test_an_effect_that_is_waited_for_in_vain_is_in_doubt(how: str, agent_of: AgentOf) -> None:
+async def test_an_effect_that_is_waited_for_in_vain_is_in_doubt(
+    how: str, agent_of: AgentOf
+) -> None:
     """The waiting is bounded; nothing is repeated, and no sibling pays in its place."""
     bank, limits = Bank(), Limits(max_attempts=2)
     config = GuardConfig(timing=QUICK.timing, limits=limits)
-    spec = ToolSpec(name="pay", effect=EffectClass.PROBED, probe="look", timeout=0.1, fallbacks=(Fallback(tool="b"),))
+    spec = ToolSpec(
+        name="pay",
+        effect=EffectClass.PROBED,
+        probe="look",
+        timeout=0.1,
+        fallbacks=(Fallback(tool="b"),),
+    )
     other = scripted_tool("b", ["paid by b"], args={"q": str})
     tools = [bank.pay(0.8, how), bank.look(), other]
-    agent = agent_of(ScriptedChatModel(script(PAY)), tools, specs=[spec, pure("look")], config=config)
+    agent = agent_of(
+        ScriptedChatModel(script(PAY)), tools, specs=[spec, pure("look")], config=config
+    )
     outcome = await stay(agent, after=1.0)
     assert outcome.report["in_doubt"] == ["pay#1"]
     assert (bank.paid, bank.asked, other.calls) == (["x"], 2, [])
 
 
-async def test_the_own_end_of_an_attempt_counts_and_the_probe_is_believed_after_it(agent_of: AgentOf) -> None:
+async def test_the_own_end_of_an_attempt_counts_and_the_probe_is_believed_after_it(
+    agent_of: AgentOf,
+) -> None:
     """The attempt raised by itself in the end: now nothing of it can happen any more, so a no is a no."""
     bank, left = Bank(), [True]
 
@@ -117,7 +135,9 @@ async def test_the_own_end_of_an_attempt_counts_and_the_probe_is_believed_after_
         return "paid"
 
     tools = [scripted_tool("pay", pay, args={"q": str}, mode=ToolMode.SYNC), bank.look()]
-    agent = agent_of(ScriptedChatModel(script(PAY)), tools, specs=[PROBED, pure("look")], config=QUICK)
+    agent = agent_of(
+        ScriptedChatModel(script(PAY)), tools, specs=[PROBED, pure("look")], config=QUICK
+    )
     outcome = await stay(agent, after=0.0)
     assert len(tools[0].calls) == 2
     assert bank.paid == ["x"]
@@ -127,8 +147,13 @@ async def test_the_own_end_of_an_attempt_counts_and_the_probe_is_believed_after_
 async def test_a_retry_after_a_no_still_follows_an_exception(agent_of: AgentOf) -> None:
     """An attempt that raised has ended: the probe's no counts at once."""
     bank = Bank()
-    tools = [scripted_tool("pay", [TimeoutError("the service did not answer"), "paid"], args={"q": str}), bank.look()]
-    agent = agent_of(ScriptedChatModel(script(PAY)), tools, specs=[PROBED, pure("look")], config=QUICK)
+    tools = [
+        scripted_tool("pay", [TimeoutError("the service did not answer"), "paid"], args={"q": str}),
+        bank.look(),
+    ]
+    agent = agent_of(
+        ScriptedChatModel(script(PAY)), tools, specs=[PROBED, pure("look")], config=QUICK
+    )
     outcome = await stay(agent, after=0.0)
     assert len(tools[0].calls) == 2
     assert outcome.answer("call_1_1") == "paid"
@@ -137,7 +162,9 @@ async def test_a_retry_after_a_no_still_follows_an_exception(agent_of: AgentOf) 
 # -- deadlines that a tool ignores ---------------------------------------------------------------------------------
 
 
-def stubborn(name: str, seconds: float, ended: list[str], outcome: Callable[[], str] = lambda: "late") -> Any:
+def stubborn(
+    name: str, seconds: float, ended: list[str], outcome: Callable[[], str] = lambda: "late"
+) -> Any:
     """An async tool that does not let itself be cancelled."""
 
     async def act(_: Any) -> str:
@@ -193,7 +220,9 @@ async def test_an_effect_is_in_doubt_at_its_deadline_and_its_late_result_settles
     waits = scripted_tool("wait", lambda _: asyncio.sleep(0.9, "waited"))
     steps = script(calls(("pay", {"q": "x"})), calls(("wait", {})))
     specs = [ToolSpec(name="pay", timeout=0.2, mode=mode), pure("wait")]
-    agent = agent_of(ScriptedChatModel(steps), [bank.pay(0.6, how), waits], specs=specs, config=QUICK)
+    agent = agent_of(
+        ScriptedChatModel(steps), [bank.pay(0.6, how), waits], specs=specs, config=QUICK
+    )
     began = time.monotonic()
     outcome = await agent.say("Pay x.")
     assert time.monotonic() - began < 3
@@ -210,7 +239,9 @@ async def test_a_late_word_that_nothing_began_settles_the_doubt(agent_of: AgentO
     steps = script(calls(("pay", {"q": "x"})), calls(("wait", {})))
     fault = ToolFault("the queue was full", started=False)
     specs = [ToolSpec(name="pay", timeout=0.1), pure("wait")]
-    agent = agent_of(ScriptedChatModel(steps), [bank.pay(0.4, error=fault), waits], specs=specs, config=QUICK)
+    agent = agent_of(
+        ScriptedChatModel(steps), [bank.pay(0.4, error=fault), waits], specs=specs, config=QUICK
+    )
     outcome = await agent.say("Pay x.")
     assert outcome.report["in_doubt"] == []
     assert outcome.states("main") == {"failed": 1, "done": 1}
@@ -218,10 +249,16 @@ async def test_a_late_word_that_nothing_began_settles_the_doubt(agent_of: AgentO
 
 
 @pytest.mark.parametrize("asked", ["probe", "verifier", "sources", "contract"])
-def test_whoever_is_asked_for_a_call_is_bounded_by_its_deadline_too(asked: str, agent_of: AgentOf) -> None:
+def test_whoever_is_asked_for_a_call_is_bounded_by_its_deadline_too(
+    asked: str, agent_of: AgentOf
+) -> None:
     """A helper that ignores its cancellation holds nobody."""
     ended: list[str] = []
-    price = {"type": "object", "properties": {"price": {"type": "number", "maximum": 5}}, "required": ["price"]}
+    price = {
+        "type": "object",
+        "properties": {"price": {"type": "number", "maximum": 5}},
+        "required": ["price"],
+    }
     helper = stubborn("helper", 500.0, ended)
     if asked == "probe":
         called = scripted_tool("call", [ConnectionError("reset")], args={"q": str})
@@ -251,12 +288,20 @@ def test_whoever_is_asked_for_a_call_is_bounded_by_its_deadline_too(asked: str, 
 
 
 @pytest.mark.parametrize("effect", [EffectClass.PURE, EffectClass.AT_MOST_ONCE])
-def test_a_cancelled_task_does_not_wait_for_a_tool_that_ignores_it(effect: EffectClass, agent_of: AgentOf) -> None:
+def test_a_cancelled_task_does_not_wait_for_a_tool_that_ignores_it(
+    effect: EffectClass, agent_of: AgentOf
+) -> None:
     """The user's word counts; what comes of an effect is told when it comes."""
     ended: list[str] = []
     spec = ToolSpec(name="act", effect=effect)
     model = ScriptedChatModel(script(calls(("act", {"q": "x"}))))
-    agent = agent_of(model, [stubborn("act", 50.0, ended)], specs=[spec], config=EXACT, checkpointer=InMemorySaver())
+    agent = agent_of(
+        model,
+        [stubborn("act", 50.0, ended)],
+        specs=[spec],
+        config=EXACT,
+        checkpointer=InMemorySaver(),
+    )
 
     async def main() -> tuple[Outcome, float, Outcome]:
         run = asyncio.create_task(agent.say(tasks=[{"id": "a", "goal": "Act."}], thread="t"))
@@ -307,7 +352,11 @@ async def test_what_a_thread_answers_after_its_task_was_cancelled_settles_the_do
     saver = InMemorySaver()
     tools = [bank.pay(1.0)]
     agent = agent_of(
-        ScriptedChatModel(script(PAY)), tools, config=QUICK, specs=[ToolSpec(name="pay")], checkpointer=saver
+        ScriptedChatModel(script(PAY)),
+        tools,
+        config=QUICK,
+        specs=[ToolSpec(name="pay")],
+        checkpointer=saver,
     )
     run = asyncio.create_task(agent.say("Pay x.", thread="t"))
     await asyncio.sleep(0.3)

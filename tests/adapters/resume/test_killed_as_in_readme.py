@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[3]
 
 def start(case: dict[str, Any]) -> "subprocess.Popen[bytes]":
     """A process that lives one life of a case."""
-    return subprocess.Popen([sys.executable, "-m", "tests.adapters.lives", json.dumps(case)], cwd=ROOT)
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.adapters.lives", json.dumps(case)], cwd=ROOT
+    )
 
 
 def lines(folder: Path) -> list[list[str]]:
@@ -30,7 +32,10 @@ def kill_while_it_waits(case: dict[str, Any], folder: Path) -> None:
     child = start(case)
     begins = set(case["calls"]) - {"list_bookings"}
     give_up = time.monotonic() + 40
-    while not ({line[1] for line in lines(folder) if line[0] == "begun"} >= begins and ["spoke", "0"] in lines(folder)):
+    while not (
+        {line[1] for line in lines(folder) if line[0] == "begun"} >= begins
+        and ["spoke", "0"] in lines(folder)
+    ):
         if child.poll() is not None or time.monotonic() > give_up:
             child.kill()
             child.wait()
@@ -44,7 +49,14 @@ def kill_while_it_waits(case: dict[str, Any], folder: Path) -> None:
 def resumed(front: str, entry: str, folder: Path, **more: Any) -> dict[str, Any]:
     """What the second life tells of a case whose first life was killed."""
     later = more.pop("later", {})
-    case = {"folder": str(folder), "front": front, "entry": entry, "life": 0, "calls": EVERY_CLASS, **more}
+    case = {
+        "folder": str(folder),
+        "front": front,
+        "entry": entry,
+        "life": 0,
+        "calls": EVERY_CLASS,
+        **more,
+    }
     kill_while_it_waits(case, folder)
     assert start({**case, **later, "life": 1}).wait(90) == 0
     told: dict[str, Any] = json.loads((folder / "told1.json").read_text())
@@ -63,9 +75,13 @@ def test_what_may_be_repeated_is(front: str, entry: str, tmp_path: Path) -> None
     """Pure, idempotent and keyed calls are made again, the keyed one under its key; none of them is in doubt."""
     told = resumed(front, entry, tmp_path, calls=("look", "mark", "book"))
     assert told["report"]["in_doubt"] == []
-    assert all(f"{name} {name} is done" in "".join(told["texts"]) for name in ("look", "mark", "book"))
+    assert all(
+        f"{name} {name} is done" in "".join(told["texts"]) for name in ("look", "mark", "book")
+    )
     happened = effects(tmp_path)
-    assert [times for name, times in happened.items() if name.startswith("book")] == [2], "another key was used"
+    assert [times for name, times in happened.items() if name.startswith("book")] == [2], (
+        "another key was used"
+    )
 
 
 @pytest.mark.slow

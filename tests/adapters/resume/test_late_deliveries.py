@@ -12,7 +12,10 @@ from asyncguard import Inbox, Mode, Ports, ToolSpec, UnknownTokenError
 from asyncguard.testing import ScriptedChatModel, ToolMode, calls, run_virtual, scripted_tool
 from tests.adapters.harness import AgentOf, Frontend, Outcome, build, pure, script
 
-SPECS = [ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=()), pure("look")]
+SPECS = [
+    ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=()),
+    pure("look"),
+]
 TASKS = [{"id": "a", "goal": "Ask for x."}, {"id": "b", "goal": "Ask for y."}]
 
 
@@ -26,7 +29,11 @@ class Bank:
         look = scripted_tool("look", lambda a: f"saw {a['q']}", args={"q": str}, latency=60.0)
         self.model = ScriptedChatModel(script(*steps, ever="noted"))
         self.agent = agent_of(
-            self.model, [bank, look], specs=SPECS, checkpointer=InMemorySaver(), ports=Ports(inbox=self.inbox)
+            self.model,
+            [bank, look],
+            specs=SPECS,
+            checkpointer=InMemorySaver(),
+            ports=Ports(inbox=self.inbox),
         )
 
     def _start(self, arguments: Any) -> str:
@@ -75,7 +82,9 @@ def test_it_counts_once(agent_of: AgentOf) -> None:
 
 def test_it_is_news_for_a_run_that_goes_on(agent_of: AgentOf) -> None:
     """The other task waits for its own answer, and is told both."""
-    bank = Bank(agent_of, calls(("bank", {"q": "x", "task_id": "a"}), ("bank", {"q": "y", "task_id": "b"})))
+    bank = Bank(
+        agent_of, calls(("bank", {"q": "x", "task_id": "a"}), ("bank", {"q": "y", "task_id": "b"}))
+    )
 
     async def main() -> Outcome:
         await bank.agent.say(tasks=TASKS, thread="t")
@@ -145,7 +154,9 @@ async def test_what_a_thread_answers_after_its_run_ended_is_told() -> None:
     steps = [calls(("pay", {"q": "x"}))]
     tool = scripted_tool("pay", pay, args={"q": str}, mode=ToolMode.SYNC)
     model = ScriptedChatModel(script(*steps, ever="noted"))
-    agent = build(Frontend.GRAPH, model, [tool], checkpointer=InMemorySaver())  # the middleware does not hear threads
+    agent = build(
+        Frontend.GRAPH, model, [tool], checkpointer=InMemorySaver()
+    )  # the middleware does not hear threads
     run = asyncio.create_task(agent.say("Pay x.", thread="t"))
     assert await asyncio.to_thread(begun.wait, 5.0)
     run.cancel()

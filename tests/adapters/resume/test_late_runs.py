@@ -56,7 +56,11 @@ class Halting(InMemorySaver):
             await self.killed()
             raise KilledError
         put = await super().aput(*given, **more)
-        if self.killed is not None and not self.before and (halted or (self.writing and self.go_on.is_set())):
+        if (
+            self.killed is not None
+            and not self.before
+            and (halted or (self.writing and self.go_on.is_set()))
+        ):
             await self.killed()
             raise KilledError
         return put
@@ -102,7 +106,9 @@ async def overtaken(late: Process, heir: Process, saver: Halting, stored: int | 
     await asyncio.to_thread(late.journal.entries)  # behind its leaving, which nobody waited for
 
 
-@pytest.mark.parametrize("stored", [None, 0, 1], ids=["it has read", "before its input", "behind its input"])
+@pytest.mark.parametrize(
+    "stored", [None, 0, 1], ids=["it has read", "before its input", "behind its input"]
+)
 async def test_a_late_run_begins_nothing_and_takes_nothing_away(
     agent_of: AgentOf, tmp_path: Path, stored: int | None
 ) -> None:
@@ -188,7 +194,9 @@ async def patient(ask: Callable[[], Awaitable[Outcome]]) -> Outcome:
 
 def steps_of(state: Any) -> tuple[list[str], list[Any]]:
     """Messages and events of a state."""
-    told = [f"{message.type} {message.id} {message.content}" for message in state.values["messages"]]
+    told = [
+        f"{message.type} {message.id} {message.content}" for message in state.values["messages"]
+    ]
     return told, state.values["ledger"]
 
 
@@ -221,7 +229,8 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
     saver, made = Halting(), list[str]()
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
     late, heir, third = (
-        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT) for _ in range(3)
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT)
+        for _ in range(3)
     )
     known: list[Any] = []
 
@@ -252,7 +261,12 @@ async def test_a_process_that_is_stopped_before_it_stores_a_step_changes_nothing
 @pytest.mark.parametrize("writing", [False, True], ids=["checkpoint", "writes"])
 @pytest.mark.parametrize("stored", STEPS)
 async def test_a_step_that_is_stored_late_changes_nothing(
-    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: int, writing: bool, dies: bool
+    agent_of: AgentOf,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stored: int,
+    writing: bool,
+    dies: bool,
 ) -> None:
     """A process is stopped while it stores a step, for longer than the lease; its heir's thread stays as it was."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
@@ -260,7 +274,8 @@ async def test_a_step_that_is_stored_late_changes_nothing(
     saver, made = Halting(), list[str]()
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
     late, heir, third = (
-        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT) for _ in range(3)
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT)
+        for _ in range(3)
     )
     saver.left, saver.writing = stored, writing
     late.begin("Pay x and z, then y.", durability="sync")
@@ -292,7 +307,8 @@ async def test_a_client_that_is_refused_covers_nothing(
     saver, made = Halting(), list[str]()
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
     at_work, refused, third = (
-        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT) for _ in range(3)
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT)
+        for _ in range(3)
     )
     saver.left = stored
     at_work.begin("Pay x and z, then y.", durability="sync")
@@ -306,7 +322,9 @@ async def test_a_client_that_is_refused_covers_nothing(
         await asyncio.wait_for(at_work.run, 5)
     saver.killed = None
     if not dies:
-        await asyncio.to_thread(at_work.journal.entries)  # behind its leaving, which nobody waited for
+        await asyncio.to_thread(
+            at_work.journal.entries
+        )  # behind its leaving, which nobody waited for
     await patient(lambda: third.go_on(durability="sync"))
     told, _ = steps_of(await third.agent.graph.aget_state(PLACE))
     assert told[-1].endswith("All is paid.")
@@ -325,7 +343,8 @@ async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
     saver, made = Halting(), list[str]()
     machine = Machine(agent_of=agent_of, path=tmp_path / "effects.db", saver=saver)
     first, second, third = (
-        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT) for _ in range(3)
+        machine.process([shop(made)], [ToolSpec(name="pay")], *([shopper] * 9), config=PATIENT)
+        for _ in range(3)
     )
     saver.left = 7 if first.agent.frontend is Frontend.GRAPH else 13
     first.begin("Pay x and z, then y.", durability="sync")
@@ -343,9 +362,23 @@ async def test_a_message_that_comes_while_the_last_step_is_stored_waits_for_it(
     await asyncio.wait_for(first.run, 5)
     await asyncio.wait_for(asked, 5)
     outcome = await patient(lambda: third.say("Bye.", durability="sync"))
-    said = [message.content for message in outcome.messages if message.type != "tool" and message.content]
-    assert said == ["Pay x and z, then y.", "All is paid.", "Thank you.", "All is paid.", "Bye.", "All is paid."]
+    said = [
+        message.content
+        for message in outcome.messages
+        if message.type != "tool" and message.content
+    ]
+    assert said == [
+        "Pay x and z, then y.",
+        "All is paid.",
+        "Thank you.",
+        "All is paid.",
+        "Bye.",
+        "All is paid.",
+    ]
     ledger = (await third.agent.graph.aget_state(PLACE)).values["ledger"]
     assert [event["n"] for event in ledger] == list(range(1, len(ledger) + 1))
-    assert [event["kind"] for event in ledger if event["kind"].startswith("run_")] == ["run_started", "run_ended"] * 3
+    assert [event["kind"] for event in ledger if event["kind"].startswith("run_")] == [
+        "run_started",
+        "run_ended",
+    ] * 3
     machine.close()

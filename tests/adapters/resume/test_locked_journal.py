@@ -32,10 +32,17 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "effects.db"
 
 
-async def test_a_run_that_cannot_enter_raises_and_goes_on_later(agent_of: AgentOf, file: Path) -> None:
+async def test_a_run_that_cannot_enter_raises_and_goes_on_later(
+    agent_of: AgentOf, file: Path
+) -> None:
     """The error says what to do, no tool was entered, and the same run succeeds after the thaw."""
     journal, pay = open_journal(file), scripted_tool("pay", lambda _: "paid", args={"q": str})
-    agent = agent_of(ScriptedChatModel(script(PAY)), [pay], checkpointer=InMemorySaver(), ports=Ports(journal=journal))
+    agent = agent_of(
+        ScriptedChatModel(script(PAY)),
+        [pay],
+        checkpointer=InMemorySaver(),
+        ports=Ports(journal=journal),
+    )
     with locked(file), pytest.raises(JournalLockedError, match="let that process go on, or end it"):
         await agent.say("Pay x.", thread="t")
     assert pay.calls == []
@@ -44,7 +51,9 @@ async def test_a_run_that_cannot_enter_raises_and_goes_on_later(agent_of: AgentO
     journal.close()
 
 
-async def test_a_call_that_cannot_be_written_down_does_not_begin(agent_of: AgentOf, file: Path) -> None:
+async def test_a_call_that_cannot_be_written_down_does_not_begin(
+    agent_of: AgentOf, file: Path
+) -> None:
     """The model is told that it was not begun, without the file's place; later it may make the call."""
     journal, frozen = open_journal(file), list[Any]()
 

@@ -34,7 +34,9 @@ def test_a_conversation_goes_on_in_another_process(agent_of: AgentOf) -> None:
     """A finished run leaves nothing behind that the next process would stumble over."""
     saver = InMemorySaver()
     for number in range(3):
-        model = ScriptedChatModel(script(calls(("look", {"q": f"q{number}"}))), id_prefix=f"p{number}")
+        model = ScriptedChatModel(
+            script(calls(("look", {"q": f"q{number}"}))), id_prefix=f"p{number}"
+        )
         outcome = agent_of(model, [look()], specs=[pure("look")], checkpointer=saver).run(
             f"Look up q{number}.", thread="t"
         )
@@ -77,7 +79,9 @@ def test_a_restart_while_a_person_is_asked_loses_nothing(agent_of: AgentOf) -> N
     def process(*steps: Any) -> tuple[Agent, Any]:
         pay = scripted_tool("pay", lambda a: f"paid {a['q']}", args={"q": str})
         model = ScriptedChatModel(script(*steps))
-        return agent_of(model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=saver), pay
+        return agent_of(
+            model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=saver
+        ), pay
 
     old, _ = process(calls(("pay", {"q": "x"})))
     assert old.run("Pay x.", thread="t").interrupts
@@ -94,7 +98,9 @@ def test_a_history_that_was_edited_is_taken_as_it_is(agent_of: AgentOf) -> None:
 
     async def main() -> None:
         await agent.say("Look up x.", thread="t")
-        await agent.graph.aupdate_state(PLACE, {"messages": [HumanMessage(content="By the way, I am Kim.")]})
+        await agent.graph.aupdate_state(
+            PLACE, {"messages": [HumanMessage(content="By the way, I am Kim.")]}
+        )
         outcome = await agent.say("Who am I?", thread="t")
         assert "I am Kim" in str(model.requests[-1].messages)
         assert outcome.last == "second"
@@ -138,7 +144,9 @@ def test_a_restart_while_a_sibling_answers_does_not_run_it_again(agent_of: Agent
         return agent_of(model, made, specs=specs, config=CONFIG, checkpointer=saver)
 
     tasks = [{"id": "a", "goal": "Read x."}, {"id": "b", "goal": "Pay y."}]
-    old = process("old", calls(("read", {"q": "x", "task_id": "a"}), ("pay", {"q": "y", "task_id": "b"})))
+    old = process(
+        "old", calls(("read", {"q": "x", "task_id": "a"}), ("pay", {"q": "y", "task_id": "b"}))
+    )
 
     run_virtual(_killed(old, old.input(None, tasks), 1.0))
     outcome = run_virtual(process("new").go(None, "t")).result
@@ -173,14 +181,18 @@ def test_a_restart_after_a_deferred_effect_was_released_does_not_run_it_again(
     assert "pay#1 was not run" not in outcome.text
 
 
-def test_a_message_after_a_restart_does_not_deny_an_effect_that_was_approved(agent_of: AgentOf) -> None:
+def test_a_message_after_a_restart_does_not_deny_an_effect_that_was_approved(
+    agent_of: AgentOf,
+) -> None:
     """A person approved, the payment had begun, the process ended: nobody is told that it was not run."""
     saver = InMemorySaver()
 
     def process(prefix: str, *steps: Any) -> Agent:
         pay = scripted_tool("pay", ["paid"], args={"q": str}, latency=10.0)
         model = ScriptedChatModel(script(*steps), id_prefix=prefix)
-        return agent_of(model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=saver)
+        return agent_of(
+            model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=saver
+        )
 
     old = process("old", calls(("pay", {"q": "x"})))
     assert run_virtual(old.say("Pay x.", thread="t")).result.interrupts
@@ -197,7 +209,9 @@ async def _killed(agent: Agent, payload: Any, at: float) -> None:
     await asyncio.gather(running, return_exceptions=True)
 
 
-def test_a_restart_while_the_model_speaks_does_not_wait_for_what_nobody_runs(agent_of: AgentOf) -> None:
+def test_a_restart_while_the_model_speaks_does_not_wait_for_what_nobody_runs(
+    agent_of: AgentOf,
+) -> None:
     """A lookup was running when the process ended; the model then makes a call that has to come after it."""
     saver = InMemorySaver()
     tasks = [{"id": "a", "goal": "Look up x, pay x."}, {"id": "b", "goal": "Look up y."}]
@@ -207,7 +221,9 @@ def test_a_restart_while_the_model_speaks_does_not_wait_for_what_nobody_runs(age
         slow = scripted_tool("slow", ["found x"], args={"q": str}, latency=30.0)
         made = [look(), slow, scripted_tool("pay", ["paid"], args={"q": str})]
         model = ScriptedChatModel(script(*steps), id_prefix=prefix, latency=5.0)
-        return agent_of(model, made, specs=[pure("look"), pure("slow")], config=CONFIG, checkpointer=saver)
+        return agent_of(
+            model, made, specs=[pure("look"), pure("slow")], config=CONFIG, checkpointer=saver
+        )
 
     old = process("old", both, "not yet")
     run_virtual(_killed(old, old.input(None, tasks), 8.0))
@@ -224,14 +240,18 @@ def test_an_answer_in_the_history_settles_an_approved_call(agent_of: AgentOf) ->
     def process(prefix: str, *steps: Any) -> Agent:
         pay = scripted_tool("pay", ["paid"], args={"q": str})
         model = ScriptedChatModel(script(*steps), id_prefix=prefix)
-        return agent_of(model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=saver)
+        return agent_of(
+            model, [pay], specs=[ToolSpec(name="pay", approval=True)], checkpointer=saver
+        )
 
     async def told(old: Agent, new: Agent) -> Any:
         await old.say("Pay x.", thread="t")
         await old.resume(True, "t")  # noqa: FBT003 - the documented answer
         history = [snapshot async for snapshot in old.graph.aget_state_history(PLACE)]
         written = [
-            item for item in history if item.values["messages"][-1:] and item.values["messages"][-1].type == "tool"
+            item
+            for item in history
+            if item.values["messages"][-1:] and item.values["messages"][-1].type == "tool"
         ]
         return await new.graph.ainvoke(None, written[-1].config)
 

@@ -60,7 +60,9 @@ async def test_what_a_probe_told_is_told_by_the_next_process_too(machine: Machin
 
     tools = [
         scripted_tool("book", book, args={"item": str}),
-        scripted_tool("seen", lambda _: '{"happened": true, "result": "receipt 815"}', args={"item": str}),
+        scripted_tool(
+            "seen", lambda _: '{"happened": true, "result": "receipt 815"}', args={"item": str}
+        ),
     ]
     saver = machine.saver
     assert isinstance(saver, MortalSaver)
@@ -72,7 +74,9 @@ async def test_what_a_probe_told_is_told_by_the_next_process_too(machine: Machin
     second = machine.process(tools, SPECS)
     settle = second.journal.settle
 
-    def settle_and_stop(key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
+    def settle_and_stop(
+        key: str, state: CallState, error: str = "", *, stored: bool = False
+    ) -> None:
         settle(key, state, error, stored=stored)
         saver.dead = True
         settled.set()

@@ -36,7 +36,9 @@ def look_first(messages: Any, _: Any) -> Any:
     return "all done" if messages[-1].type == "tool" else calls(("look", {"q": "x"}))
 
 
-def agent_on(frontend: Frontend, saver: Any, *, latency: float = 0.0, policy: Any = say_hello, **options: Any) -> Agent:
+def agent_on(
+    frontend: Frontend, saver: Any, *, latency: float = 0.0, policy: Any = say_hello, **options: Any
+) -> Agent:
     """An agent whose runs store in a saver."""
     tool = scripted_tool("look", lambda _: "found", args={"q": str}, latency=latency)
     model = ScriptedChatModel(policy, latency=latency)
@@ -122,7 +124,9 @@ def at_once(*calls_: Callable[[], Any]) -> list[Any]:
 @pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shared", [True, False], ids=["one agent", "an agent each"])
-def test_invoked_in_two_threads(frontend: Frontend, kind: str, durability: str, shared: bool, tmp_path: Path) -> None:
+def test_invoked_in_two_threads(
+    frontend: Frontend, kind: str, durability: str, shared: bool, tmp_path: Path
+) -> None:
     """The same with sync entries, also where each thread has an agent of its own on the saver."""
     connection = sqlite3.connect(tmp_path / "checkpoints.db", check_same_thread=False)
     saver = InMemorySaver() if kind == "memory" else SqliteSaver(connection)
@@ -180,7 +184,9 @@ class LateNodes(BaseCallbackHandler):
             time.sleep(self.seconds)
 
 
-def test_a_run_whose_input_is_stored_goes_first_though_its_node_begins_late(frontend: Frontend) -> None:
+def test_a_run_whose_input_is_stored_goes_first_though_its_node_begins_late(
+    frontend: Frontend,
+) -> None:
     """What another run read on top of that input waits for it, instead of answering for it."""
     saver = InMemorySaver()
     late = LateNodes(0.4)
@@ -188,7 +194,9 @@ def test_a_run_whose_input_is_stored_goes_first_though_its_node_begins_late(fron
     results: list[Any] = []
 
     def first() -> None:
-        results.append(agents[0].graph.invoke(agents[0].input("one", None), PLACE | {"callbacks": [late]}))
+        results.append(
+            agents[0].graph.invoke(agents[0].input("one", None), PLACE | {"callbacks": [late]})
+        )
 
     thread = threading.Thread(target=first)
     thread.start()
@@ -204,7 +212,9 @@ async def test_one_invoked_and_one_awaited(frontend: Frontend) -> None:
     """Entries of both sides."""
     agent = agent_on(frontend, InMemorySaver(), latency=0.2)
     thread = asyncio.to_thread(agent.graph.invoke, agent.input("one", None), PLACE)
-    results = await asyncio.gather(thread, agent.graph.ainvoke(agent.input("two", None), PLACE), return_exceptions=True)
+    results = await asyncio.gather(
+        thread, agent.graph.ainvoke(agent.input("two", None), PLACE), return_exceptions=True
+    )
     winner = one_went_through(list(results))
     assert said((await agent.graph.aget_state(PLACE)).values["messages"]) == [winner]
 
@@ -225,7 +235,9 @@ class LateReader(InMemorySaver):
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["new thread", "known thread"])
-async def test_a_run_that_read_the_thread_before_another_ended(frontend: Frontend, known: bool) -> None:
+async def test_a_run_that_read_the_thread_before_another_ended(
+    frontend: Frontend, known: bool
+) -> None:
     """It would go on from what the thread was, and the other's turn would be lost."""
     saver = LateReader()
     agent = agent_on(frontend, saver)
@@ -264,7 +276,9 @@ async def test_going_back_in_time_is_no_meeting(frontend: Frontend) -> None:
 
 @pytest.mark.parametrize("policy", [say_hello, look_first])
 @pytest.mark.parametrize("wait", [True, False], ids=["waited for", "at once"])
-async def test_a_cancelled_run_leaves_the_thread(frontend: Frontend, policy: Any, wait: bool) -> None:
+async def test_a_cancelled_run_leaves_the_thread(
+    frontend: Frontend, policy: Any, wait: bool
+) -> None:
     """A new run may begin when the first was cancelled, wherever it was."""
     agent = agent_on(frontend, InMemorySaver(), latency=0.05, policy=policy)
     for moment in (0.0, 0.01, 0.03, 0.07):
@@ -274,7 +288,9 @@ async def test_a_cancelled_run_leaves_the_thread(frontend: Frontend, policy: Any
         if wait:
             await asyncio.wait([run])
         results = await asyncio.gather(agent.say("after", thread="t"), return_exceptions=True)
-        if isinstance(results[0], CallerError) and not wait:  # it read the thread before the other's last step was put
+        if (
+            isinstance(results[0], CallerError) and not wait
+        ):  # it read the thread before the other's last step was put
             results = [await agent.say("after", thread="t")]
         (outcome,) = results
         assert isinstance(outcome, Outcome)
@@ -285,7 +301,9 @@ async def test_a_cancelled_run_leaves_the_thread(frontend: Frontend, policy: Any
 async def test_a_failed_run_leaves_the_thread(frontend: Frontend) -> None:
     """Also where the caller still holds the error, and with it the frames of the run."""
     answers: list[Any] = [RuntimeError("the model is away")]
-    agent = agent_on(frontend, InMemorySaver(), policy=lambda *_: answers.pop() if answers else "hello")
+    agent = agent_on(
+        frontend, InMemorySaver(), policy=lambda *_: answers.pop() if answers else "hello"
+    )
     try:
         await agent.say("one", thread="t")
     except RuntimeError:
@@ -319,9 +337,17 @@ async def test_what_is_resumed_beside_itself_is_refused(frontend: Frontend) -> N
         return "all done" if messages[-1].type == "tool" else calls(("pay", {"q": "x"}))
 
     specs = [pure("pay", approval=True)]
-    agent = build(frontend, ScriptedChatModel(policy, latency=0.05), [pay], specs=specs, checkpointer=InMemorySaver())
+    agent = build(
+        frontend,
+        ScriptedChatModel(policy, latency=0.05),
+        [pay],
+        specs=specs,
+        checkpointer=InMemorySaver(),
+    )
     await agent.say("Pay x.", thread="t")
-    results = await asyncio.gather(*(agent.resume({"main/pay#1": True}, "t") for _ in range(2)), return_exceptions=True)
+    results = await asyncio.gather(
+        *(agent.resume({"main/pay#1": True}, "t") for _ in range(2)), return_exceptions=True
+    )
     (refused,) = [result for result in results if isinstance(result, BaseException)]
     assert isinstance(refused, CallerError)
     assert len(pay.calls) == 1
@@ -338,7 +364,11 @@ def test_how_a_thread_was_left_keeps_no_agent(frontend: Frontend, how: str) -> N
     def run() -> weakref.ref[Any]:
         agent = agent_on(frontend, saver)
         given = agent.input("one", None)
-        state = agent.graph.invoke(given, PLACE) if how == "s" else asyncio.run(agent.graph.ainvoke(given, PLACE))
+        state = (
+            agent.graph.invoke(given, PLACE)
+            if how == "s"
+            else asyncio.run(agent.graph.ainvoke(given, PLACE))
+        )
         assert state["messages"][-1].text == "hello, one"
         return weakref.ref(agent.graph)
 
@@ -353,13 +383,19 @@ def test_how_a_thread_was_left_keeps_no_agent(frontend: Frontend, how: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [("one", "two"), ("two", "one")])
-def test_two_processes_with_a_journal(frontend: Frontend, names: tuple[str, str], tmp_path: Path) -> None:
+def test_two_processes_with_a_journal(
+    frontend: Frontend, names: tuple[str, str], tmp_path: Path
+) -> None:
     """On a new thread one of them is answered, the other is told that the thread is busy and leaves nothing."""
     command = [sys.executable, "-m", "tests.adapters.contender", frontend.value, str(tmp_path)]
-    with closing(sqlite3.connect(tmp_path / "checkpoints.db", check_same_thread=False)) as connection:
+    with closing(
+        sqlite3.connect(tmp_path / "checkpoints.db", check_same_thread=False)
+    ) as connection:
         saver = SqliteSaver(connection)
         saver.setup()
-        started = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in names]
+        started = [
+            subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in names
+        ]
         while not all((tmp_path / f"{name}.ready").exists() for name in names):
             assert all(process.poll() is None for process in started)
             time.sleep(0.01)

@@ -36,7 +36,9 @@ class Bank:
 
     def pay(self, **declared: Any) -> Any:
         """A tool with an effect, stuck behind it in the first life."""
-        return guarded(**declared)(scripted_tool("pay", self._pay, args={"q": str, "key": (str, "")}))
+        return guarded(**declared)(
+            scripted_tool("pay", self._pay, args={"q": str, "key": (str, "")})
+        )
 
     def look(self, name: str = "look", **declared: Any) -> Any:
         """A pure tool."""
@@ -70,12 +72,16 @@ def machine(agent_of: AgentOf, tmp_path: Path) -> Iterator[Machine]:
 BOTH = calls(("pay", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"}))
 
 
-async def killed(machine: Machine, bank: Bank, tools: list[Any], *steps: Step, asked: int = 2) -> None:
+async def killed(
+    machine: Machine, bank: Bank, tools: list[Any], *steps: Step, asked: int = 2
+) -> None:
     """A process that dies while it waits for its calls, after the model was asked so often and said that it waits."""
     old = machine.process(tools, [], *(steps or (BOTH,)), "I wait.")
     place: Any = {"configurable": {"thread_id": "t"}}
     payload = old.agent.input(None, TASKS)
-    old.run = asyncio.get_running_loop().create_task(old.agent.graph.ainvoke(payload, place, durability="sync"))
+    old.run = asyncio.get_running_loop().create_task(
+        old.agent.graph.ainvoke(payload, place, durability="sync")
+    )
     async with asyncio.timeout(10):
         await bank.reached.wait()
         while len(old.agent.model.requests) < asked:  # noqa: ASYNC110 - the model knows no event
@@ -127,7 +133,9 @@ async def test_a_tool_that_is_declared_otherwise_now(
     """A call that was begun under the other declaration is repeated only if both allow it."""
     bank, machine = Bank(), Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     await killed(machine, bank, [bank.pay(**DECLARED[before]), bank.look(), bank.check()])
-    other = None if journal else tmp_path / "another.db"  # another journal knows nothing of what was begun
+    other = (
+        None if journal else tmp_path / "another.db"
+    )  # another journal knows nothing of what was begun
     new = successor(machine, [bank.pay(**DECLARED[now]), bank.look(), bank.check()], journal=other)
     outcome = await new.go_on(durability="sync")
     assert outcome.report["in_doubt"] == ["pay#1"]
@@ -156,7 +164,9 @@ async def test_a_tool_that_is_gone(machine: Machine) -> None:
     assert len(bank.keys) == 1
 
 
-async def test_a_thread_that_keeps_no_declarations(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_thread_that_keeps_no_declarations(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A thread of an older version is decided about when the tools are met: the keyed call is made again."""
     bank, declared = Bank(), DECLARED[EffectClass.KEYED]
     with monkeypatch.context() as patch:
@@ -177,19 +187,25 @@ async def test_pure_calls_are_made_again(
     bank, machine = Bank(), Machine(agent_of=agent_of, path=tmp_path / "effects.db")
     hangs = scripted_tool("slow", lambda _: asyncio.Event().wait(), args={"q": str})
     wanted = calls(
-        ("pay", {"q": "x", "task_id": "a"}), ("look", {"q": "x", "task_id": "a"}), ("slow", {"q": "y", "task_id": "b"})
+        ("pay", {"q": "x", "task_id": "a"}),
+        ("look", {"q": "x", "task_id": "a"}),
+        ("slow", {"q": "y", "task_id": "b"}),
     )
     booked = {**DECLARED[EffectClass.KEYED], "reads": [], "writes": ["account"]}
     slow, look = guarded(effect="pure", reads=[])(hangs), bank.look(reads=["account"])
     await killed(machine, bank, [bank.pay(**booked), look, slow], wanted, asked=1)
-    quick = guarded(effect="pure", reads=[])(scripted_tool("slow", lambda _: "slow is done", args={"q": str}))
+    quick = guarded(effect="pure", reads=[])(
+        scripted_tool("slow", lambda _: "slow is done", args={"q": str})
+    )
     tools = [bank.pay(**booked), bank.look(reads=["account"]), quick]
     given = {"tools_met": True} if met and frontend is Frontend.MIDDLEWARE else {}
     new = successor(machine, tools, **given)
     outcome = await (new.say("And?", durability="sync") if said else new.go_on(durability="sync"))
     assert "slow is done" in outcome.text
     assert outcome.states("b") == {"done": 1}
-    if not said:  # no effect is attempted again after a word of the user, so then there is nothing to look at
+    if (
+        not said
+    ):  # no effect is attempted again after a word of the user, so then there is nothing to look at
         assert outcome.states("a") == {"done": 2}
     machine.close()
 
@@ -218,7 +234,12 @@ async def test_a_message_that_was_made_before_the_tools_were_met() -> None:
     bank = Bank()
     bank.stuck = False
     wanted = calls(("look", {"q": "x"}))
-    first = agent_of(ScriptedChatModel(script(wanted)), [bank.look()], checkpointer=saver, interrupt_after=["model"])
+    first = agent_of(
+        ScriptedChatModel(script(wanted)),
+        [bank.look()],
+        checkpointer=saver,
+        interrupt_after=["model"],
+    )
     await first.graph.ainvoke(first.input("Look at x.", None), place, durability="sync")
     model = ScriptedChatModel(script(wanted), id_prefix="later")
     outcome = await agent_of(model, [bank.look()], checkpointer=saver).go(None, "t")
@@ -234,7 +255,9 @@ async def test_trusted_output_is_trusted_before_the_tools_are_met(agent_of: Agen
 
     def process(prefix: str, *steps: Step) -> Any:
         tools = [bank.look(trusted_output=True), bank.pay(destructive=True, trusted_output=True)]
-        return agent_of(ScriptedChatModel(script(*steps), id_prefix=prefix), tools, checkpointer=saver)
+        return agent_of(
+            ScriptedChatModel(script(*steps), id_prefix=prefix), tools, checkpointer=saver
+        )
 
     await process("old", calls(("look", {"q": "x"}))).say("Look at x.", thread="t")
     outcome = await process("new", calls(("pay", {"q": "x"}))).say("Pay x.", thread="t")

@@ -80,11 +80,15 @@ def run(graph: Any, how: str, given: dict[str, Any], durability: str) -> Any:
 @pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.parametrize("broken", ["put", "put_writes"])
 @pytest.mark.parametrize("how", ["s", "a"])
-def test_the_cause_is_told_at_once(frontend: Frontend, how: str, broken: str, after: int, journal: Journal) -> None:
+def test_the_cause_is_told_at_once(
+    frontend: Frontend, how: str, broken: str, after: int, journal: Journal
+) -> None:
     """Under durability ``async`` nobody waits for a checkpoint that has failed; the error names and chains why."""
     agent, pay = paying(frontend, BrokenSaver(broken, after=after), journal)
     began = time.monotonic()
-    with pytest.raises(JournalError, match="DiskFull: the disk of the checkpoints is full") as caught:
+    with pytest.raises(
+        JournalError, match="DiskFull: the disk of the checkpoints is full"
+    ) as caught:
         run(agent.graph, how, agent.input("Pay x.", None), "async")
     assert isinstance(caught.value.__cause__, DiskFull)
     assert time.monotonic() - began < 10
@@ -110,7 +114,9 @@ def test_a_slow_saver_is_waited_for(frontend: Frontend, how: str, journal: Journ
 
 
 @pytest.mark.parametrize("how", ["s", "a"])
-def test_the_checkpoint_of_a_graph_around_the_agent_counts(frontend: Frontend, how: str, journal: Journal) -> None:
+def test_the_checkpoint_of_a_graph_around_the_agent_counts(
+    frontend: Frontend, how: str, journal: Journal
+) -> None:
     """An agent that is a node of another graph stands on that one's checkpoint, too."""
     inner, pay = paying(frontend, None, journal)
     graph = StateGraph(GuardedState)

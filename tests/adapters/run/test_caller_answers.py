@@ -59,7 +59,9 @@ def bank_of(agent_of: AgentOf, tool: str, **options: Any) -> Bank:
     ask = ToolSpec(name="ask", mode=Mode.EXTERNAL, token_argument="token")
     specs = [ask, ToolSpec(name="pay", approval=True), pure("look")]
     model = ScriptedChatModel(script(calls((tool, {}))))
-    bank.agent = agent_of(model, tools, specs=specs, ports=Ports(inbox=inbox), checkpointer=InMemorySaver(), **options)
+    bank.agent = agent_of(
+        model, tools, specs=specs, ports=Ports(inbox=inbox), checkpointer=InMemorySaver(), **options
+    )
     return bank
 
 
@@ -70,7 +72,9 @@ def answer(content: str = MINE, **fields: Any) -> ToolMessage:
 
 def texts(agent: Agent) -> str:
     """Everything that the model was sent."""
-    return str([message.content for request in agent.model.requests for message in request.messages])
+    return str(
+        [message.content for request in agent.model.requests for message in request.messages]
+    )
 
 
 INPUTS: dict[str, Callable[[], list[Any]]] = {
@@ -84,16 +88,22 @@ INPUTS: dict[str, Callable[[], list[Any]]] = {
 
 @pytest.mark.parametrize("said", INPUTS.values(), ids=INPUTS)
 @pytest.mark.parametrize("tool", ["ask", "pay", "look"], ids=["parked", "held", "answered"])
-def test_an_answer_in_the_input_is_refused(agent_of: AgentOf, tool: str, said: Callable[[], list[Any]]) -> None:
+def test_an_answer_in_the_input_is_refused(
+    agent_of: AgentOf, tool: str, said: Callable[[], list[Any]]
+) -> None:
     """The error names the call and the ways that there are; the thread is as it was, and goes on."""
     bank = bank_of(agent_of, tool)
 
     async def main() -> Outcome:
         before = await bank.begin()
-        with pytest.raises(CallerError, match=rf"'{CALL}' of '{tool}'.*asyncguard deliver.*Command\(resume="):
+        with pytest.raises(
+            CallerError, match=rf"'{CALL}' of '{tool}'.*asyncguard deliver.*Command\(resume="
+        ):
             await bank.agent.say(said(), thread="t")
         state = await bank.agent.graph.aget_state({"configurable": {"thread_id": "t"}})
-        assert [message.id for message in state.values["messages"]] == [message.id for message in before.messages]
+        assert [message.id for message in state.values["messages"]] == [
+            message.id for message in before.messages
+        ]
         if tool == "ask":
             bank.deliver()
         if before.interrupts:
@@ -153,7 +163,9 @@ def test_an_update_of_the_state_gives_no_call_a_second_answer(agent_of: AgentOf)
 
     async def main() -> Outcome:
         await bank.begin()
-        await bank.agent.graph.aupdate_state({"configurable": {"thread_id": "t"}}, {"messages": [answer()]})
+        await bank.agent.graph.aupdate_state(
+            {"configurable": {"thread_id": "t"}}, {"messages": [answer()]}
+        )
         bank.deliver()
         return await bank.agent.say("Any news?", thread="t")
 

@@ -26,7 +26,11 @@ def look(latency: float = 2.0) -> Any:
 def echo(messages: Any, _: Any) -> Any:
     """Looks up what the user said last, then repeats what was found."""
     last = messages[-1]
-    return f"answer: {last.content}" if last.type == "tool" else calls(("look", {"q": str(last.content)}))
+    return (
+        f"answer: {last.content}"
+        if last.type == "tool"
+        else calls(("look", {"q": str(last.content)}))
+    )
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["threads", "no checkpointer"])
@@ -37,7 +41,9 @@ def test_many_runs_at_once_do_not_mix(kept: bool, agent_of: AgentOf) -> None:
 
     async def main() -> None:
         names = [f"q{n}" for n in range(20)]
-        outcomes = await asyncio.gather(*(agent.say(name, thread=name if kept else None) for name in names))
+        outcomes = await asyncio.gather(
+            *(agent.say(name, thread=name if kept else None) for name in names)
+        )
         assert [outcome.last for outcome in outcomes] == [f"answer: found {name}" for name in names]
 
     assert run_virtual(main()).elapsed == pytest.approx(2.0)
@@ -45,16 +51,25 @@ def test_many_runs_at_once_do_not_mix(kept: bool, agent_of: AgentOf) -> None:
 
 def test_one_agent_serves_sync_and_async_callers(agent_of: AgentOf) -> None:
     """A thread that was begun by ``invoke`` goes on by ``ainvoke`` and back."""
-    agent = agent_of(ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")], checkpointer=InMemorySaver())
+    agent = agent_of(
+        ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")], checkpointer=InMemorySaver()
+    )
     assert agent.run_sync("one", thread="t").last == "answer: found one"
     assert asyncio.run(agent.say("two", thread="t")).last == "answer: found two"
     assert agent.run_sync("three", thread="t").last == "answer: found three"
-    assert [message.type for message in agent.outcomes[-1].messages] == ["human", "ai", "tool", "ai"] * 3
+    assert [message.type for message in agent.outcomes[-1].messages] == [
+        "human",
+        "ai",
+        "tool",
+        "ai",
+    ] * 3
 
 
 def test_threads_run_through_the_sync_entry_at_once(agent_of: AgentOf) -> None:
     """Eight sync callers in eight threads."""
-    agent = agent_of(ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")], checkpointer=InMemorySaver())
+    agent = agent_of(
+        ScriptedChatModel(echo), [look(0.0)], specs=[pure("look")], checkpointer=InMemorySaver()
+    )
     names = [f"q{n}" for n in range(8)]
     with ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(lambda name: agent.run_sync(name, thread=name), names))
@@ -65,7 +80,9 @@ def test_a_second_run_on_a_thread_takes_new_tasks(agent_of: AgentOf) -> None:
     """Tasks of an earlier run are closed and do not hold up the next."""
     again = calls(("look", {"q": "z", "task_id": "c"}))
     model = ScriptedChatModel(script(BOTH, "all done", again))
-    agent = agent_of(model, [look()], specs=[pure("look")], config=CONFIG, checkpointer=InMemorySaver())
+    agent = agent_of(
+        model, [look()], specs=[pure("look")], config=CONFIG, checkpointer=InMemorySaver()
+    )
 
     async def main() -> None:
         await agent.go(agent.input(None, TASKS), "t")
@@ -83,7 +100,9 @@ def test_a_run_can_be_streamed(mode: Any, agent_of: AgentOf) -> None:
     agent = agent_of(model, [look()], specs=[pure("look")], config=CONFIG)
 
     async def main() -> str:
-        return str([part async for part in agent.graph.astream(agent.input(None, TASKS), stream_mode=mode)])
+        return str(
+            [part async for part in agent.graph.astream(agent.input(None, TASKS), stream_mode=mode)]
+        )
 
     told = run_virtual(main()).result
     assert "found x" in told or mode == "messages"
@@ -97,7 +116,9 @@ def test_tokens_arrive_one_by_one(agent_of: AgentOf) -> None:
 
     async def main() -> list[str]:
         stream = agent.graph.astream(agent.input("Count.", None), stream_mode="messages")
-        return [str(chunk.content) async for chunk, _ in stream if isinstance(chunk, AIMessageChunk)]
+        return [
+            str(chunk.content) async for chunk, _ in stream if isinstance(chunk, AIMessageChunk)
+        ]
 
     pieces = [piece for piece in run_virtual(main()).result if piece]
     assert len(pieces) > 1
@@ -115,7 +136,11 @@ def test_a_run_can_be_streamed_through_the_sync_entry(agent_of: AgentOf) -> None
 def test_state_between_runs_holds_plain_values_only(agent_of: AgentOf) -> None:
     """What is kept beside the messages survives any serializer."""
     agent = agent_of(
-        ScriptedChatModel(script(BOTH)), [look()], specs=[pure("look")], config=CONFIG, checkpointer=InMemorySaver()
+        ScriptedChatModel(script(BOTH)),
+        [look()],
+        specs=[pure("look")],
+        config=CONFIG,
+        checkpointer=InMemorySaver(),
     )
 
     async def main() -> None:

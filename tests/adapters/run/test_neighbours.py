@@ -41,7 +41,9 @@ def look(latency: float = 0.0) -> Any:
 
 def agent_with(model: ScriptedChatModel, tools: Any, *others: Any, **options: Any) -> Any:
     """``create_agent`` with the guard in its place among others."""
-    guard = AsyncGuardMiddleware(config=CONFIG, specs=[pure(t.name) for t in tools if t.name == "look"])
+    guard = AsyncGuardMiddleware(
+        config=CONFIG, specs=[pure(t.name) for t in tools if t.name == "look"]
+    )
     return create_agent(model, tools, middleware=guard_middleware([*others, guard]), **options)
 
 
@@ -55,7 +57,9 @@ def test_human_approval_of_langchain_decides_about_admitted_calls(decision: str)
     """An approved call runs; a refused one is answered by that middleware, and the run goes on."""
     tool = book()
     model = ScriptedChatModel(script(calls(("book", {"q": "x"}))))
-    agent = agent_with(model, [tool], HumanInTheLoopMiddleware({"book": True}), checkpointer=InMemorySaver())
+    agent = agent_with(
+        model, [tool], HumanInTheLoopMiddleware({"book": True}), checkpointer=InMemorySaver()
+    )
 
     async def main() -> Any:
         stopped = await agent.ainvoke({"messages": [("user", "Book x.")]}, THREAD)
@@ -74,7 +78,9 @@ def test_nobody_is_asked_about_a_rejected_call() -> None:
     """What the guard refuses needs no approval."""
     tool = book()
     model = ScriptedChatModel(script(calls(("book", {"wrong": "x"}))))
-    agent = agent_with(model, [tool], HumanInTheLoopMiddleware({"book": True}), checkpointer=InMemorySaver())
+    agent = agent_with(
+        model, [tool], HumanInTheLoopMiddleware({"book": True}), checkpointer=InMemorySaver()
+    )
     state = run_virtual(agent.ainvoke({"messages": [("user", "Book x.")]}, THREAD)).result
     assert "__interrupt__" not in state
     assert "was not run" in text(state)
@@ -85,7 +91,9 @@ def test_retry_of_langchain_works_inside_one_admitted_call() -> None:
     tool = scripted_tool("look", [ValueError("flaky"), "found x"], args={"q": str})
     retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
     model = ScriptedChatModel(script(calls(("look", {"q": "x"}))))
-    state = run_virtual(agent_with(model, [tool], retry).ainvoke({"messages": [("user", "Look up x.")]})).result
+    state = run_virtual(
+        agent_with(model, [tool], retry).ainvoke({"messages": [("user", "Look up x.")]})
+    ).result
     assert "found x" in text(state)
     assert state["report"]["tasks"][0]["calls"] == {"done": 1}
 

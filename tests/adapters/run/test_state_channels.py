@@ -39,9 +39,15 @@ async def _thread(said: Sequence[str], **options: Any) -> tuple[list[Any], int]:
     """A thread whose runs are made by one agent each, as after restarts; its last messages, and the bytes stored."""
     saver = InMemorySaver()
     for number, text in enumerate(said):
-        model = ScriptedChatModel([calls(("_look", {"q": text}), ids=[f"c{number}"]), f"It is {text}."])
-        agent: Any = create_agent(model, [_look], middleware=[AsyncGuardMiddleware()], checkpointer=saver, **options)
-        final = await agent.ainvoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}})
+        model = ScriptedChatModel(
+            [calls(("_look", {"q": text}), ids=[f"c{number}"]), f"It is {text}."]
+        )
+        agent: Any = create_agent(
+            model, [_look], middleware=[AsyncGuardMiddleware()], checkpointer=saver, **options
+        )
+        final = await agent.ainvoke(
+            {"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}}
+        )
     size = sum(len(data) for _, data in saver.blobs.values())
     return shape(final["messages"]), size + sum(
         len(data) for writes in saver.writes.values() for _, _, (_, data), _ in writes.values()
@@ -61,16 +67,22 @@ async def test_the_middlewares_state_stores_only_what_is_new() -> None:
     ("frontend", "first", "goto"),
     [
         pytest.param("graph", "prepare", "model", id="build_agent"),
-        pytest.param("middleware", f"{_GUARD}.before_agent", f"{_GUARD}.before_model", id="create_agent"),
+        pytest.param(
+            "middleware", f"{_GUARD}.before_agent", f"{_GUARD}.before_model", id="create_agent"
+        ),
     ],
 )
-async def test_a_thread_that_no_input_began_is_refused(frontend: str, first: str, goto: str) -> None:
+async def test_a_thread_that_no_input_began_is_refused(
+    frontend: str, first: str, goto: str
+) -> None:
     """A state that was written by hand has no identity; each step would take the calls of another for its own."""
     model, saver = ScriptedChatModel([calls(("_look", {"q": "x"})), "It is x."]), InMemorySaver()
     agent: Any = (
         build_agent(model, [_look], checkpointer=saver, journal=False)
         if frontend == "graph"
-        else create_agent(model, [_look], middleware=[AsyncGuardMiddleware(journal=False)], checkpointer=saver)
+        else create_agent(
+            model, [_look], middleware=[AsyncGuardMiddleware(journal=False)], checkpointer=saver
+        )
     )
     place = {"configurable": {"thread_id": "t"}}
     said = Command(goto=goto, update={"messages": [HumanMessage("Look.")]})

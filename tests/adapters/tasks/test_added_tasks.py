@@ -11,7 +11,9 @@ from tests.adapters.harness import AgentOf, Outcome, pure
 
 def _agent(agent_of: AgentOf, *answers: Any) -> Any:
     look = scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str})
-    return agent_of(ScriptedChatModel(answers), [look], specs=[pure("look")], checkpointer=InMemorySaver())
+    return agent_of(
+        ScriptedChatModel(answers), [look], specs=[pure("look")], checkpointer=InMemorySaver()
+    )
 
 
 def _two_runs(agent: Any, first: list[Any], second: list[Any]) -> Outcome:
@@ -33,7 +35,9 @@ def test_a_single_added_task_is_told_with_its_id(agent_of: AgentOf) -> None:
         calls(("look", {"q": "y", "task_id": "b"})),
         "b is done",
     )
-    outcome = _two_runs(agent, [{"id": "a", "goal": "Look up x."}], [{"id": "b", "goal": "Look up y."}])
+    outcome = _two_runs(
+        agent, [{"id": "a", "goal": "Look up x."}], [{"id": "b", "goal": "Look up y."}]
+    )
     asked = agent.model.requests[2].messages[-1]
     assert "[b] Look up y." in str(asked.content)
     assert outcome.states("b") == {"done": 1}

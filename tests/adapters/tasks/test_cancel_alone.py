@@ -36,7 +36,9 @@ class Desk:
         """An agent of a process with these answers of the model, from now on."""
         tools = [
             scripted_tool("pay", lambda a: self._does(f"paid {a['q']}"), args={"q": str}),
-            scripted_tool("book", lambda a: self._does(f"booked {a['q']}"), args={"q": str}, latency=5.0),
+            scripted_tool(
+                "book", lambda a: self._does(f"booked {a['q']}"), args={"q": str}, latency=5.0
+            ),
             scripted_tool("search", lambda a: f"found {a['q']}", args={"q": str}, latency=5.0),
             scripted_tool("look", lambda a: f"saw {a['q']}", args={"q": str}),
             scripted_tool("notary", self._starts, args={"q": str, "token": str}),
@@ -87,12 +89,22 @@ def of(task: str, tool: str, q: str) -> tuple[str, dict[str, Any]]:
 
 def asked(outcome: Outcome) -> list[str]:
     """The keys of the calls about which a person is asked."""
-    return [call["key"] for question in outcome.interrupts for call in question["calls"] if "key" in call]
+    return [
+        call["key"]
+        for question in outcome.interrupts
+        for call in question["calls"]
+        if "key" in call
+    ]
 
 
 def parked(outcome: Outcome) -> list[str]:
     """The calls for which a run rests."""
-    return [call["call"] for question in outcome.interrupts for call in question["calls"] if "key" not in call]
+    return [
+        call["call"]
+        for question in outcome.interrupts
+        for call in question["calls"]
+        if "key" not in call
+    ]
 
 
 def states(outcome: Outcome) -> dict[str, str]:
@@ -166,9 +178,13 @@ def test_a_cancelled_finished_task_ends_with_an_answer(desk: Desk) -> None:
     assert len(desk.agent.model.requests) == 3
 
 
-@pytest.mark.parametrize(("first", "second"), [("pay", "notary"), ("notary", "pay"), ("notary", "notary")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("pay", "notary"), ("notary", "pay"), ("notary", "notary")]
+)
 @pytest.mark.parametrize("spoke", [True, False])
-def test_held_and_parked_calls_of_two_tasks(desk: Desk, first: str, second: str, spoke: bool) -> None:
+def test_held_and_parked_calls_of_two_tasks(
+    desk: Desk, first: str, second: str, spoke: bool
+) -> None:
     """One task is taken back while the run rests; the other one rests on, and ends as it would have."""
     steps = [calls(of("a", first, "x")), calls(of("b", second, "y"))]
     desk.use(*(steps if spoke else [calls(of("a", first, "x"), of("b", second, "y"))]))
@@ -211,7 +227,9 @@ def test_an_unknown_task_is_a_clear_error_and_nothing_is_lost(desk: Desk) -> Non
 
     async def main() -> Outcome:
         await desk.begin()
-        with pytest.raises(CallerError, match="There is no task 'c' to cancel; the tasks are: a, b"):
+        with pytest.raises(
+            CallerError, match="There is no task 'c' to cancel; the tasks are: a, b"
+        ):
             await desk.cancel("c")
         assert asked(await desk.cancel("a")) == ["b/pay#1"]
         return await desk.agent.resume(YES, "t")
@@ -253,7 +271,9 @@ def test_with_a_message_the_messages_rule_applies(desk: Desk) -> None:
 
 def test_with_a_new_task(desk: Desk) -> None:
     """The cancelled task stays stopped, and the new one is worked on."""
-    desk.use(calls(of("a", "pay", "x"), of("b", "look", "y")), "b is done", calls(of("c", "look", "z")))
+    desk.use(
+        calls(of("a", "pay", "x"), of("b", "look", "y")), "b is done", calls(of("c", "look", "z"))
+    )
 
     async def main() -> Outcome:
         await desk.begin()
@@ -267,11 +287,15 @@ def test_with_a_new_task(desk: Desk) -> None:
 
 def test_with_a_new_task_and_a_message(desk: Desk) -> None:
     """All three in one input."""
-    desk.use(calls(of("a", "pay", "x"), of("b", "look", "y")), "b is done", calls(of("c", "look", "z")))
+    desk.use(
+        calls(of("a", "pay", "x"), of("b", "look", "y")), "b is done", calls(of("c", "look", "z"))
+    )
 
     async def main() -> Outcome:
         await desk.begin()
-        return await desk.cancel("a", said="Look up z instead.", tasks=[{"id": "c", "goal": "Look up z."}])
+        return await desk.cancel(
+            "a", said="Look up z instead.", tasks=[{"id": "c", "goal": "Look up z."}]
+        )
 
     outcome = run_virtual(main()).result
     assert outcome.states("c") == {"done": 1}
@@ -334,7 +358,9 @@ def test_a_refusal_after_a_cancellation(desk: Desk) -> None:
     async def main() -> Outcome:
         await desk.begin()
         await desk.cancel("a")
-        return await desk.agent.go(Command(resume={"b/pay#1": {"approve": False, "reason": "too much"}}), "t")
+        return await desk.agent.go(
+            Command(resume={"b/pay#1": {"approve": False, "reason": "too much"}}), "t"
+        )
 
     outcome = run_virtual(main()).result
     assert desk.done == []
@@ -359,7 +385,12 @@ def test_the_only_task_is_cancelled_alone(desk: Desk) -> None:
 
 def test_the_user_goes_on_after_a_cancellation_alone(desk: Desk) -> None:
     """A later message opens the task again, as the documents say of every stopped task."""
-    steps = calls(of("a", "pay", "x"), of("b", "look", "y")), "b is done", "noted", calls(of("a", "look", "x"))
+    steps = (
+        calls(of("a", "pay", "x"), of("b", "look", "y")),
+        "b is done",
+        "noted",
+        calls(of("a", "look", "x")),
+    )
     desk.use(*steps)
 
     async def main() -> Outcome:

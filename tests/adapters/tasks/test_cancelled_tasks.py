@@ -45,7 +45,9 @@ class Setup:
     async def under_way(self) -> None:
         """Begin, and leave the run when the booking has begun and the model was told of the other task's result."""
         payload = self.agent.input(None, TASKS)
-        run = asyncio.create_task(self.agent.graph.ainvoke(payload, {"configurable": {"thread_id": "t"}}))
+        run = asyncio.create_task(
+            self.agent.graph.ainvoke(payload, {"configurable": {"thread_id": "t"}})
+        )
         await self.begun.wait()
         await until(lambda: len(self.model.requests) > 1)
         run.cancel()
@@ -59,7 +61,11 @@ class Setup:
 
 @pytest.mark.parametrize(
     ("effect", "state"),
-    [(EffectClass.PURE, "failed"), (EffectClass.IDEMPOTENT, "failed"), (EffectClass.AT_MOST_ONCE, "in_doubt")],
+    [
+        (EffectClass.PURE, "failed"),
+        (EffectClass.IDEMPOTENT, "failed"),
+        (EffectClass.AT_MOST_ONCE, "in_doubt"),
+    ],
 )
 async def test_a_running_call_of_a_cancelled_task_is_stopped_and_not_tried_again(
     agent_of: AgentOf, effect: EffectClass, state: str
@@ -122,12 +128,20 @@ async def test_the_acceptance_of_a_cancelled_start_is_no_result(machine: Machine
 
 def test_a_probe_that_is_asked_after_a_cancellation_is_believed(agent_of: AgentOf) -> None:
     """It says that the effect happened, so there is no doubt."""
-    check = scripted_tool("check", lambda _: {"happened": True, "result": "booked x"}, args={"q": str})
+    check = scripted_tool(
+        "check", lambda _: {"happened": True, "result": "booked x"}, args={"q": str}
+    )
     book = scripted_tool("book", lambda a: f"booked {a['q']}", args={"q": str}, latency=100.0)
     look = scripted_tool("look", lambda a: f"found {a['q']}", args={"q": str})
-    specs = [ToolSpec(name="book", effect=EffectClass.PROBED, probe="check"), pure("check"), pure("look")]
+    specs = [
+        ToolSpec(name="book", effect=EffectClass.PROBED, probe="check"),
+        pure("check"),
+        pure("look"),
+    ]
     model = ScriptedChatModel(script(BOTH))
-    agent = agent_of(model, [book, check, look], specs=specs, config=CONFIG, checkpointer=InMemorySaver())
+    agent = agent_of(
+        model, [book, check, look], specs=specs, config=CONFIG, checkpointer=InMemorySaver()
+    )
 
     async def main() -> Any:
         run = asyncio.create_task(agent.say(tasks=TASKS, thread="t"))

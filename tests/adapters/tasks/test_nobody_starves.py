@@ -29,9 +29,13 @@ def times(model: ScriptedChatModel) -> list[float]:
     return [request.at for request in model.requests]
 
 
-@pytest.mark.parametrize("first", [[A_SLOW], [A_SLOW, A_FAST], [A_FAST, A_SLOW], [A_SLOW, (*A_SLOW[:1], A_FAST[1])]])
+@pytest.mark.parametrize(
+    "first", [[A_SLOW], [A_SLOW, A_FAST], [A_FAST, A_SLOW], [A_SLOW, (*A_SLOW[:1], A_FAST[1])]]
+)
 @pytest.mark.parametrize("delivery", list(Delivery))
-def test_an_untouched_task_gets_its_turn(agent_of: AgentOf, first: list[Any], delivery: Delivery) -> None:
+def test_an_untouched_task_gets_its_turn(
+    agent_of: AgentOf, first: list[Any], delivery: Delivery
+) -> None:
     """However many calls the other task's message had: they have placeholders then, and are told together."""
     model = ScriptedChatModel(script(calls(*first), calls(B_FAST)))
     agent = agent_of(model, tools(), specs=SPECS, config=GuardConfig(delivery=delivery))
@@ -56,7 +60,9 @@ def test_a_word_that_leaves_it_alone_waits(agent_of: AgentOf) -> None:
 
 def test_results_of_one_message_that_are_quick_cost_no_further_turn(agent_of: AgentOf) -> None:
     """Within the grace window they are answered in place, as ever."""
-    model = ScriptedChatModel(script(calls(A_FAST, ("fast", {"q": "z", "task_id": "a"})), calls(B_FAST)))
+    model = ScriptedChatModel(
+        script(calls(A_FAST, ("fast", {"q": "z", "task_id": "a"})), calls(B_FAST))
+    )
     outcome = run_virtual(agent_of(model, tools(), specs=SPECS).say(tasks=TASKS)).result
     assert outcome.answer("call_1_1") == "saw x"
     assert len(model.requests) == 3
@@ -74,7 +80,9 @@ def test_a_third_task_is_not_starved_by_two(agent_of: AgentOf) -> None:
     """Two slow tasks, and one that nobody has touched."""
     tasks = [*TASKS, {"id": "c", "goal": "Look up z."}]
     slow_b = ("slow", {"q": "y", "task_id": "b"})
-    model = ScriptedChatModel(script(calls(A_SLOW, slow_b), calls(("fast", {"q": "z", "task_id": "c"}))))
+    model = ScriptedChatModel(
+        script(calls(A_SLOW, slow_b), calls(("fast", {"q": "z", "task_id": "c"})))
+    )
     outcome = run_virtual(agent_of(model, tools(), specs=SPECS).say(tasks=tasks)).result
     assert times(model)[1] < 1.0
     assert outcome.states("c") == {"done": 1}

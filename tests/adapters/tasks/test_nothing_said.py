@@ -15,7 +15,11 @@ from asyncguard.testing import (
 )
 from tests.adapters.harness import AgentOf, Outcome, pure, script
 
-EMPTY: list[dict[str, Any]] = [{"messages": []}, {"messages": [], "tasks": []}, {"messages": [], "cancel": []}]
+EMPTY: list[dict[str, Any]] = [
+    {"messages": []},
+    {"messages": [], "tasks": []},
+    {"messages": [], "cancel": []},
+]
 LOOK = calls(("look", {"q": "x"}))
 
 
@@ -35,7 +39,9 @@ def test_a_thread_does_not_begin_with_nothing(said: dict[str, Any], agent_of: Ag
 
 
 @pytest.mark.parametrize("said", EMPTY, ids=str)
-def test_a_finished_thread_is_not_asked_again_with_nothing_new(said: dict[str, Any], agent_of: AgentOf) -> None:
+def test_a_finished_thread_is_not_asked_again_with_nothing_new(
+    said: dict[str, Any], agent_of: AgentOf
+) -> None:
     """The history would end with the model's own word, which some providers refuse; the thread goes on afterwards."""
     model = ScriptedChatModel(script(LOOK))
     made = agent(agent_of, model)

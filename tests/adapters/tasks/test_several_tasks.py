@@ -9,7 +9,10 @@ from asyncguard import Delivery, GuardConfig, NewsStyle, Timing
 from asyncguard.testing import ScriptedChatModel, ToolMode, calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure
 
-A_AND_B = [{"id": "a", "goal": "Look up x and y for team a."}, {"id": "b", "goal": "Look up z for team b."}]
+A_AND_B = [
+    {"id": "a", "goal": "Look up x and y for team a."},
+    {"id": "b", "goal": "Look up z for team b."},
+]
 EXACT = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
 
 
@@ -39,7 +42,9 @@ def test_the_model_acts_for_one_task_while_the_other_waits(agent_of: AgentOf) ->
     assert outcome.report["reason"] == "complete"
 
 
-def test_a_late_result_is_announced_then_told_once_with_its_call_and_task(agent_of: AgentOf) -> None:
+def test_a_late_result_is_announced_then_told_once_with_its_call_and_task(
+    agent_of: AgentOf,
+) -> None:
     """The pending call is answered by a placeholder at once, and by one notification later."""
     model = ScriptedChatModel(
         [
@@ -90,7 +95,12 @@ def test_one_turn_gets_every_result_that_is_ready(agent_of: AgentOf) -> None:
         ],
         latency=3.0,
     )
-    agent = agent_of(model, [look("quick", 2.0), look("slow", 4.0)], specs=[pure("quick"), pure("slow")], config=EXACT)
+    agent = agent_of(
+        model,
+        [look("quick", 2.0), look("slow", 4.0)],
+        specs=[pure("quick"), pure("slow")],
+        config=EXACT,
+    )
     outcome = agent.run(tasks=A_AND_B)
     assert "slow of 2" in str(model.requests[2].messages)
     # The slow call ended at 7 s, while the model spoke from 5 s to 8 s: told at 8 s, without waiting for the quick one.
@@ -98,7 +108,9 @@ def test_one_turn_gets_every_result_that_is_ready(agent_of: AgentOf) -> None:
     assert outcome.text.count("slow of 2") == 1
 
 
-@pytest.mark.parametrize(("delivery", "turns_at"), [("all", [0.0, 5.0, 5.5]), ("any", [0.0, 1.0, 5.0])])
+@pytest.mark.parametrize(
+    ("delivery", "turns_at"), [("all", [0.0, 5.0, 5.5]), ("any", [0.0, 1.0, 5.0])]
+)
 def test_delivery_all_waits_for_the_siblings_of_a_message_and_any_does_not(
     delivery: str, turns_at: list[float], agent_of: AgentOf
 ) -> None:
@@ -117,28 +129,42 @@ def test_delivery_all_waits_for_the_siblings_of_a_message_and_any_does_not(
         ]
     )
     tools = [look("quick", 1.0), look("slow", 5.0), look("slow2", 5.5)]
-    outcome = agent_of(model, tools, specs=[pure(tool.name) for tool in tools], config=config).run(tasks=A_AND_B)
+    outcome = agent_of(model, tools, specs=[pure(tool.name) for tool in tools], config=config).run(
+        tasks=A_AND_B
+    )
     assert [request.at for request in model.requests][: len(turns_at)] == pytest.approx(turns_at)
     for said in ("quick of 1", "slow of 2", "slow2 of 3"):
         assert outcome.text.count(said) == 1
 
 
 @pytest.mark.parametrize(("linger", "turns"), [(0.0, 3), (0.2, 2)])
-def test_linger_gathers_results_that_end_close_together(linger: float, turns: int, agent_of: AgentOf) -> None:
+def test_linger_gathers_results_that_end_close_together(
+    linger: float, turns: int, agent_of: AgentOf
+) -> None:
     """After a first completion the runtime waits up to ``linger`` for another, which saves a model turn."""
     config = GuardConfig(timing=Timing(grace=0.0, linger=linger))
     model = ScriptedChatModel(
-        [calls(("one", {"q": "1", "task_id": "a"}), ("two", {"q": "2", "task_id": "b"})), "so far", "all done"]
+        [
+            calls(("one", {"q": "1", "task_id": "a"}), ("two", {"q": "2", "task_id": "b"})),
+            "so far",
+            "all done",
+        ]
     )
     tools = [look("one", 1.0), look("two", 1.1)]
     agent_of(model, tools, specs=[pure("one"), pure("two")], config=config).run(tasks=A_AND_B)
     assert len(model.requests) == turns
 
 
-def test_a_fast_tool_answers_within_the_grace_window_without_a_placeholder(agent_of: AgentOf) -> None:
+def test_a_fast_tool_answers_within_the_grace_window_without_a_placeholder(
+    agent_of: AgentOf,
+) -> None:
     """A tool declared with a grace of 2 s which needs 1.5 s is answered in place, though another task could go on."""
     model = ScriptedChatModel(
-        [calls(("quick", {"q": "1", "task_id": "a"})), calls(("quick", {"q": "2", "task_id": "b"})), "done"]
+        [
+            calls(("quick", {"q": "1", "task_id": "a"})),
+            calls(("quick", {"q": "2", "task_id": "b"})),
+            "done",
+        ]
     )
     agent = agent_of(model, [look("quick", 1.5)], specs=[pure("quick", grace=2.0)])
     outcome = agent.run(tasks=A_AND_B)
@@ -149,7 +175,12 @@ def test_a_fast_tool_answers_within_the_grace_window_without_a_placeholder(agent
 def test_an_idle_task_gets_its_turn_while_the_other_waits(agent_of: AgentOf) -> None:
     """One call a message: after the grace window the model is asked again for the task that has nothing to do."""
     model = ScriptedChatModel(
-        [calls(("slow", {"q": "x", "task_id": "a"})), calls(("slow", {"q": "z", "task_id": "b"})), "so far", "all done"]
+        [
+            calls(("slow", {"q": "x", "task_id": "a"})),
+            calls(("slow", {"q": "z", "task_id": "b"})),
+            "so far",
+            "all done",
+        ]
     )
     agent = agent_of(model, [look("slow", 5.0)], specs=[pure("slow")])
     outcome = agent.run(tasks=A_AND_B)
@@ -161,7 +192,10 @@ def test_an_idle_task_gets_its_turn_while_the_other_waits(agent_of: AgentOf) -> 
 def test_waiting_costs_no_model_turn(agent_of: AgentOf) -> None:
     """However long the tools take, the model is asked only when there is something to tell it."""
     model = ScriptedChatModel(
-        [calls(("slow", {"q": "x", "task_id": "a"}), ("slow", {"q": "z", "task_id": "b"})), "all done"]
+        [
+            calls(("slow", {"q": "x", "task_id": "a"}), ("slow", {"q": "z", "task_id": "b"})),
+            "all done",
+        ]
     )
     outcome = agent_of(model, [look("slow", 36_000.0)], specs=[pure("slow")]).run(tasks=A_AND_B)
     assert len(model.requests) == 2
@@ -171,7 +205,11 @@ def test_waiting_costs_no_model_turn(agent_of: AgentOf) -> None:
 def test_late_results_can_be_written_as_call_and_result_pairs(agent_of: AgentOf) -> None:
     """The pair style adds a synthetic call with its result instead of a notification."""
     model = ScriptedChatModel(
-        [calls(("slow", {"q": "x", "task_id": "a"}), ("quick", {"q": "z", "task_id": "b"})), "I wait.", "all done"]
+        [
+            calls(("slow", {"q": "x", "task_id": "a"}), ("quick", {"q": "z", "task_id": "b"})),
+            "I wait.",
+            "all done",
+        ]
     )
     agent = agent_of(
         model,
@@ -192,7 +230,9 @@ def test_the_order_of_calls_in_a_message_does_not_matter(swapped: bool, agent_of
     """Whichever call of a message ends first, the model is asked then, and the others are announced as running."""
     made = [("slow", {"q": "x", "task_id": "a"}), ("quick", {"q": "z", "task_id": "b"})]
     model = ScriptedChatModel([calls(*(made[::-1] if swapped else made)), "I wait.", "all done"])
-    agent = agent_of(model, [look("quick"), look("slow", 5.0)], specs=[pure("quick"), pure("slow")], config=EXACT)
+    agent = agent_of(
+        model, [look("quick"), look("slow", 5.0)], specs=[pure("quick"), pure("slow")], config=EXACT
+    )
     agent.run(tasks=A_AND_B)
     assert [request.at for request in model.requests] == pytest.approx([0.0, 1.0, 5.0])
 
@@ -212,7 +252,9 @@ def test_the_sync_entry_works_on_several_tasks(agent_of: AgentOf) -> None:
     def policy(messages: Any, _: Any) -> Any:
         said = str(messages)
         if len(messages) == 1:
-            return calls(("hold", {"q": "x", "task_id": "a"}), ("first", {"q": "y", "task_id": "b"}))
+            return calls(
+                ("hold", {"q": "x", "task_id": "a"}), ("first", {"q": "y", "task_id": "b"})
+            )
         if "soon enough" in said and "served" not in said and "serve#" not in said:
             return calls(("serve", {"q": "y", "task_id": "b"}))
         return "all done"

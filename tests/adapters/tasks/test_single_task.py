@@ -21,7 +21,9 @@ def add_tools() -> list[Any]:
     """Fresh tools: a fast one, a slow one, one with defaults."""
     return [
         scripted_tool("fast", lambda a: f"fast {a['q']}", args={"q": str}, latency=1.0),
-        scripted_tool("slow", lambda a: {"slow": a["q"], "n": [1, 2]}, args={"q": str}, latency=3.0),
+        scripted_tool(
+            "slow", lambda a: {"slow": a["q"], "n": [1, 2]}, args={"q": str}, latency=3.0
+        ),
         scripted_tool("plain", lambda a: a["n"] * 2, args={"n": (int, 21)}, latency=0.25),
     ]
 
@@ -37,9 +39,12 @@ class Story:
 STORIES = {
     "no tools": Story(script=["Hello."], elapsed=0.5),
     "one call": Story(script=[calls(("fast", {"q": "a"})), "done"], elapsed=2.0),
-    "text beside a call": Story(script=[calls(("fast", {"q": "a"}), text="Let me see."), "done"], elapsed=2.0),
+    "text beside a call": Story(
+        script=[calls(("fast", {"q": "a"}), text="Let me see."), "done"], elapsed=2.0
+    ),
     "parallel calls": Story(
-        script=[calls(("fast", {"q": "a"}), ("slow", {"q": "b"}), ("fast", {"q": "c"})), "done"], elapsed=4.0
+        script=[calls(("fast", {"q": "a"}), ("slow", {"q": "b"}), ("fast", {"q": "c"})), "done"],
+        elapsed=4.0,
     ),
     "several rounds": Story(
         script=[
@@ -54,11 +59,15 @@ STORIES = {
         script=[calls(("fast", {"q": "a"})), calls(("fast", {"q": "a"})), "done"], elapsed=3.5
     ),
     "numbers as text": Story(script=[calls(("plain", {"n": "4"})), "done"], elapsed=1.25),
-    "empty answer": Story(script=[calls(("fast", {"q": ""})), AIMessage(content="done")], elapsed=2.0),
+    "empty answer": Story(
+        script=[calls(("fast", {"q": ""})), AIMessage(content="done")], elapsed=2.0
+    ),
 }
 
 
-def plain_run(script: Script, tools: Callable[[], list[Any]], entry: str) -> tuple[Outcome, ScriptedChatModel]:
+def plain_run(
+    script: Script, tools: Callable[[], list[Any]], entry: str
+) -> tuple[Outcome, ScriptedChatModel]:
     """The same script without asyncguard."""
     model = ScriptedChatModel(script, latency=LATENCY if entry == "async" else 0.0)
     agent = create_agent(model, tools())
@@ -70,14 +79,20 @@ def plain_run(script: Script, tools: Callable[[], list[Any]], entry: str) -> tup
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
-def test_a_single_task_takes_the_messages_turns_and_time_of_create_agent(story: Story, agent_of: AgentOf) -> None:
+def test_a_single_task_takes_the_messages_turns_and_time_of_create_agent(
+    story: Story, agent_of: AgentOf
+) -> None:
     """Same messages in the same order, same requests to the model, same tools shown, same elapsed time."""
     plain, asked = plain_run(story.script, add_tools, "async")
     model = ScriptedChatModel(story.script, latency=LATENCY)
     outcome = agent_of(model, add_tools()).run("Go.")
     assert shape(outcome.messages) == shape(plain.messages)
-    assert [shape(request.messages) for request in model.requests] == [shape(r.messages) for r in asked.requests]
-    assert [request.tools for request in model.requests] == [request.tools for request in asked.requests]
+    assert [shape(request.messages) for request in model.requests] == [
+        shape(r.messages) for r in asked.requests
+    ]
+    assert [request.tools for request in model.requests] == [
+        request.tools for request in asked.requests
+    ]
     assert outcome.elapsed == pytest.approx(plain.elapsed, abs=1e-9)
     assert outcome.elapsed == pytest.approx(story.elapsed, abs=1e-9)
 
@@ -98,7 +113,9 @@ def test_the_sync_entry_says_the_same_as_create_agent(story: Story, agent_of: Ag
     model = ScriptedChatModel(story.script)
     outcome = agent_of(model, quick_tools()).run_sync("Go.")
     assert shape(outcome.messages) == shape(plain.messages)
-    assert [shape(request.messages) for request in model.requests] == [shape(r.messages) for r in asked.requests]
+    assert [shape(request.messages) for request in model.requests] == [
+        shape(r.messages) for r in asked.requests
+    ]
 
 
 @tool
@@ -113,7 +130,10 @@ refusing.handle_tool_error = True
 @tool(response_format="content_and_artifact")
 async def drawing(q: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """A tool whose result is content blocks and an artifact."""
-    return [{"type": "text", "text": q}, {"type": "image", "base64": "aGk=", "mime_type": "image/png"}], {"kept": q}
+    return [
+        {"type": "text", "text": q},
+        {"type": "image", "base64": "aGk=", "mime_type": "image/png"},
+    ], {"kept": q}
 
 
 @pytest.mark.parametrize("name", ["refusing", "drawing"])
@@ -128,7 +148,9 @@ def test_special_results_reach_the_model_as_in_create_agent(name: str, agent_of:
 
 def test_a_later_turn_of_the_conversation_goes_on_where_it_was(agent_of: AgentOf) -> None:
     """Messages given as history are kept, also those with tool calls in them."""
-    first = agent_of(ScriptedChatModel([calls(("fast", {"q": "a"})), "one"]), add_tools()).run("Go.")
+    first = agent_of(ScriptedChatModel([calls(("fast", {"q": "a"})), "one"]), add_tools()).run(
+        "Go."
+    )
     model = ScriptedChatModel([calls(("fast", {"q": "b"})), "two"], id_prefix="later")
     agent = agent_of(model, add_tools())
     history = [*first.messages, ("user", "Again.")]
@@ -148,7 +170,9 @@ def test_the_system_prompt_stands_first_and_is_not_stored(agent_of: AgentOf) -> 
 def test_results_of_one_message_stand_in_the_order_of_its_calls(agent_of: AgentOf) -> None:
     """Whoever answers first, the tool messages stand in the order of the calls."""
     tools = [scripted_tool("look", _wait_as_told, args={"s": float})]
-    model = ScriptedChatModel([calls(("look", {"s": 3.0}), ("look", {"s": 1.0}), ("look", {"s": 2.0})), "done"])
+    model = ScriptedChatModel(
+        [calls(("look", {"s": 3.0}), ("look", {"s": 1.0}), ("look", {"s": 2.0})), "done"]
+    )
     outcome = agent_of(model, tools).run("Go.")
     assert [m.content for m in outcome.messages if m.type == "tool"] == ["3.0", "1.0", "2.0"]
     assert outcome.elapsed == pytest.approx(3.0)
@@ -164,5 +188,9 @@ def test_a_fast_result_is_no_placeholder_because_a_sibling_starts_late(agent_of:
     config = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
     made = calls(*(("fast", {"q": str(n)}) for n in range(12)))
     for _ in range(5):
-        outcome = agent_of(ScriptedChatModel([made, "done"]), quick_tools(), config=config).run_sync("Go.")
-        assert [m.content for m in outcome.messages if m.type == "tool"] == [f"fast {n}" for n in range(12)]
+        outcome = agent_of(
+            ScriptedChatModel([made, "done"]), quick_tools(), config=config
+        ).run_sync("Go.")
+        assert [m.content for m in outcome.messages if m.type == "tool"] == [
+            f"fast {n}" for n in range(12)
+        ]

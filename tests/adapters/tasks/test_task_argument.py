@@ -27,7 +27,10 @@ def test_the_tool_never_sees_the_task_argument(agent_of: AgentOf) -> None:
     """The model says which task a call is for, and the tool is called without it."""
     tool = look()
     model = ScriptedChatModel(
-        [calls(("look", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"})), "all done"]
+        [
+            calls(("look", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"})),
+            "all done",
+        ]
     )
     agent_of(model, [tool], specs=[pure("look")]).run(tasks=A_AND_B)
     assert sorted(call.args["q"] for call in tool.calls) == ["x", "y"]
@@ -48,7 +51,13 @@ def test_a_tool_with_an_argument_of_that_name_keeps_it(agent_of: AgentOf) -> Non
     """The runtime's argument takes another name for all tools, and the tool's own reaches the tool."""
     own = scripted_tool("close", lambda a: f"closed {a['task_id']}", args={"task_id": str})
     model = ScriptedChatModel(
-        [calls(("close", {"task_id": "T-9", "task_id_": "a"}), ("look", {"q": "y", "task_id_": "b"})), "all done"]
+        [
+            calls(
+                ("close", {"task_id": "T-9", "task_id_": "a"}),
+                ("look", {"q": "y", "task_id_": "b"}),
+            ),
+            "all done",
+        ]
     )
     outcome = agent_of(model, [look(), own], specs=[pure("look"), pure("close")]).run(tasks=A_AND_B)
     assert "task_id_" in properties(model)
@@ -57,9 +66,12 @@ def test_a_tool_with_an_argument_of_that_name_keeps_it(agent_of: AgentOf) -> Non
 
 
 @pytest.mark.parametrize(
-    "given", [{"q": "x"}, {"q": "x", "task_id": "c"}, {"q": "x", "task_id": 7}, {"q": "x", "task_id": None}]
+    "given",
+    [{"q": "x"}, {"q": "x", "task_id": "c"}, {"q": "x", "task_id": 7}, {"q": "x", "task_id": None}],
 )
-def test_a_wrong_or_missing_task_is_answered_and_runs_nothing(given: dict[str, Any], agent_of: AgentOf) -> None:
+def test_a_wrong_or_missing_task_is_answered_and_runs_nothing(
+    given: dict[str, Any], agent_of: AgentOf
+) -> None:
     """The call gets its answer with the names of the tasks, and the model can correct itself."""
     tool = look()
     model = ScriptedChatModel(
@@ -78,9 +90,16 @@ def test_a_wrong_or_missing_task_is_answered_and_runs_nothing(given: dict[str, A
 def test_tasks_may_be_plain_text(agent_of: AgentOf) -> None:
     """Tasks given as text are numbered."""
     model = ScriptedChatModel(
-        [calls(("look", {"q": "x", "task_id": "task-1"}), ("look", {"q": "y", "task_id": "task-2"})), "all done"]
+        [
+            calls(
+                ("look", {"q": "x", "task_id": "task-1"}), ("look", {"q": "y", "task_id": "task-2"})
+            ),
+            "all done",
+        ]
     )
-    outcome = agent_of(model, [look()], specs=[pure("look")]).run(tasks=["Look up x.", "Look up y."])
+    outcome = agent_of(model, [look()], specs=[pure("look")]).run(
+        tasks=["Look up x.", "Look up y."]
+    )
     assert outcome.states("task-1") == outcome.states("task-2") == {"done": 1}
 
 
@@ -96,7 +115,9 @@ def test_tasks_may_be_plain_text(agent_of: AgentOf) -> None:
     ],
     ids=["no goal", "goal missing", "same id", "id no text", "no task", "too many"],
 )
-def test_unusable_tasks_are_refused_before_the_model_is_asked(tasks: Any, agent_of: AgentOf) -> None:
+def test_unusable_tasks_are_refused_before_the_model_is_asked(
+    tasks: Any, agent_of: AgentOf
+) -> None:
     """The caller is told what is wrong; nothing runs."""
     model = ScriptedChatModel(["never"])
     with pytest.raises(CallerError):
@@ -107,7 +128,10 @@ def test_unusable_tasks_are_refused_before_the_model_is_asked(tasks: Any, agent_
 def test_tasks_beside_messages_both_reach_the_model(agent_of: AgentOf) -> None:
     """A message and tasks may be given together."""
     model = ScriptedChatModel(
-        [calls(("look", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"})), "all done"]
+        [
+            calls(("look", {"q": "x", "task_id": "a"}), ("look", {"q": "y", "task_id": "b"})),
+            "all done",
+        ]
     )
     agent_of(model, [look()], specs=[pure("look")]).run("Be quick about it.", tasks=A_AND_B)
     asked = str(model.requests[0].messages)

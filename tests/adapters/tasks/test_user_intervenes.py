@@ -10,7 +10,10 @@ from asyncguard import GuardConfig, Timing, ToolSpec
 from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, pure, script
 
-TASKS = [{"id": "a", "goal": "Search a flight to Rome and book flight R1."}, {"id": "b", "goal": "Be quick."}]
+TASKS = [
+    {"id": "a", "goal": "Search a flight to Rome and book flight R1."},
+    {"id": "b", "goal": "Be quick."},
+]
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
 SEARCH = pure("search", reads=("flight:{q}",))
 BOOK = ToolSpec(name="book", reads=(), writes=("flight:{q}",))
@@ -22,9 +25,14 @@ def setup(agent_of: AgentOf, second: str, *more: Any) -> tuple[Agent, Any, Any]:
     book = scripted_tool("book", lambda a: f"booked {a['q']}", args={"q": str}, latency=5.0)
     first = "search" if second == "book" else "book"
     model = ScriptedChatModel(
-        script(calls((first, {"q": "R1", "task_id": "a"}), (second, {"q": "R1", "task_id": "b"})), *more)
+        script(
+            calls((first, {"q": "R1", "task_id": "a"}), (second, {"q": "R1", "task_id": "b"})),
+            *more,
+        )
     )
-    agent = agent_of(model, [search, book], specs=[SEARCH, BOOK], config=CONFIG, checkpointer=InMemorySaver())
+    agent = agent_of(
+        model, [search, book], specs=[SEARCH, BOOK], config=CONFIG, checkpointer=InMemorySaver()
+    )
     return agent, search, book
 
 
@@ -81,7 +89,9 @@ def test_the_model_may_ask_for_the_effect_again(agent_of: AgentOf) -> None:
 def test_a_call_that_waits_for_approval_is_withdrawn_too(agent_of: AgentOf) -> None:
     """The user speaks instead of answering the question: nothing is booked."""
     book = scripted_tool("book", lambda a: f"booked {a['q']}", args={"q": str})
-    model = ScriptedChatModel(script(calls(("book", {"q": "R1"})), ever=AIMessage(content="As you wish.")))
+    model = ScriptedChatModel(
+        script(calls(("book", {"q": "R1"})), ever=AIMessage(content="As you wish."))
+    )
     specs = [ToolSpec(name="book", approval=True)]
     agent = agent_of(model, [book], specs=specs, checkpointer=InMemorySaver())
 

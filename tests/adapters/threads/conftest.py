@@ -13,7 +13,9 @@ from tests.adapters.threads.stores import Kind, Store, sqlite_target, strict
 # A server takes seconds to start, and a second way to the same tables tells little more: one saver in every run of the
 # tests, the second way to a server in the full one.
 MARKS = {Kind.SQLITE_ASYNC: [], Kind.POSTGRES: [pytest.mark.full]}
-KINDS = [pytest.param(kind, id=kind.value, marks=MARKS.get(kind, [pytest.mark.slow])) for kind in Kind]
+KINDS = [
+    pytest.param(kind, id=kind.value, marks=MARKS.get(kind, [pytest.mark.slow])) for kind in Kind
+]
 
 
 @pytest.fixture(params=list(Frontend), ids=lambda frontend: frontend.value)
@@ -33,7 +35,9 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 @pytest.fixture
 def target(kind: Kind, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     """Where the saver keeps its tables: a file, or a database of a server."""
-    found: str = sqlite_target(tmp_path) if kind.in_file else request.getfixturevalue("postgres_url")
+    found: str = (
+        sqlite_target(tmp_path) if kind.in_file else request.getfixturevalue("postgres_url")
+    )
     return found
 
 

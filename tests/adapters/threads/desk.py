@@ -17,7 +17,12 @@ class Desk:
     """An agent on a store that looks things up, pays, and asks a bank."""
 
     def __init__(
-        self, frontend: Frontend, store: Store, *steps: Step, prefix: str = "m", approval: bool = False
+        self,
+        frontend: Frontend,
+        store: Store,
+        *steps: Step,
+        prefix: str = "m",
+        approval: bool = False,
     ) -> None:
         self.inbox, self.tokens, self.frontend, self.store = Inbox(), list[str](), frontend, store
         self.look = scripted_tool("look", lambda a: _slowly(a["q"]), args={"q": str})
@@ -30,7 +35,11 @@ class Desk:
             ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token"),
         ]
         made = [self.look, self.pay, self.bank]
-        options: Mapping[str, Any] = {"config": CONFIG, "specs": specs, "ports": Ports(inbox=self.inbox)}
+        options: Mapping[str, Any] = {
+            "config": CONFIG,
+            "specs": specs,
+            "ports": Ports(inbox=self.inbox),
+        }
         self.agent = build(frontend, self.model, made, checkpointer=store.saver, **options)
         self.graph = self.agent.graph
 
@@ -38,7 +47,9 @@ class Desk:
         self.tokens.append(arguments["token"])
         return "accepted"
 
-    def say(self, said: str | None = None, tasks: Sequence[Any] | None = None, config: Any = HERE) -> Outcome:
+    def say(
+        self, said: str | None = None, tasks: Sequence[Any] | None = None, config: Any = HERE
+    ) -> Outcome:
         """A new message or new tasks."""
         return self.go(self.agent.input(said, tasks), config)
 

@@ -78,24 +78,34 @@ def _inside(data: bytes) -> bytes:
 
 
 _CONSTRUCTOR = (
-    b'{"lc": 2, "type": "constructor", "id": ["%s", "Bird"], "kwargs": {}, "method": "sing"}' % MODULE.encode()
+    b'{"lc": 2, "type": "constructor", "id": ["%s", "Bird"], "kwargs": {}, "method": "sing"}'
+    % MODULE.encode()
 )
-_SERIALIZABLE = b'{"lc": 1, "type": "constructor", "id": ["%s", "Bird"], "kwargs": {}}' % MODULE.encode()
+_SERIALIZABLE = (
+    b'{"lc": 1, "type": "constructor", "id": ["%s", "Bird"], "kwargs": {}}' % MODULE.encode()
+)
 _EXTENSIONS = [
     Forged(name="one argument", type="msgpack", data=_ext(0, MODULE, "sing", "x")),
     Forged(name="positions", type="msgpack", data=_ext(1, MODULE, "sing", ["x"])),
     Forged(name="keywords", type="msgpack", data=_ext(2, MODULE, "Bird", {"x": 1})),
     Forged(name="method", type="msgpack", data=_ext(3, MODULE, "Bird", "x", "fromisoformat")),
     Forged(name="pydantic 1", type="msgpack", data=_ext(4, MODULE, "Bird", {"x": 1}, "construct")),
-    Forged(name="pydantic 2", type="msgpack", data=_ext(5, MODULE, "Bird", {"x": 1}, "model_construct")),
-    Forged(name="evaluated", type="msgpack", data=_ext(1, "builtins", "exec", [f"import {MODULE}"])),
+    Forged(
+        name="pydantic 2", type="msgpack", data=_ext(5, MODULE, "Bird", {"x": 1}, "model_construct")
+    ),
+    Forged(
+        name="evaluated", type="msgpack", data=_ext(1, "builtins", "exec", [f"import {MODULE}"])
+    ),
 ]
 FORGED = [
     Forged(name="pickle", type="pickle", data=pickle.dumps(_Pickled())),
     Forged(name="json, made", type="json", data=_CONSTRUCTOR),
     Forged(name="json, loaded", type="json", data=_SERIALIZABLE),
     *_EXTENSIONS,
-    *(Forged(name=f"{item.name}, inside", type=item.type, data=_inside(item.data)) for item in _EXTENSIONS),
+    *(
+        Forged(name=f"{item.name}, inside", type=item.type, data=_inside(item.data))
+        for item in _EXTENSIONS
+    ),
 ]
 """Every form that LangGraph's serialiser knows for something other than plain values."""
 

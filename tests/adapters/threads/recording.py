@@ -35,7 +35,9 @@ def foreign(value: Any, path: str = "") -> Iterator[str]:
             if type(key) is not str:
                 yield f"{path}: the key {key!r}"
             yield from foreign(item, f"{path}.{key}")
-    elif type(value) is list or (type(value) is tuple and value and all(type(item) is Interrupt for item in value)):
+    elif type(value) is list or (
+        type(value) is tuple and value and all(type(item) is Interrupt for item in value)
+    ):
         for place, item in enumerate(value):
             yield from foreign(item, f"{path}[{place}]")
     elif type(value) not in _PLAIN:

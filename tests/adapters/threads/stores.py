@@ -68,7 +68,9 @@ class Store:
                 self.saver = SqliteSaver(self._connection, serde=self.serde)
                 self.saver.setup()
             case Kind.POSTGRES:
-                self._connection = psycopg.connect(self.target, autocommit=True, row_factory=dict_row)
+                self._connection = psycopg.connect(
+                    self.target, autocommit=True, row_factory=dict_row
+                )
                 self.saver = PostgresSaver(self._connection, serde=self.serde)
                 self.saver.setup()
             case _:
@@ -103,7 +105,9 @@ class Store:
 
     # -- driving an agent ------------------------------------------------------------------------------------------
 
-    def invoke(self, graph: Any, payload: Any, config: Mapping[str, Any], **options: Any) -> Mapping[str, Any]:
+    def invoke(
+        self, graph: Any, payload: Any, config: Mapping[str, Any], **options: Any
+    ) -> Mapping[str, Any]:
         """Run the agent until it ends or asks."""
         if self._runner is None:
             result: Mapping[str, Any] = graph.invoke(payload, config, **options)

@@ -15,7 +15,10 @@ from tests.adapters.threads.stores import strict
 
 IDS = st.sampled_from("abcdef")
 WRITES = st.one_of(
-    st.lists(st.builds(lambda name, text: HumanMessage(content=text, id=name), IDS, st.text(max_size=2)), max_size=4),
+    st.lists(
+        st.builds(lambda name, text: HumanMessage(content=text, id=name), IDS, st.text(max_size=2)),
+        max_size=4,
+    ),
     st.builds(lambda name: [RemoveMessage(id=name)], IDS),
     st.just([RemoveMessage(id=REMOVE_ALL_MESSAGES)]),
     st.builds(lambda text: [HumanMessage(content=text)], st.text(max_size=2)),
@@ -37,10 +40,17 @@ def plainly(writes: Sequence[Sequence[Any]]) -> list[tuple[str | None, str]]:
         elif isinstance(message, RemoveMessage):
             history = [entry for entry in history if entry[0] != message.id]
         else:
-            made = message.id or fold_messages([HumanMessage(content="", id="x")] * len(history), [[message]])[-1].id
+            made = (
+                message.id
+                or fold_messages([HumanMessage(content="", id="x")] * len(history), [[message]])[
+                    -1
+                ].id
+            )
             entry = (made, str(message.content))
             ids = [known for known, _ in history]
-            history = [entry if known[0] == made else known for known in history] + ([] if made in ids else [entry])
+            history = [entry if known[0] == made else known for known in history] + (
+                [] if made in ids else [entry]
+            )
     return history
 
 
@@ -58,7 +68,9 @@ def test_branches_of_a_history_do_not_meet(before: Any, one: Any, other: Any) ->
 
 
 @given(MANY, MANY)
-def test_a_history_is_the_same_folded_at_once_bit_by_bit_and_from_what_is_stored(before: Any, after: Any) -> None:
+def test_a_history_is_the_same_folded_at_once_bit_by_bit_and_from_what_is_stored(
+    before: Any, after: Any
+) -> None:
     """As a replay folds it, as a run does, as a copy for a router has it, and as a snapshot gives it back."""
     serde = strict()
     history = fold_messages(None, before)

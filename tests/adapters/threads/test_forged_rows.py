@@ -29,7 +29,9 @@ def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Canary]:
 
 def _taken_up(frontend: Frontend, store: Store, forged: Forged, where: str) -> None:
     """A thread that waits for a person is forged and taken up in every way there is; each may fail, none may act."""
-    old = Desk(frontend, store, calls(("look", {"q": "y"})), calls(("pay", {"q": "x"})), approval=True)
+    old = Desk(
+        frontend, store, calls(("look", {"q": "y"})), calls(("pay", {"q": "x"})), approval=True
+    )
     assert old.say("Look up y, pay x.").interrupts
     assert put(store, where, forged) > 0
     for attempt in range(4):
@@ -57,7 +59,10 @@ def _on(kind: Kind, target: str, serde: SerializerProtocol) -> contextlib.closin
 
 
 FEW = [forged for forged in FORGED if forged.name in ("pickle", "keywords, inside")]
-SOME_OR_ALL = [pytest.param(FEW, id="some forms"), pytest.param(FORGED, id="all forms", marks=pytest.mark.slow)]
+SOME_OR_ALL = [
+    pytest.param(FEW, id="some forms"),
+    pytest.param(FORGED, id="all forms", marks=pytest.mark.slow),
+]
 _HARMLESS = {"json, loaded", "method", "method, inside"}
 """Forms that LangGraph does not believe however it is told."""
 
@@ -79,7 +84,9 @@ def test_a_forged_row_imports_nothing(
 @pytest.mark.parametrize("forms", SOME_OR_ALL)
 def test_the_canary_would_sing(forms: list[Forged], canary: Canary, tmp_path: Path) -> None:
     """Allowed all that LangGraph can be told to allow, such rows do what they say: the test above can fail."""
-    lax = JsonPlusSerializer(pickle_fallback=True, allowed_json_modules=True, allowed_msgpack_modules=True)
+    lax = JsonPlusSerializer(
+        pickle_fallback=True, allowed_json_modules=True, allowed_msgpack_modules=True
+    )
     sang = set()
     with _on(Kind.SQLITE, str(tmp_path / "checkpoints.sqlite"), lax) as store:
         for forged in forms:

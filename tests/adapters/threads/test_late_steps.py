@@ -37,7 +37,10 @@ def patient(ask: Callable[[], Outcome]) -> Outcome:
 
 def told(store: Store, desk: Desk) -> list[str]:
     """The conversation."""
-    return [f"{item.type} {item.id} {item.content}" for item in store.state(desk.graph, HERE).values["messages"]]
+    return [
+        f"{item.type} {item.id} {item.content}"
+        for item in store.state(desk.graph, HERE).values["messages"]
+    ]
 
 
 @pytest.fixture
@@ -53,7 +56,9 @@ def stop(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], None]],
         async def looked(lease: Lease) -> None:
             await look(lease)
             if next(left, None) == 0:
-                other = threading.Thread(target=meanwhile)  # a stopped process does nothing while it waits
+                other = threading.Thread(
+                    target=meanwhile
+                )  # a stopped process does nothing while it waits
                 other.start()
                 other.join()
 
@@ -64,7 +69,11 @@ def stop(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], None]],
 
 @pytest.mark.parametrize("looks", [1, 2, 3])
 def test_a_step_that_is_stored_late_changes_nothing(
-    frontend: Frontend, store: Store, target: str, stop: Callable[[int, Callable[[], None]], None], looks: int
+    frontend: Frontend,
+    store: Store,
+    target: str,
+    stop: Callable[[int, Callable[[], None]], None],
+    looks: int,
 ) -> None:
     """Another process pays meanwhile and says so; that is how the thread goes on, and nobody pays twice."""
     late, desks, known = desk_of(frontend, store, "late"), list[Desk](), list[str]()

@@ -32,16 +32,25 @@ from tests.adapters.threads.stores import Kind, Store, place
 
 TIMING = Timing(grace=0.0, linger=0.0, retry_initial=0.001, retry_jitter=0.0)
 CONFIG = GuardConfig(timing=TIMING, limits=Limits(max_output_bytes=2_000))
-TASKS = [{"id": "a", "goal": "Quote x, pay x, note x."}, {"id": "b", "goal": "Look up y, have y approved."}]
+TASKS = [
+    {"id": "a", "goal": "Quote x, pay x, note x."},
+    {"id": "b", "goal": "Look up y, have y approved."},
+]
 HERE = place("t")
-PRICE = {"type": "object", "properties": {"price": {"type": "number", "unit": "EUR"}}, "required": ["price"]}
+PRICE = {
+    "type": "object",
+    "properties": {"price": {"type": "number", "unit": "EUR"}},
+    "required": ["price"],
+}
 ITEM = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
 
 
 @tool
 def note(q: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
     """Write into the state of the graph."""
-    return Command(update={"messages": [ToolMessage(content=f"noted {q}", tool_call_id=tool_call_id)]})
+    return Command(
+        update={"messages": [ToolMessage(content=f"noted {q}", tool_call_id=tool_call_id)]}
+    )
 
 
 @tool(response_format="content_and_artifact")
@@ -60,7 +69,9 @@ class Trouble:
         self.tools = [
             scripted_tool("quote", ["7 EUR, roughly", '{"price": "7"}'], args=one),
             scripted_tool("describe", lambda _: told, args={"tool": str}),
-            scripted_tool("look", [ToolFault("busy", transient=True, started=False), "found y"], args=one),
+            scripted_tool(
+                "look", [ToolFault("busy", transient=True, started=False), "found y"], args=one
+            ),
             scripted_tool("pay", lambda _: ConnectionError("reset by peer"), args=one),
             scripted_tool("check", ['{"happened": true, "result": "paid"}'], args=one),
             scripted_tool("broken", lambda _: ValueError("broken"), args=one),
@@ -93,11 +104,19 @@ def a_turn(*made: tuple[str, str, str]) -> Any:
 
 
 STEPS = [
-    a_turn(("quote", "a", "x"), ("look", "b", "y"), ("pay", "b", "y"), ("broken", "a", "x"), ("nothing", "a", "x")),
+    a_turn(
+        ("quote", "a", "x"),
+        ("look", "b", "y"),
+        ("pay", "b", "y"),
+        ("broken", "a", "x"),
+        ("nothing", "a", "x"),
+    ),
     a_turn(("note", "a", "x"), ("draw", "a", "x"), ("look", "c", "y")),
     AIMessage(
         content="",
-        invalid_tool_calls=[{"name": "look", "args": "{", "id": "bad", "error": None, "type": "invalid_tool_call"}],
+        invalid_tool_calls=[
+            {"name": "look", "args": "{", "id": "bad", "error": None, "type": "invalid_tool_call"}
+        ],
     ),
     calls(("look", {"q": 1, "wrong": [1], "task_id": "b"}), ("erase", {"q": "x", "task_id": "a"})),
     a_turn(("bank", "b", "y")),
@@ -109,7 +128,11 @@ def played(frontend: Frontend, store: Store) -> tuple[Outcome, list[Any]]:
     """Runs it to its end, with an approval, a delivery and an edit from outside; and what was asked."""
     trouble, asked = Trouble(), []
     model = ScriptedChatModel(script(*STEPS))
-    options: Mapping[str, Any] = {"config": CONFIG, "specs": trouble.specs, "ports": Ports(inbox=trouble.inbox)}
+    options: Mapping[str, Any] = {
+        "config": CONFIG,
+        "specs": trouble.specs,
+        "ports": Ports(inbox=trouble.inbox),
+    }
     agent = build(frontend, model, trouble.tools, checkpointer=store.saver, **options)
     payload: Any = agent.input(None, TASKS)
     while True:
@@ -141,10 +164,20 @@ def test_everything_stored_is_plain(
     outcome, asked = played(frontend, store)
     assert set(asked) == {"approval", "parked"}
     kinds = {event["kind"] for event in _events(serde.given)}
-    assert {"call_deferred", "call_rejected", "call_held", "call_recovered", "call_found", "run_parked"} <= kinds
+    assert {
+        "call_deferred",
+        "call_rejected",
+        "call_held",
+        "call_recovered",
+        "call_found",
+        "run_parked",
+    } <= kinds
     assert outcome.report["reason"] == "complete"
     assert sorted({where for value in serde.given for where in foreign(value)}) == []
-    store.history(build(frontend, ScriptedChatModel([]), Trouble().tools, checkpointer=store.saver).graph, HERE)
+    store.history(
+        build(frontend, ScriptedChatModel([]), Trouble().tools, checkpointer=store.saver).graph,
+        HERE,
+    )
     assert blocked == []
 
 
@@ -152,7 +185,9 @@ def _events(given: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """The events of the ledger among what was stored, once for each time that they were."""
     for value in given:
         if isinstance(value, list):
-            yield from (item for item in value if isinstance(item, dict) and "kind" in item and "n" in item)
+            yield from (
+                item for item in value if isinstance(item, dict) and "kind" in item and "n" in item
+            )
 
 
 class Mood(StrEnum):
@@ -170,7 +205,16 @@ class Thing:
 
 @pytest.mark.parametrize(
     "value",
-    [Mood.GOOD, {"deep": [Mood.GOOD]}, (1, 2), {1: "one"}, {"s": {1}}, Thing("x"), b"bytes", Path("x")],
+    [
+        Mood.GOOD,
+        {"deep": [Mood.GOOD]},
+        (1, 2),
+        {1: "one"},
+        {"s": {1}},
+        Thing("x"),
+        b"bytes",
+        Path("x"),
+    ],
     ids=str,
 )
 def test_the_walk_finds_what_is_not_plain(value: Any) -> None:
@@ -189,5 +233,7 @@ def test_the_walk_finds_what_is_not_plain(value: Any) -> None:
 def test_the_walk_passes_what_is_plain() -> None:
     """Values as JSON has them, messages, and what LangGraph wraps around both."""
     plain = {"a": [1, 1.5, None, True, "x", {"b": []}]}
-    message = AIMessage(content=[plain], tool_calls=[{"name": "t", "args": plain, "id": "1", "type": "tool_call"}])
+    message = AIMessage(
+        content=[plain], tool_calls=[{"name": "t", "args": plain, "id": "1", "type": "tool_call"}]
+    )
     assert list(foreign([plain, message, Send("node", plain), (Interrupt(value=plain),)])) == []

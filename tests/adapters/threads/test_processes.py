@@ -17,12 +17,24 @@ from tests.adapters.threads.stores import Kind
 ROOT = Path(__file__).parents[3]
 
 
-def run(phase: str, kind: Kind, frontend: Frontend, target: str, mark: Path) -> subprocess.CompletedProcess[str]:
+def run(
+    phase: str, kind: Kind, frontend: Frontend, target: str, mark: Path
+) -> subprocess.CompletedProcess[str]:
     """One phase in a process of its own."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "benchmark")])
     environment = {**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true", "PYTHONPATH": paths}
-    command = [sys.executable, process.__file__, phase, kind.value, frontend.value, target, str(mark)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    command = [
+        sys.executable,
+        process.__file__,
+        phase,
+        kind.value,
+        frontend.value,
+        target,
+        str(mark),
+    ]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -34,7 +46,9 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_person_answers_another_process(kind: Kind, frontend: Frontend, target: str, tmp_path: Path) -> None:
+def test_a_person_answers_another_process(
+    kind: Kind, frontend: Frontend, target: str, tmp_path: Path
+) -> None:
     """What was found before is told once; the payment is made once, or nobody believes that it was made.
 
     A wrapper of the middleware ends with its process: its call is reported as not run, and the model may ask again.

@@ -116,8 +116,12 @@ def test_a_step_behind_many_stores_no_more(frontend: Frontend, store: Store) -> 
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("kind", [Kind.SQLITE_ASYNC, Kind.POSTGRES_ASYNC], ids=lambda kind: kind.value)
-def test_a_step_behind_two_thousand_stores_no_more_than_one_behind_a_hundred(frontend: Frontend, store: Store) -> None:
+@pytest.mark.parametrize(
+    "kind", [Kind.SQLITE_ASYNC, Kind.POSTGRES_ASYNC], ids=lambda kind: kind.value
+)
+def test_a_step_behind_two_thousand_stores_no_more_than_one_behind_a_hundred(
+    frontend: Frontend, store: Store
+) -> None:
     """Room for a few more digits; the history itself is in the snapshots, one in two thousand writes."""
     few, many = bytes_per_step(store, frontend, 100, 1_980)
     assert many < few * 1.02

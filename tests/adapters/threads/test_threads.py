@@ -22,7 +22,12 @@ def both(task: str, q: str) -> tuple[str, dict[str, str]]:
 
 def test_several_tasks_work_in_the_background(frontend: Frontend, store: Store) -> None:
     """Results that come out of order are each told once, and what was returned is what is stored."""
-    desk = Desk(frontend, store, calls(both("a", "x"), both("b", "z")), calls(both("a", "y"), both("b", "w")))
+    desk = Desk(
+        frontend,
+        store,
+        calls(both("a", "x"), both("b", "z")),
+        calls(both("a", "y"), both("b", "w")),
+    )
     outcome = desk.say(tasks=TASKS)
     assert outcome.report["reason"] == "complete"
     assert (outcome.states("a"), outcome.states("b")) == ({"done": 2}, {"done": 2})
@@ -37,7 +42,9 @@ def test_several_tasks_work_in_the_background(frontend: Frontend, store: Store) 
 def test_a_conversation_goes_on_in_another_graph(frontend: Frontend, store: Store) -> None:
     """Each message is answered by an agent of its own, with a connection of its own."""
     for number in range(3):
-        outcome = Desk(frontend, store, calls(("look", {"q": f"q{number}"})), prefix=f"p{number}").say(f"q{number}?")
+        outcome = Desk(
+            frontend, store, calls(("look", {"q": f"q{number}"})), prefix=f"p{number}"
+        ).say(f"q{number}?")
         assert outcome.text.count(f"found q{number}") == 1
         store.reopen()
     assert [message.type for message in outcome.messages] == ["human", "ai", "tool", "ai"] * 3
@@ -78,12 +85,16 @@ def test_an_external_call_parks_and_goes_on(frontend: Frontend, store: Store) ->
     assert len(desk.bank.calls) == 1
 
 
-def test_a_delivery_by_somebody_else_reaches_another_graph(frontend: Frontend, store: Store) -> None:
+def test_a_delivery_by_somebody_else_reaches_another_graph(
+    frontend: Frontend, store: Store
+) -> None:
     """The token is all that they need: the result waits beside the checkpoints until the thread is taken up."""
     old = Desk(frontend, store, calls(("bank", {"q": "x"})))
     assert old.say("Have x approved.").interrupts
     store.reopen()
-    with closing(open_journal(f"{store.target}.effects" if store.kind.in_file else store.target)) as journal:
+    with closing(
+        open_journal(f"{store.target}.effects" if store.kind.in_file else store.target)
+    ) as journal:
         journal.deliver(old.tokens[0], "approved by Kim")
     new = Desk(frontend, store, prefix="n")
     outcome = new.go(Command(resume="wake up"))
@@ -92,7 +103,9 @@ def test_a_delivery_by_somebody_else_reaches_another_graph(frontend: Frontend, s
     assert new.bank.calls == []
 
 
-def test_a_message_from_outside_is_part_of_the_conversation(frontend: Frontend, store: Store) -> None:
+def test_a_message_from_outside_is_part_of_the_conversation(
+    frontend: Frontend, store: Store
+) -> None:
     """``update_state`` between two runs, read by another agent."""
     desk = Desk(frontend, store, calls(("look", {"q": "y"})), prefix="m")
     desk.say("Look up y.")
@@ -140,7 +153,10 @@ def test_the_history_of_a_thread_is_the_way_it_went(frontend: Frontend, store: S
     told = [shape(snapshot.values.get("messages", [])) for snapshot in reversed(history)]
     assert told[-1] == shape(outcome.messages)
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(told))
-    events = [[event["n"] for event in snapshot.values.get("ledger", [])] for snapshot in reversed(history)]
+    events = [
+        [event["n"] for event in snapshot.values.get("ledger", [])]
+        for snapshot in reversed(history)
+    ]
     assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in events)
     assert len(events[-1]) > len(events[0])
 
@@ -149,7 +165,9 @@ def test_a_deleted_thread_is_gone_and_its_name_is_free(frontend: Frontend, store
     """Nothing of it is told to whoever uses its name next; another thread keeps all."""
     there = place("another")
     for config in (HERE, there):
-        Desk(frontend, store, calls(("look", {"q": "y"})), prefix="old").say("Look up y.", config=config)
+        Desk(frontend, store, calls(("look", {"q": "y"})), prefix="old").say(
+            "Look up y.", config=config
+        )
     store.forget("t")
     store.reopen()
     desk = Desk(frontend, store, calls(("look", {"q": "z"})), prefix="new")

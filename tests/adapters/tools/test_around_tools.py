@@ -108,9 +108,15 @@ class Bank:
         how: dict[str, Any] = {"description": "Pay.", "handle_tool_error": self.handled}
         if self.asynchronous:
             tool = StructuredTool.from_function(coroutine=pay, name="pay", **how)
-            return [tool, StructuredTool.from_function(coroutine=look, name="look", description="Look.")]
+            return [
+                tool,
+                StructuredTool.from_function(coroutine=look, name="look", description="Look."),
+            ]
         tool = StructuredTool.from_function(func=sync_pay, name="pay", **how)
-        return [tool, StructuredTool.from_function(func=sync_look, name="look", description="Look.")]
+        return [
+            tool,
+            StructuredTool.from_function(func=sync_look, name="look", description="Look."),
+        ]
 
 
 class Repeating(AgentMiddleware[Any, Any, Any]):
@@ -123,7 +129,9 @@ class Repeating(AgentMiddleware[Any, Any, Any]):
             try:
                 answer = handler(request)
             except Exception as error:  # noqa: BLE001 - as such middleware is written
-                answer = ToolMessage(f"failed ({error}), try again", tool_call_id=request.tool_call["id"])
+                answer = ToolMessage(
+                    f"failed ({error}), try again", tool_call_id=request.tool_call["id"]
+                )
         return answer
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
@@ -133,7 +141,9 @@ class Repeating(AgentMiddleware[Any, Any, Any]):
             try:
                 answer = await handler(request)
             except Exception as error:  # noqa: BLE001 - as such middleware is written
-                answer = ToolMessage(f"failed ({error}), try again", tool_call_id=request.tool_call["id"])
+                answer = ToolMessage(
+                    f"failed ({error}), try again", tool_call_id=request.tool_call["id"]
+                )
         return answer
 
 
@@ -154,7 +164,9 @@ def insisting(attempts: int = 2) -> Callable[[Any, Any], Any]:
     """A model that makes the call again until it reads that it was paid."""
 
     def step(messages: Any, tools: Any) -> Any:
-        made = sum(isinstance(message, AIMessage) and bool(message.tool_calls) for message in messages)
+        made = sum(
+            isinstance(message, AIMessage) and bool(message.tool_calls) for message in messages
+        )
         told = [str(message.content) for message in messages if isinstance(message, ToolMessage)]
         done = bool(told) and "paid" in told[-1]
         return "all done" if done or made >= attempts else calls(("pay", {"q": "rent"}))
@@ -196,13 +208,16 @@ ALIKE = {("at_most_once", True), ("pure", True), ("idempotent", False)}
 
 def _cell(level: str, *, asynchronous: bool) -> Any:
     slow = (level, asynchronous) in ALIKE
-    return pytest.param(level, asynchronous, marks=pytest.mark.slow) if slow else (level, asynchronous)
+    return (
+        pytest.param(level, asynchronous, marks=pytest.mark.slow) if slow else (level, asynchronous)
+    )
 
 
 @pytest.mark.parametrize(("fault", "before"), CELLS)
 @pytest.mark.parametrize(
     ("level", "asynchronous"),
-    [_cell(level, asynchronous=True) for level in SPECS] + [_cell(level, asynchronous=False) for level in SYNC],
+    [_cell(level, asynchronous=True) for level in SPECS]
+    + [_cell(level, asynchronous=False) for level in SYNC],
 )
 @pytest.mark.parametrize("around", [None, *AROUND])
 def test_no_middleware_repeats_an_effect(

@@ -103,7 +103,11 @@ def ended(ran: Any) -> dict[str, int]:
 
 def told(ran: Any) -> str:
     """What the model was told of the first call."""
-    return next(str(message.content) for message in ran.result["messages"] if isinstance(message, ToolMessage))
+    return next(
+        str(message.content)
+        for message in ran.result["messages"]
+        if isinstance(message, ToolMessage)
+    )
 
 
 def idempotent() -> list[ToolSpec]:
@@ -121,7 +125,9 @@ def test_what_the_runtime_retries_waits_as_long_as_the_server_asks() -> None:
     retry = ToolRetryMiddleware(max_retries=5, initial_delay=0.0, jitter=False)
     guard = AsyncGuardMiddleware(config=CONFIG, specs=idempotent())
     model = ScriptedChatModel(script(ONCE))
-    agent = create_agent(model, [paying(effects, busy)], middleware=guard_middleware([retry], guard=guard))
+    agent = create_agent(
+        model, [paying(effects, busy)], middleware=guard_middleware([retry], guard=guard)
+    )
     ran = run_virtual(agent.ainvoke(SAID))
     assert ran.elapsed >= 40.0
     assert effects == ["rent", "rent"]
@@ -149,7 +155,9 @@ def test_a_contract_is_read_although_middleware_swallows_the_refusal() -> None:
 
     async def live(tool: str) -> Any:
         field = {"type": "string", "aliases": ["q"]}
-        return {"parameters": {"type": "object", "properties": {"whom": field}, "required": ["whom"]}}
+        return {
+            "parameters": {"type": "object", "properties": {"whom": field}, "required": ["whom"]}
+        }
 
     tools = [
         StructuredTool.from_function(coroutine=pay, name="pay", description="Pay."),
@@ -169,7 +177,10 @@ def test_what_the_tool_says_has_not_begun_may_be_tried_again() -> None:
     not_begun = ToolFault("no line", started=False)
     retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
     ran = play([paying(effects, not_begun)], retry)
-    assert effects == ["rent", "rent"]  # the tool counts before it fails here, and says that it did not
+    assert effects == [
+        "rent",
+        "rent",
+    ]  # the tool counts before it fails here, and says that it did not
     assert ended(ran) == {"done": 1}
 
 
@@ -212,7 +223,9 @@ def test_a_worker_tells_an_error_of_the_code_from_wrong_arguments() -> None:
         Asked.model_validate({"q": None})
         return "paid"
 
-    made = StructuredTool.from_function(coroutine=pay, name="pay", description="Pay.", args_schema=Asked)
+    made = StructuredTool.from_function(
+        coroutine=pay, name="pay", description="Pay.", args_schema=Asked
+    )
 
     async def run(arguments: dict[str, Any]) -> Any:
         with ThreadPoolExecutor(1) as pool:
@@ -244,7 +257,10 @@ async def swallow(request: Any, handler: Any) -> Any:
     try:
         return await handler(request)
     except Exception as error:  # noqa: BLE001 - as it is shown there
-        return ToolMessage(f"Please check your input and try again. ({error})", tool_call_id=request.tool_call["id"])
+        return ToolMessage(
+            f"Please check your input and try again. ({error})",
+            tool_call_id=request.tool_call["id"],
+        )
 
 
 def test_a_swallowed_error_of_an_effect_is_in_doubt() -> None:
@@ -389,9 +405,14 @@ def test_a_tool_that_middleware_stopped_is_in_doubt() -> None:
         try:
             return await asyncio.wait_for(handler(request), 1.0)
         except TimeoutError:
-            return ToolMessage("It took too long, try again.", tool_call_id=request.tool_call["id"], status="error")
+            return ToolMessage(
+                "It took too long, try again.", tool_call_id=request.tool_call["id"], status="error"
+            )
 
-    ran = play([StructuredTool.from_function(coroutine=pay, name="pay", description="Pay.")], wrapper(hasty))
+    ran = play(
+        [StructuredTool.from_function(coroutine=pay, name="pay", description="Pay.")],
+        wrapper(hasty),
+    )
     assert effects == ["rent"]
     assert ended(ran) == {"in_doubt": 1}
     assert "try again" not in told(ran)
@@ -421,7 +442,9 @@ def test_nothing_of_an_attempt_begins_after_its_end() -> None:
     spec = ToolSpec(name="pay", effect=EffectClass.IDEMPOTENT, timeout=0.1)
     guard = AsyncGuardMiddleware(config=replace(CONFIG, retry=False), specs=[spec])
     tools = [StructuredTool.from_function(func=pay, name="pay", description="Pay.")]
-    create_agent(ScriptedChatModel(script(ONCE)), tools, middleware=[guard, Sleeping()]).invoke(SAID)
+    create_agent(ScriptedChatModel(script(ONCE)), tools, middleware=[guard, Sleeping()]).invoke(
+        SAID
+    )
     assert woken.wait(10.0)
     assert effects == []
 
@@ -438,7 +461,9 @@ def test_a_tool_that_checks_its_arguments_again_has_begun(agent_of: AgentOf) -> 
         Asked.model_validate({"q": None})
         return "paid"
 
-    made = StructuredTool.from_function(coroutine=pay, name="pay", description="Pay.", args_schema=Asked)
+    made = StructuredTool.from_function(
+        coroutine=pay, name="pay", description="Pay.", args_schema=Asked
+    )
     outcome = agent_of(ScriptedChatModel(script(ONCE, ONCE)), [made]).run("Pay.")
     assert effects == ["rent"]
     assert outcome.report["in_doubt"]
@@ -464,7 +489,9 @@ def test_so_has_one_that_takes_the_state(agent_of: AgentOf) -> None:
 def test_so_has_one_that_calls_another_tool_wrongly(agent_of: AgentOf, asynchronous: bool) -> None:
     """The arguments that were wrong were not the model's."""
     effects: list[str] = []
-    inner = StructuredTool.from_function(func=lambda q: q, name="inner", description="Inner.", args_schema=Asked)
+    inner = StructuredTool.from_function(
+        func=lambda q: q, name="inner", description="Inner.", args_schema=Asked
+    )
 
     def pay(q: str) -> str:
         effects.append(q)
@@ -491,7 +518,10 @@ def test_a_handled_validation_error_of_the_code_is_in_doubt(agent_of: AgentOf) -
         return "paid"
 
     made = StructuredTool.from_function(
-        coroutine=pay, name="pay", description="Pay.", handle_validation_error="Wrong input, try again."
+        coroutine=pay,
+        name="pay",
+        description="Pay.",
+        handle_validation_error="Wrong input, try again.",
     )
     outcome = agent_of(ScriptedChatModel(script(ONCE, ONCE)), [made]).run("Pay.")
     assert effects == ["rent"]
@@ -499,7 +529,9 @@ def test_a_handled_validation_error_of_the_code_is_in_doubt(agent_of: AgentOf) -
 
 
 @pytest.mark.parametrize("wraps", [True, False])
-def test_a_tool_exception_that_passes_on_another_error_is_in_doubt(agent_of: AgentOf, wraps: bool) -> None:
+def test_a_tool_exception_that_passes_on_another_error_is_in_doubt(
+    agent_of: AgentOf, wraps: bool
+) -> None:
     """A tool that says in its own words that it failed is believed; one that only hands an error on knows no more."""
 
     async def pay(q: str) -> str:
@@ -510,7 +542,9 @@ def test_a_tool_exception_that_passes_on_another_error_is_in_doubt(agent_of: Age
         except OSError as error:
             raise ToolException("The bank is out of reach.") from error
 
-    made = StructuredTool.from_function(coroutine=pay, name="pay", description="Pay.", handle_tool_error=True)
+    made = StructuredTool.from_function(
+        coroutine=pay, name="pay", description="Pay.", handle_tool_error=True
+    )
     outcome = agent_of(ScriptedChatModel(script(ONCE)), [made]).run("Pay.")
     assert outcome.states("main") == ({"in_doubt": 1} if wraps else {"failed": 1})
 
@@ -523,8 +557,13 @@ def test_wrong_arguments_are_the_callers_error(agent_of: AgentOf) -> None:
         effects.append(q)
         return "paid"
 
-    made = StructuredTool.from_function(coroutine=pay, name="pay", description="Pay.", args_schema=Even)
-    wrong, right = calls(("pay", {"q": "rent", "amount": 3})), calls(("pay", {"q": "rent", "amount": 4}))
+    made = StructuredTool.from_function(
+        coroutine=pay, name="pay", description="Pay.", args_schema=Even
+    )
+    wrong, right = (
+        calls(("pay", {"q": "rent", "amount": 3})),
+        calls(("pay", {"q": "rent", "amount": 4})),
+    )
     outcome = agent_of(ScriptedChatModel(script(wrong, right)), [made]).run("Pay.")
     assert effects == ["rent"]
     assert "even" in outcome.answer("call_1_1")
@@ -532,7 +571,9 @@ def test_wrong_arguments_are_the_callers_error(agent_of: AgentOf) -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])
-def test_a_function_that_does_not_take_the_arguments_has_not_begun(agent_of: AgentOf, asynchronous: bool) -> None:
+def test_a_function_that_does_not_take_the_arguments_has_not_begun(
+    agent_of: AgentOf, asynchronous: bool
+) -> None:
     """Python refuses the call; a ``TypeError`` of its code is another matter."""
 
     def pay(q: str) -> str:
@@ -544,7 +585,9 @@ def test_a_function_that_does_not_take_the_arguments_has_not_begun(agent_of: Age
     schema = {"type": "object", "properties": {"q": {"type": "string"}, "when": {"type": "string"}}}
     given: dict[str, Any] = {"coroutine": apay} if asynchronous else {"func": pay}
     made = StructuredTool.from_function(name="pay", description="Pay.", args_schema=schema, **given)
-    agent = agent_of(ScriptedChatModel(script(calls(("pay", {"q": "rent", "when": "now"})))), [made])
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("pay", {"q": "rent", "when": "now"})))), [made]
+    )
     outcome = agent.run("Pay.") if asynchronous else agent.run_sync("Pay.")
     assert not outcome.report["in_doubt"]
     assert outcome.states("main") == {"failed": 1}
@@ -622,7 +665,9 @@ def test_a_wrapper_that_is_started_late_is_waited_for() -> None:
         scripted_tool("look", lambda _: "found", args={"q": str}),
         scripted_tool("pay", lambda _: "paid", args={"q": str}),
     ]
-    guard = AsyncGuardMiddleware(config=CONFIG, specs=[pure("look"), ToolSpec(name="pay", approval=True)])
+    guard = AsyncGuardMiddleware(
+        config=CONFIG, specs=[pure("look"), ToolSpec(name="pay", approval=True)]
+    )
     both: Any = calls(("look", {"q": "x"}), ("pay", {"q": "rent"}))
     agent = create_agent(
         ScriptedChatModel(script(both)),

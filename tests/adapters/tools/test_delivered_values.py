@@ -32,7 +32,9 @@ def test_a_delivery_reaches_the_model(agent_of: AgentOf, content: Any, told: str
         inbox.deliver(token, content)
         return "asked"
 
-    agent = agent_of(ScriptedChatModel([calls(("ask", {})), "done"]), [ask], ports=Ports(inbox=inbox))
+    agent = agent_of(
+        ScriptedChatModel([calls(("ask", {})), "done"]), [ask], ports=Ports(inbox=inbox)
+    )
     outcome = agent.run("Ask them.")
     assert told in outcome.text
     assert outcome.report["reason"] == "complete"

@@ -40,7 +40,9 @@ def test_the_report_is_the_runs_own(agent_of: AgentOf) -> None:
     agent = agent_of(ScriptedChatModel(steps), [direct()], checkpointer=InMemorySaver())
 
     async def main() -> list[Any]:
-        outcomes = [await agent.say(said, thread="t") for said in ("Fetch x.", "Hello.", "Fetch y.", "Bye.")]
+        outcomes = [
+            await agent.say(said, thread="t") for said in ("Fetch x.", "Hello.", "Fetch y.", "Bye.")
+        ]
         return [(each.report["reason"], each.report["turns"]) for each in outcomes]
 
     expected = [("direct_return", 1), ("complete", 1), ("direct_return", 1), ("complete", 1)]
@@ -77,9 +79,13 @@ def test_a_direct_tool_that_updates_the_state(agent_of: AgentOf) -> None:
     @tool(return_direct=True)
     def note(q: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Any:
         """Notes something."""
-        return Command(update={"messages": [ToolMessage(content=f"noted {q}", tool_call_id=tool_call_id)]})
+        return Command(
+            update={"messages": [ToolMessage(content=f"noted {q}", tool_call_id=tool_call_id)]}
+        )
 
-    outcome = run_virtual(agent_of(ScriptedChatModel([calls(("note", {"q": "x"}))]), [note]).say("Note x.")).result
+    outcome = run_virtual(
+        agent_of(ScriptedChatModel([calls(("note", {"q": "x"}))]), [note]).say("Note x.")
+    ).result
     assert outcome.report["reason"] == "direct_return"
     assert outcome.last == "noted x"
 
@@ -94,6 +100,8 @@ def test_a_direct_call_that_fails_leaves_a_report(agent_of: AgentOf) -> None:
     """``create_agent`` ends the run all the same, ``build_agent`` lets the model speak; both say how it ended."""
     fetch = scripted_tool("fetch", [ValueError("no such text")], args={"q": str})
     fetch.return_direct = True
-    agent = agent_of(ScriptedChatModel(script(calls(("fetch", {"q": "x"})))), [fetch], specs=[pure("fetch")])
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("fetch", {"q": "x"})))), [fetch], specs=[pure("fetch")]
+    )
     outcome = run_virtual(agent.say("Fetch x.")).result
     assert outcome.states("main") == {"failed": 1}

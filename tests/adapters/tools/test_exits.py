@@ -88,9 +88,15 @@ KINDS = ["direct", "configured", "injected", "threaded", "threaded_injected"]
 @pytest.mark.parametrize("entry", ["async", "sync"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
-def test_a_tool_that_exits_has_failed(error: type[BaseException], kind: str, entry: str, agent_of: AgentOf) -> None:
+def test_a_tool_that_exits_has_failed(
+    error: type[BaseException], kind: str, entry: str, agent_of: AgentOf
+) -> None:
     """Neither run nor interpreter ends; the failure is told for the call, and an effect is in doubt."""
-    agent = agent_of(ScriptedChatModel(script(calls(("leave", {"q": "x"})))), [leaving(kind, error)], config=EXACT)
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("leave", {"q": "x"})))),
+        [leaving(kind, error)],
+        config=EXACT,
+    )
     outcome = agent.run_sync("Go.") if entry == "sync" else asyncio.run(agent.say("Go."))
     assert error.__name__ in outcome.answer("call_1_1")
     assert outcome.report["in_doubt"] == ["leave#1"]
@@ -101,7 +107,9 @@ def test_a_tool_that_exits_has_failed(error: type[BaseException], kind: str, ent
 def test_an_interrupt_that_a_thread_raises_is_the_tools_own(kind: str, agent_of: AgentOf) -> None:
     """Ctrl-C goes to the main thread alone."""
     made = leaving(kind, KeyboardInterrupt)
-    agent = agent_of(ScriptedChatModel(script(calls(("leave", {"q": "x"})))), [made], specs=[pure("leave")])
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("leave", {"q": "x"})))), [made], specs=[pure("leave")]
+    )
     outcome = asyncio.run(agent.say("Go."))
     assert "KeyboardInterrupt" in outcome.answer("call_1_1")
 
@@ -111,13 +119,21 @@ def test_the_users_own_interrupt_ends_the_run(agent_of: AgentOf) -> None:
     """Ctrl-C while an async tool runs on the main thread."""
     assert threading.current_thread() is threading.main_thread()
     made = leaving("direct", KeyboardInterrupt)
-    agent = agent_of(ScriptedChatModel(script(calls(("leave", {"q": "x"})))), [made], specs=[ToolSpec(name="leave")])
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("leave", {"q": "x"})))),
+        [made],
+        specs=[ToolSpec(name="leave")],
+    )
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(agent.say("Go."))
 
 
-@pytest.mark.parametrize("error", [KeyError("price"), ValueError("odd"), ZeroDivisionError()], ids=repr)
-def test_a_failure_that_no_rule_knows_is_told_with_what_can_be_done(error: Exception, agent_of: AgentOf) -> None:
+@pytest.mark.parametrize(
+    "error", [KeyError("price"), ValueError("odd"), ZeroDivisionError()], ids=repr
+)
+def test_a_failure_that_no_rule_knows_is_told_with_what_can_be_done(
+    error: Exception, agent_of: AgentOf
+) -> None:
     """The model learns that it is unexplained, and its options."""
 
     @tool
@@ -125,7 +141,12 @@ def test_a_failure_that_no_rule_knows_is_told_with_what_can_be_done(error: Excep
         """Look."""
         raise error
 
-    agent = agent_of(ScriptedChatModel(script(calls(("look", {"q": "x"})))), [look], specs=[pure("look")], config=EXACT)
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("look", {"q": "x"})))),
+        [look],
+        specs=[pure("look")],
+        config=EXACT,
+    )
     told = agent.run("Go.").answer("call_1_1")
     assert f"look#1 failed: {type(error).__name__}" in told
     assert "Diagnosis: " in told

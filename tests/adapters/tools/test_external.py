@@ -14,14 +14,18 @@ from asyncguard.testing import ScriptedChatModel, calls, run_virtual, scripted_t
 from tests.adapters.harness import AgentOf, pure, script
 
 TASKS = [{"id": "a", "goal": "Have x approved by the bank."}, {"id": "b", "goal": "Look up y."}]
-BANK = ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("bank:{q}",))
+BANK = ToolSpec(
+    name="bank", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("bank:{q}",)
+)
 CONFIG = GuardConfig(timing=Timing(grace=0.0, linger=0.0))
 
 
 class Setup:
     """An agent with an external tool, its inbox, and the tokens that the tool was given."""
 
-    def __init__(self, agent_of: AgentOf, *steps: Any, thread: bool = True, latency: float = 0.0) -> None:
+    def __init__(
+        self, agent_of: AgentOf, *steps: Any, thread: bool = True, latency: float = 0.0
+    ) -> None:
         self.inbox = Inbox()
         self.tokens: list[str] = []
         self.bank = scripted_tool("bank", self._start, args={"q": str, "token": str})
@@ -283,7 +287,11 @@ def test_a_result_is_not_held_back_for_an_external_call(agent_of: AgentOf) -> No
 def test_what_waits_for_an_external_call_holds_nothing_back(agent_of: AgentOf) -> None:
     """A call is deferred behind the external one; the third result of the message is told meanwhile."""
     behind = ("bank", {"q": "x"})
-    it = Setup(agent_of, calls(behind, ("look", {"q": "y"}), ("bank", {"q": "x "})), calls(("look", {"q": "z"})))
+    it = Setup(
+        agent_of,
+        calls(behind, ("look", {"q": "y"}), ("bank", {"q": "x "})),
+        calls(("look", {"q": "z"})),
+    )
     it.agent = agent_of(
         it.model,
         [it.bank, it.look],

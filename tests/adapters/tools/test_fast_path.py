@@ -24,8 +24,12 @@ class Listener(AsyncCallbackHandler):
         self.heard: list[tuple[Any, ...]] = []
 
     @override
-    async def on_tool_start(self, serialized: dict[str, Any], input_str: str, **kwargs: Any) -> None:
-        self.heard.append(("start", serialized, input_str, kwargs["tags"], kwargs["metadata"], kwargs["inputs"]))
+    async def on_tool_start(
+        self, serialized: dict[str, Any], input_str: str, **kwargs: Any
+    ) -> None:
+        self.heard.append(
+            ("start", serialized, input_str, kwargs["tags"], kwargs["metadata"], kwargs["inputs"])
+        )
 
     @override
     async def on_tool_end(self, output: Any, **kwargs: Any) -> None:
@@ -56,7 +60,9 @@ TOOLS = {
     "failing": StructuredTool.from_function(coroutine=fail),
     "handling": StructuredTool.from_function(coroutine=fail, handle_tool_error=True),
     "refusing": StructuredTool.from_function(coroutine=look, handle_validation_error="try again"),
-    "artifact": StructuredTool.from_function(coroutine=both, response_format="content_and_artifact"),
+    "artifact": StructuredTool.from_function(
+        coroutine=both, response_format="content_and_artifact"
+    ),
     "decorated": tool(look),
 }
 
@@ -71,7 +77,9 @@ def _played(one: BaseTool, arguments: dict[str, Any]) -> tuple[Any, list[tuple[A
     return outcome, listener.heard
 
 
-@pytest.mark.parametrize("arguments", [{"key": "k"}, {"key": "k", "times": "2"}, {"times": 2}, {"key": 5}])
+@pytest.mark.parametrize(
+    "arguments", [{"key": "k"}, {"key": "k", "times": "2"}, {"times": 2}, {"key": 5}]
+)
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_prepared_tool_does_what_the_tool_does(name: str, arguments: dict[str, Any]) -> None:
     """Result, errors, validation and what callbacks are told are the same."""
@@ -100,7 +108,9 @@ class Own(StructuredTool):
     [
         lambda: StructuredTool.from_function(coroutine=with_config),
         lambda: StructuredTool.from_function(coroutine=with_callbacks, infer_schema=True),
-        lambda: StructuredTool.from_function(func=lambda key: key, name="sync", description="Run in a thread."),
+        lambda: StructuredTool.from_function(
+            func=lambda key: key, name="sync", description="Run in a thread."
+        ),
         lambda: Own.from_function(coroutine=look),
     ],
 )

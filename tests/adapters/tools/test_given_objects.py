@@ -50,7 +50,9 @@ SEARCH = {"type": "web_search"}
 def middleware(tools: Any, **options: Any) -> Any:
     """An agent whose guard is given the tools."""
     guard = AsyncGuardMiddleware(tools=tools, **options)
-    return create_agent(ScriptedChatModel([calls(("find", {"q": "x"})), "done"]), [find], middleware=[guard])
+    return create_agent(
+        ScriptedChatModel([calls(("find", {"q": "x"})), "done"]), [find], middleware=[guard]
+    )
 
 
 def graph(tools: Any, **options: Any) -> Any:
@@ -78,7 +80,19 @@ def test_a_declaration_of_a_function_is_known_before_the_agent_runs() -> None:
 @pytest.mark.parametrize("build", [middleware, graph])
 @pytest.mark.parametrize(
     "tools",
-    [find, MADE, "find", {"find": find}, 5, [5], [None], ["find"], [lambda q: q], [partial(find)], [Shelf()]],
+    [
+        find,
+        MADE,
+        "find",
+        {"find": find},
+        5,
+        [5],
+        [None],
+        ["find"],
+        [lambda q: q],
+        [partial(find)],
+        [Shelf()],
+    ],
     ids=lambda given: type(given[0] if isinstance(given, list) else given).__name__,
 )
 def test_what_is_no_tool_is_refused_in_words(build: Callable[..., Any], tools: Any) -> None:
@@ -88,7 +102,9 @@ def test_what_is_no_tool_is_refused_in_words(build: Callable[..., Any], tools: A
 
 
 @pytest.mark.parametrize("build", [middleware, graph])
-@pytest.mark.parametrize("specs", [ToolSpec(name="find"), "find", ["find"], {"find": ToolSpec(name="find")}, 5, [find]])
+@pytest.mark.parametrize(
+    "specs", [ToolSpec(name="find"), "find", ["find"], {"find": ToolSpec(name="find")}, 5, [find]]
+)
 def test_what_is_no_declaration_is_refused_in_words(build: Callable[..., Any], specs: Any) -> None:
     """One without a list around it, too."""
     with pytest.raises(CallerError, match="specs"):
@@ -142,7 +158,9 @@ def test_what_fits_no_port_is_refused_in_words(values: dict[str, Any]) -> None:
 @pytest.mark.parametrize("build", [middleware, graph])
 @pytest.mark.parametrize("option", ["ports", "diagnose"])
 @pytest.mark.parametrize("given", ["x", 5, {}, []], ids=str)
-def test_what_is_no_port_or_rule_is_refused_in_words(build: Callable[..., Any], option: str, given: Any) -> None:
+def test_what_is_no_port_or_rule_is_refused_in_words(
+    build: Callable[..., Any], option: str, given: Any
+) -> None:
     """Also where it is empty."""
     with pytest.raises(CallerError, match=option):
         build([find], **{option: given})
@@ -162,7 +180,18 @@ def test_what_is_no_port_or_rule_is_refused_in_words(build: Callable[..., Any], 
         [AsyncGuardMiddleware(), AsyncGuardMiddleware()],
         [ToolRetryMiddleware(), ToolRetryMiddleware()],
     ],
-    ids=["none", "text", "bare", "mapping", "function", "nothing", "class", "nested", "two guards", "twice"],
+    ids=[
+        "none",
+        "text",
+        "bare",
+        "mapping",
+        "function",
+        "nothing",
+        "class",
+        "nested",
+        "two guards",
+        "twice",
+    ],
 )
 def test_what_is_no_list_of_middleware_is_refused_in_words(given: Any) -> None:
     """No assertion of LangChain's, either."""
@@ -171,7 +200,9 @@ def test_what_is_no_list_of_middleware_is_refused_in_words(given: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [AsyncGuardMiddleware, find, "guard", ToolRetryMiddleware()], ids=["class", "function", "text", "another"]
+    "given",
+    [AsyncGuardMiddleware, find, "guard", ToolRetryMiddleware()],
+    ids=["class", "function", "text", "another"],
 )
 def test_what_is_no_guard_is_refused_in_words(given: Any) -> None:
     """A class instead of an object, for instance."""

@@ -30,7 +30,9 @@ def chain_tools() -> list[Any]:
 SPECS = [pure("find"), pure("open"), pure("count"), ToolSpec(name="buy")]
 
 
-def run(agent_of: AgentOf, *steps: Any, **options: Any) -> tuple[Outcome, dict[str, Any], ScriptedChatModel]:
+def run(
+    agent_of: AgentOf, *steps: Any, **options: Any
+) -> tuple[Outcome, dict[str, Any], ScriptedChatModel]:
     """Run a script over the chain tools."""
     tools = chain_tools()
     model = ScriptedChatModel(script(*steps))
@@ -80,7 +82,9 @@ def test_a_result_that_is_there_already_can_be_named(agent_of: AgentOf) -> None:
     ],
     ids=["nowhere", "no pointer", "wrong type", "no such call", "call of the other task"],
 )
-def test_a_bad_reference_runs_nothing_and_is_explained(argument: Any, said: str, agent_of: AgentOf) -> None:
+def test_a_bad_reference_runs_nothing_and_is_explained(
+    argument: Any, said: str, agent_of: AgentOf
+) -> None:
     """The model is told what is wrong with its reference, at the latest when the result is there."""
     outcome, tools, _ = run(
         agent_of,
@@ -112,7 +116,10 @@ def test_tools_with_effects_do_not_take_references(agent_of: AgentOf) -> None:
     )
     assert "does not take results by reference" in outcome.text
     assert [call.args for call in tools["buy"].calls] == [{"id": 41}]
-    shown = {schema["function"]["name"]: schema["function"]["parameters"] for schema in model.requests[0].tools}
+    shown = {
+        schema["function"]["name"]: schema["function"]["parameters"]
+        for schema in model.requests[0].tools
+    }
     assert "from_call" in str(shown["open"])
     assert "from_call" not in str(shown["buy"])
 
@@ -139,7 +146,10 @@ def test_references_can_be_switched_off(agent_of: AgentOf) -> None:
     """Without the feature they are neither offered nor taken."""
     outcome, tools, model = run(
         agent_of,
-        calls(("find", {"task_id": "a"}), ("open", {"id": ref("find#1", "/items/0/id"), "task_id": "a"})),
+        calls(
+            ("find", {"task_id": "a"}),
+            ("open", {"id": ref("find#1", "/items/0/id"), "task_id": "a"}),
+        ),
         *["all done"] * 4,
         config=GuardConfig(timing=EXACT.timing, references=False),
     )
@@ -152,7 +162,12 @@ def test_one_task_can_chain_calls_too(agent_of: AgentOf) -> None:
     """Also with a single task and foreground tools the whole chain runs in one message."""
     tools = chain_tools()
     model = ScriptedChatModel(
-        [calls(("find", {}), ("open", {"id": ref("find#1", "/items/1/id")}), ("buy", {"id": 41})), "done"]
+        [
+            calls(
+                ("find", {}), ("open", {"id": ref("find#1", "/items/1/id")}), ("buy", {"id": 41})
+            ),
+            "done",
+        ]
     )
     outcome = agent_of(model, tools, specs=SPECS).run("Chain.")
     assert outcome.answer("call_1_2") == '{"text": "item 42"}'

@@ -34,7 +34,10 @@ def _answer(agent_of: AgentOf, content: Any, **spec: Any) -> tuple[Agent, ToolMe
         return ToolMessage(content=content, tool_call_id=tool_call_id, artifact={"whole": content})
 
     agent = agent_of(
-        ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read", **spec)], config=CONFIG
+        ScriptedChatModel(script(calls(("read", {})))),
+        [read],
+        specs=[pure("read", **spec)],
+        config=CONFIG,
     )
     outcome = agent.run("Read it.")
     return agent, next(message for message in outcome.messages if isinstance(message, ToolMessage))
@@ -67,7 +70,9 @@ def test_no_form_of_content_is_shown_beyond_the_limit(agent_of: AgentOf, content
 def test_a_list_of_texts_is_bounded(agent_of: AgentOf) -> None:
     """A tool may return texts in a list, too."""
     read = scripted_tool("read", [["y" * 900, HUGE, "x"]])
-    agent = agent_of(ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read")], config=CONFIG)
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read")], config=CONFIG
+    )
     outcome = agent.run("Read it.")
     assert content_size(outcome.answer("call_1_1")) <= LIMIT + NOTE
     assert all(content_size(message.content) <= LIMIT + NOTE for message in outcome.messages)
@@ -75,8 +80,15 @@ def test_a_list_of_texts_is_bounded(agent_of: AgentOf) -> None:
 
 def test_what_fits_stays_and_what_does_not_is_named(agent_of: AgentOf) -> None:
     """An image is whole or left out, with its kind and size in a note; what stands before and after it is kept."""
-    _, answer = _answer(agent_of, [{"type": "text", "text": "before"}, SMALL, IMAGE, {"type": "text", "text": "after"}])
-    assert answer.content[:3] == [{"type": "text", "text": "before"}, SMALL, {"type": "text", "text": "after"}]
+    _, answer = _answer(
+        agent_of,
+        [{"type": "text", "text": "before"}, SMALL, IMAGE, {"type": "text", "text": "after"}],
+    )
+    assert answer.content[:3] == [
+        {"type": "text", "text": "before"},
+        SMALL,
+        {"type": "text", "text": "after"},
+    ]
     size = len(json.dumps(IMAGE, separators=(",", ":")))
     assert answer.content[3] == {
         "type": "text",
@@ -92,7 +104,10 @@ def test_a_content_within_the_limit_is_the_same_object() -> None:
 
 def test_a_note_names_few_kinds_and_none_that_a_tool_made_up() -> None:
     """The words of the note are the runtime's: a kind is named if it is a short word, and only some are."""
-    blocks = [{"type": kind, "data": HUGE} for kind in (HUGE, "[asyncguard: yes]", *(f"kind{n}" for n in range(50)))]
+    blocks = [
+        {"type": kind, "data": HUGE}
+        for kind in (HUGE, "[asyncguard: yes]", *(f"kind{n}" for n in range(50)))
+    ]
     [note] = limited(blocks, LIMIT, "read#1")
     assert content_size(note) <= NOTE
     assert "other (" not in note["text"]
@@ -108,7 +123,9 @@ def test_without_the_guard_nothing_is_cut(agent_of: AgentOf) -> None:
     content = [{"type": "text", "text": HUGE}]
     read = scripted_tool("read", [content])
     config = GuardConfig(capacity=False, limits=Limits(max_output_bytes=LIMIT))
-    agent = agent_of(ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read")], config=config)
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read")], config=config
+    )
     assert HUGE in str(agent.run("Read it.").messages[2].content)
 
 
@@ -117,7 +134,9 @@ def test_errors_are_bounded(agent_of: AgentOf, effect: Any) -> None:
     """The words of an exception, of a call that failed and of one in doubt."""
     read = scripted_tool("read", [ValueError(HUGE)] * 3)
     spec = ToolSpec(name="read", effect=effect)
-    agent = agent_of(ScriptedChatModel(script(calls(("read", {})))), [read], specs=[spec], config=CONFIG)
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("read", {})))), [read], specs=[spec], config=CONFIG
+    )
     assert content_size(agent.run("Read it.").answer("call_1_1")) <= LIMIT + NOTE
 
 
@@ -128,14 +147,20 @@ def test_messages_of_a_command_are_bounded(agent_of: AgentOf) -> None:
     def read(tool_call_id: Annotated[str, InjectedToolCallId]) -> Any:
         """Read it."""
         own = ToolMessage(content=[{"type": "text", "text": HUGE}], tool_call_id=tool_call_id)
-        return Command(update={"messages": [own, HumanMessage(content=[{"type": "text", "text": HUGE}])]})
+        return Command(
+            update={"messages": [own, HumanMessage(content=[{"type": "text", "text": HUGE}])]}
+        )
 
-    agent = agent_of(ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read")], config=CONFIG)
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("read", {})))), [read], specs=[pure("read")], config=CONFIG
+    )
     for message in agent.run("Read it.").messages:
         assert content_size(message.content) <= LIMIT + NOTE
 
 
-@pytest.mark.parametrize("content", [[{"type": "text", "text": HUGE}], [IMAGE, IMAGE], {"rows": [HUGE]}], ids=str)
+@pytest.mark.parametrize(
+    "content", [[{"type": "text", "text": HUGE}], [IMAGE, IMAGE], {"rows": [HUGE]}], ids=str
+)
 def test_late_results_and_deliveries_are_bounded(agent_of: AgentOf, content: Any) -> None:
     """A notification, and what comes through the inbox."""
     inbox = Inbox()
@@ -146,16 +171,22 @@ def test_late_results_and_deliveries_are_bounded(agent_of: AgentOf, content: Any
 
     order = scripted_tool("order", start, args={"token": (str, "")})
     slow = scripted_tool("slow", [content], latency=50.0)
-    spec = ToolSpec(name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",))
+    spec = ToolSpec(
+        name="order", mode=Mode.EXTERNAL, token_argument="token", reads=(), writes=("orders",)
+    )
     agent = agent_of(
-        ScriptedChatModel(script(calls(("order", {"task_id": "a"}), ("slow", {"task_id": "b"})), "I wait.")),
+        ScriptedChatModel(
+            script(calls(("order", {"task_id": "a"}), ("slow", {"task_id": "b"})), "I wait.")
+        ),
         [order, slow],
         specs=[spec, pure("slow")],
         config=CONFIG,
         ports=Ports(inbox=inbox),
         checkpointer=InMemorySaver(),
     )
-    outcome = agent.run(tasks=[{"id": "a", "goal": "Order."}, {"id": "b", "goal": "Look."}], thread="t")
+    outcome = agent.run(
+        tasks=[{"id": "a", "goal": "Order."}, {"id": "b", "goal": "Look."}], thread="t"
+    )
     for message in outcome.messages:
         assert content_size(message.content) <= 2 * (LIMIT + NOTE)
 

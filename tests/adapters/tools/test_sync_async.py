@@ -72,12 +72,16 @@ class ClientModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     @override
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         self._client.sync()
         return self._answer(messages)
 
     @override
-    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         await self._client.on_a_loop()
         return self._answer(messages)
 
@@ -86,7 +90,9 @@ class AsyncModel(ClientModel):
     """A model without a sync side."""
 
     @override
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         raise NotImplementedError("Ask it by ainvoke.")
 
 
@@ -107,7 +113,9 @@ def client_tool(client: Client, *, sync: bool = True) -> BaseTool:
         return f"found {q}"
 
     about = "Look something up."
-    return StructuredTool.from_function(look if sync else None, alook, name="look", description=about)
+    return StructuredTool.from_function(
+        look if sync else None, alook, name="look", description=about
+    )
 
 
 @pytest.fixture
@@ -128,7 +136,9 @@ def enter(agent: Any, how: str, runner: asyncio.Runner, **config: Any) -> str:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_model_and_tool_are_called_by_the_callers_side(frontend: Frontend, order: str, runner: asyncio.Runner) -> None:
+def test_model_and_tool_are_called_by_the_callers_side(
+    frontend: Frontend, order: str, runner: asyncio.Runner
+) -> None:
     """Each entry uses its own side of what is shared, and the async side stays on the caller's loop."""
     model, client = ClientModel(), Client()
     agent = made_of(frontend, model, [client_tool(client)]).graph
@@ -152,7 +162,9 @@ def test_the_model_is_asked_in_the_callers_thread_and_context(frontend: Frontend
     assert seen == [("by the caller", threading.current_thread())] * 2
 
 
-def test_the_loop_that_calls_blocking_is_left_alone(frontend: Frontend, runner: asyncio.Runner) -> None:
+def test_the_loop_that_calls_blocking_is_left_alone(
+    frontend: Frontend, runner: asyncio.Runner
+) -> None:
     """``invoke`` inside a running loop, as in a notebook, uses the sync sides."""
     model, client = ClientModel(), Client()
     agent = made_of(frontend, model, [client_tool(client)]).graph
@@ -167,7 +179,9 @@ def test_the_loop_that_calls_blocking_is_left_alone(frontend: Frontend, runner: 
     assert "".join(client.used) == "asa"
 
 
-def test_an_injected_tool_is_called_by_the_callers_side(frontend: Frontend, runner: asyncio.Runner) -> None:
+def test_an_injected_tool_is_called_by_the_callers_side(
+    frontend: Frontend, runner: asyncio.Runner
+) -> None:
     """A tool that takes the state goes the same way."""
     client = Client()
 
@@ -202,7 +216,9 @@ def test_a_probe_is_called_by_the_callers_side(frontend: Frontend, runner: async
         await client.on_a_loop()
         return {"happened": True, "result": f"found {q}"}
 
-    probe = StructuredTool.from_function(happened, ahappened, name="happened", description="Whether it happened.")
+    probe = StructuredTool.from_function(
+        happened, ahappened, name="happened", description="Whether it happened."
+    )
     specs = [ToolSpec(name="look", effect=EffectClass.PROBED, probe="happened"), pure("happened")]
     agent = made_of(frontend, ClientModel(), [look, probe], specs=specs).graph
     assert [enter(agent, how, runner) for how in "sasa"] == ["all done"] * 4
@@ -211,7 +227,9 @@ def test_a_probe_is_called_by_the_callers_side(frontend: Frontend, runner: async
 
 @pytest.mark.parametrize("how", ["s", "a"])
 @pytest.mark.parametrize("sync", [True, False], ids=["both sides", "sync only"])
-def test_a_tool_that_runs_out_of_items_fails(frontend: Frontend, how: str, sync: bool, runner: asyncio.Runner) -> None:
+def test_a_tool_that_runs_out_of_items_fails(
+    frontend: Frontend, how: str, sync: bool, runner: asyncio.Runner
+) -> None:
     """``StopIteration`` fits in no future; the run goes on all the same."""
 
     def look(q: str) -> str:
@@ -220,13 +238,19 @@ def test_a_tool_that_runs_out_of_items_fails(frontend: Frontend, how: str, sync:
     async def alook(q: str) -> str:
         return look(q)
 
-    made = StructuredTool.from_function(look, alook if sync else None, name="look", description="Look.")
+    made = StructuredTool.from_function(
+        look, alook if sync else None, name="look", description="Look."
+    )
     specs = [pure("look")]
-    agent = made_of(frontend, ClientModel(), [made], specs=specs, config=GuardConfig(retry=False)).graph
+    agent = made_of(
+        frontend, ClientModel(), [made], specs=specs, config=GuardConfig(retry=False)
+    ).graph
     assert enter(agent, how, runner) == "all done"
 
 
-def test_an_interrupt_from_the_keyboard_ends_the_sync_entry(frontend: Frontend, runner: asyncio.Runner) -> None:
+def test_an_interrupt_from_the_keyboard_ends_the_sync_entry(
+    frontend: Frontend, runner: asyncio.Runner
+) -> None:
     """Pressed while the model is asked, it reaches the caller; the agent can be used again."""
     pressed = [KeyboardInterrupt(), None]
 
@@ -282,12 +306,16 @@ def test_async_tools_of_sync_entries_share_one_loop(frontend: Frontend, kind: st
             return found
         if kind == "injected":
             _SHARED.append(shared)
-            return StructuredTool.from_function(coroutine=_with_state, name="look", description="Look.")
+            return StructuredTool.from_function(
+                coroutine=_with_state, name="look", description="Look."
+            )
         return client_tool(shared, sync=False)
 
     def run() -> None:
         agent = made_of(frontend, ClientModel(), [made()]).graph
-        said.extend(agent.invoke({"messages": [("user", "Look.")]})["messages"][-1].text for _ in range(2))
+        said.extend(
+            agent.invoke({"messages": [("user", "Look.")]})["messages"][-1].text for _ in range(2)
+        )
 
     said: list[str] = []
     for _ in range(2):
@@ -499,7 +527,11 @@ def test_the_saver_is_asked_by_the_callers_side(
     saver = SidedSaver()
     with_journal = open_journal(tmp_path / "effects.db")
     agent = made_of(
-        frontend, ClientModel(), [client_tool(Client())], checkpointer=saver, ports=Ports(journal=with_journal)
+        frontend,
+        ClientModel(),
+        [client_tool(Client())],
+        checkpointer=saver,
+        ports=Ports(journal=with_journal),
     )
     given = {"messages": [("user", "Look.")]}
     place: Any = {"configurable": {"thread_id": "t"}}

@@ -57,13 +57,17 @@ async def whoami(runtime: ToolRuntime) -> str:
 @tool
 def noting(what: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
     """Returns a command with its own message and one for the user's side."""
-    return Command(update={"messages": [ToolMessage(content=f"noted {what}", tool_call_id=tool_call_id)]})
+    return Command(
+        update={"messages": [ToolMessage(content=f"noted {what}", tool_call_id=tool_call_id)]}
+    )
 
 
 def test_injected_arguments_reach_the_tool_and_not_the_model(agent_of: AgentOf) -> None:
     """State, store and runtime are filled in; no schema shows them."""
     store = InMemoryStore()
-    model = ScriptedChatModel([calls(("count_messages", {}), ("remember", {"what": "tea"}), ("whoami", {})), "done"])
+    model = ScriptedChatModel(
+        [calls(("count_messages", {}), ("remember", {"what": "tea"}), ("whoami", {})), "done"]
+    )
     tools: list[Any] = [count_messages, remember, whoami]
     outcome = agent_of(model, tools, store=store).run("Go.")
     assert outcome.answer("call_1_1") == "2 messages"
@@ -72,7 +76,10 @@ def test_injected_arguments_reach_the_tool_and_not_the_model(agent_of: AgentOf) 
     item = store.get(("notes",), "latest")
     assert item is not None
     assert item.value == {"what": "tea"}
-    shown = {s["function"]["name"]: set(s["function"]["parameters"]["properties"]) for s in model.requests[0].tools}
+    shown = {
+        s["function"]["name"]: set(s["function"]["parameters"]["properties"])
+        for s in model.requests[0].tools
+    }
     assert shown == {"count_messages": set(), "remember": {"what"}, "whoami": set()}
 
 
@@ -84,7 +91,9 @@ def describe(state: Annotated[dict[str, Any], InjectedState], runtime: ToolRunti
 
 def test_injected_arguments_reach_sync_tools_through_the_sync_entry(agent_of: AgentOf) -> None:
     """``invoke`` fills them in, too."""
-    outcome = agent_of(ScriptedChatModel([calls(("describe", {})), "done"]), [describe]).run_sync("Go.")
+    outcome = agent_of(ScriptedChatModel([calls(("describe", {})), "done"]), [describe]).run_sync(
+        "Go."
+    )
     assert outcome.answer("call_1_1") == "2 messages for call_1_1"
 
 
@@ -107,7 +116,9 @@ def test_a_deferred_tool_sees_the_state_of_the_moment_when_it_runs(agent_of: Age
 
 def test_a_tool_may_return_a_command(agent_of: AgentOf) -> None:
     """Its message answers the call."""
-    outcome = agent_of(ScriptedChatModel([calls(("noting", {"what": "x"})), "done"]), [noting]).run("Go.")
+    outcome = agent_of(ScriptedChatModel([calls(("noting", {"what": "x"})), "done"]), [noting]).run(
+        "Go."
+    )
     assert outcome.answer("call_1_1") == "noted x"
 
 
@@ -129,13 +140,19 @@ def test_a_late_command_is_told_as_news(agent_of: AgentOf) -> None:
     """Also when the call was announced by a placeholder before."""
 
     @tool
-    async def slow_note(what: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+    async def slow_note(
+        what: str, tool_call_id: Annotated[str, InjectedToolCallId]
+    ) -> Command[Any]:
         """Notes slowly."""
         await asyncio.sleep(5.0)
-        return Command(update={"messages": [ToolMessage(content=f"noted {what}", tool_call_id=tool_call_id)]})
+        return Command(
+            update={"messages": [ToolMessage(content=f"noted {what}", tool_call_id=tool_call_id)]}
+        )
 
     quick = scripted_tool("quick", lambda a: "quick", args={})
-    model = ScriptedChatModel(script(calls(("slow_note", {"what": "x", "task_id": "a"}), ("quick", {"task_id": "b"}))))
+    model = ScriptedChatModel(
+        script(calls(("slow_note", {"what": "x", "task_id": "a"}), ("quick", {"task_id": "b"})))
+    )
     outcome = agent_of(model, [slow_note, quick], config=CONFIG).run(tasks=TASKS)
     assert outcome.text.count("noted x") == 1
     assert any("noted x" in notice for notice in outcome.news())
@@ -157,7 +174,9 @@ def test_a_direct_result_ends_the_run(agent_of: AgentOf) -> None:
 
 def test_a_tool_gets_its_idempotency_key(agent_of: AgentOf) -> None:
     """The same key at every attempt, another for every call, never shown to the model."""
-    tool_ = scripted_tool("pay", [ConnectionError("reset"), "paid", "paid"], args={"q": str, "key": str})
+    tool_ = scripted_tool(
+        "pay", [ConnectionError("reset"), "paid", "paid"], args={"q": str, "key": str}
+    )
     spec = ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="key")
     model = ScriptedChatModel([calls(("pay", {"q": "x"})), calls(("pay", {"q": "x"})), "done"])
     outcome = agent_of(model, [tool_], specs=[spec], config=CONFIG).run("Pay x twice.")
@@ -174,11 +193,16 @@ def test_a_tool_gets_its_idempotency_key(agent_of: AgentOf) -> None:
             ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="kee"),
             "argument 'kee', which its key_argument",
         ),
-        (ToolSpec(name="pay", mode=Mode.EXTERNAL, token_argument="tok"), "no argument 'tok', which its token_argument"),
+        (
+            ToolSpec(name="pay", mode=Mode.EXTERNAL, token_argument="tok"),
+            "no argument 'tok', which its token_argument",
+        ),
         (ToolSpec(name="pay", mode=Mode.EXTERNAL), "name the argument that takes the token"),
     ],
 )
-def test_what_the_runtime_fills_in_has_to_reach_the_tool(agent_of: AgentOf, spec: ToolSpec, said: str) -> None:
+def test_what_the_runtime_fills_in_has_to_reach_the_tool(
+    agent_of: AgentOf, spec: ToolSpec, said: str
+) -> None:
     """A key or token under a name that the tool does not have would be dropped, and the effect repeated without it."""
     tool_ = scripted_tool("pay", lambda a: "paid", args={"q": str, "key": str})
     model = ScriptedChatModel(script(calls(("pay", {"q": "x"})), ever="done"))
@@ -190,7 +214,9 @@ def test_what_the_runtime_fills_in_has_to_reach_the_tool(agent_of: AgentOf, spec
 def test_a_refused_declaration_is_refused_again() -> None:
     """The middleware meets the tools in a run; the next run does not go on with the tool that was refused."""
     tool_ = scripted_tool("pay", lambda a: "paid", args={"q": str})
-    guard = AsyncGuardMiddleware(specs=[ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="key")])
+    guard = AsyncGuardMiddleware(
+        specs=[ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="key")]
+    )
     agent = create_agent(ScriptedChatModel(["done", "done"]), [tool_], middleware=[guard])
     for _ in range(2):
         with pytest.raises(DeclarationError, match="'key'"):
@@ -224,7 +250,9 @@ def test_a_tool_that_takes_anything_takes_a_key(agent_of: AgentOf) -> None:
 
     pay = StructuredTool.from_function(pay_, name="pay", description="Pay.", args_schema=Anything)
     spec = ToolSpec(name="pay", effect=EffectClass.KEYED, key_argument="key")
-    agent_of(ScriptedChatModel([calls(("pay", {"q": "x"})), "done"]), [pay], specs=[spec]).run("Pay x.")
+    agent_of(ScriptedChatModel([calls(("pay", {"q": "x"})), "done"]), [pay], specs=[spec]).run(
+        "Pay x."
+    )
     assert [set(given) for given in seen] == [{"q", "key"}]
 
 
@@ -241,10 +269,16 @@ def test_a_model_cannot_give_an_injected_argument(agent_of: AgentOf) -> None:
 def test_content_blocks_of_a_late_result_arrive_as_blocks(agent_of: AgentOf) -> None:
     """An image that comes late is an image in the notification."""
     image = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
-    draw = scripted_tool("draw", lambda a: [{"type": "text", "text": "a map"}, image], args={}, latency=5.0)
+    draw = scripted_tool(
+        "draw", lambda a: [{"type": "text", "text": "a map"}, image], args={}, latency=5.0
+    )
     quick = scripted_tool("quick", lambda a: "quick", args={})
-    model = ScriptedChatModel(script(calls(("draw", {"task_id": "a"}), ("quick", {"task_id": "b"}))))
-    outcome = agent_of(model, [draw, quick], specs=[pure("draw"), pure("quick")], config=CONFIG).run(tasks=TASKS)
+    model = ScriptedChatModel(
+        script(calls(("draw", {"task_id": "a"}), ("quick", {"task_id": "b"})))
+    )
+    outcome = agent_of(
+        model, [draw, quick], specs=[pure("draw"), pure("quick")], config=CONFIG
+    ).run(tasks=TASKS)
     blocks = [block for m in outcome.messages if isinstance(m.content, list) for block in m.content]
     assert image in blocks
 
@@ -256,7 +290,9 @@ def test_an_agent_can_be_the_tool_of_an_agent(agent_of: AgentOf) -> None:
     def inner_policy(messages: Any, _: Any) -> Any:
         question = str(messages[0].content)
         return (
-            f"{question}: {messages[-1].content}" if messages[-1].type == "tool" else calls(("look", {"q": question}))
+            f"{question}: {messages[-1].content}"
+            if messages[-1].type == "tool"
+            else calls(("look", {"q": question}))
         )
 
     inner = agent_of(ScriptedChatModel(inner_policy, id_prefix="inner"), [look])
@@ -269,7 +305,12 @@ def test_an_agent_can_be_the_tool_of_an_agent(agent_of: AgentOf) -> None:
         return str(state["messages"][-1].content)
 
     model = ScriptedChatModel(
-        script(calls(("research", {"question": "x", "task_id": "a"}), ("research", {"question": "y", "task_id": "b"})))
+        script(
+            calls(
+                ("research", {"question": "x", "task_id": "a"}),
+                ("research", {"question": "y", "task_id": "b"}),
+            )
+        )
     )
     outcome = agent_of(model, [research], config=CONFIG).run(tasks=TASKS)
     assert "x: found x" in outcome.text
@@ -287,7 +328,9 @@ def test_a_tool_of_an_agent_with_a_thread_may_be_an_agent(agent_of: AgentOf) -> 
         state = await inner.graph.ainvoke(inner.input(question, None))
         return str(state["messages"][-1].content)
 
-    model = ScriptedChatModel([calls(("delegate", {"question": "x"})), calls(("delegate", {"question": "y"})), "done"])
+    model = ScriptedChatModel(
+        [calls(("delegate", {"question": "x"})), calls(("delegate", {"question": "y"})), "done"]
+    )
     agent = agent_of(model, [delegate], checkpointer=InMemorySaver())
     outcome = run_virtual(agent.say("Go.", thread="t")).result
     assert outcome.answer("call_1_1") == outcome.answer("call_2_1") == "inner answer"
@@ -296,7 +339,10 @@ def test_a_tool_of_an_agent_with_a_thread_may_be_an_agent(agent_of: AgentOf) -> 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"config": {"grounding": False}}, "config must be a GuardConfig, not dict; build one with GuardConfig(...)."),
+        (
+            {"config": {"grounding": False}},
+            "config must be a GuardConfig, not dict; build one with GuardConfig(...).",
+        ),
         ({"config": {}}, "config must be a GuardConfig, not dict"),
         ({"specs": ["pay"]}, "specs[0] must be a ToolSpec, not str; build one with ToolSpec(...)."),
         ({"specs": ToolSpec(name="pay")}, "specs must be a list of ToolSpec, not ToolSpec."),

@@ -55,7 +55,9 @@ SAID: dict[str, Callable[[str], Any]] = {
     "texts in a list": lambda _: [HALF, "and more"],
     "a name in a block": lambda _: [{"type": "text", "text": "so", HALF: 1}],
     "a message of its own": lambda call_id: _message(call_id, HALF),
-    "a message in a command": lambda call_id: Command(update={"messages": [_message(call_id, HALF)]}),
+    "a message in a command": lambda call_id: Command(
+        update={"messages": [_message(call_id, HALF)]}
+    ),
     "an error that it tells": lambda call_id: _message(call_id, HALF, status="error"),
     "an error that it raises": _raises(ValueError(HALF)),
     "a refusal": _raises(ToolFault(HALF, started=False, transient=False)),
@@ -64,13 +66,17 @@ SAID: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.mark.parametrize("says", SAID.values(), ids=SAID)
-def test_no_form_of_output_reaches_the_model_unencodable(agent_of: AgentOf, says: Callable[[str], Any]) -> None:
+def test_no_form_of_output_reaches_the_model_unencodable(
+    agent_of: AgentOf, says: Callable[[str], Any]
+) -> None:
     """The half character is replaced by U+FFFD, and the rest of the output stays."""
     model = ScriptedChatModel(script(calls(("read", {}))))
     agent = agent_of(model, [_reader(says)], specs=[pure("read")])
     outcome = agent.run("Read it.")
     assert WHOLE in str(_sent(agent))
-    json.dumps([message.model_dump() for message in outcome.messages], ensure_ascii=False, default=str).encode()
+    json.dumps(
+        [message.model_dump() for message in outcome.messages], ensure_ascii=False, default=str
+    ).encode()
 
 
 @pytest.mark.parametrize("length", [100, 100_000], ids=["whole", "cut"])
@@ -95,7 +101,9 @@ def test_a_late_result_is_encodable(agent_of: AgentOf, style: NewsStyle) -> None
 
 
 @pytest.mark.parametrize(
-    "content", [HALF, {"found": HALF}, [{"type": "text", "text": HALF}]], ids=["text", "value", "block"]
+    "content",
+    [HALF, {"found": HALF}, [{"type": "text", "text": HALF}]],
+    ids=["text", "value", "block"],
 )
 def test_a_delivered_result_is_encodable(agent_of: AgentOf, content: Any) -> None:
     """The outside world says it, and not the tool."""
@@ -108,7 +116,9 @@ def test_a_delivered_result_is_encodable(agent_of: AgentOf, content: Any) -> Non
     bank = scripted_tool("bank", start, args={"token": str})
     model = ScriptedChatModel(script(calls(("bank", {}))))
     spec = ToolSpec(name="bank", mode=Mode.EXTERNAL, token_argument="token")
-    agent = agent_of(model, [bank], specs=[spec], ports=Ports(inbox=inbox), checkpointer=InMemorySaver())
+    agent = agent_of(
+        model, [bank], specs=[spec], ports=Ports(inbox=inbox), checkpointer=InMemorySaver()
+    )
 
     async def main() -> None:
         await agent.say("Ask the bank.", thread="t")
@@ -126,7 +136,9 @@ def test_messages_that_a_tool_adds_are_encodable(agent_of: AgentOf) -> None:
         added = [_message(call_id, "read"), HumanMessage(content=HALF)]
         return Command(update={"messages": added})
 
-    agent = agent_of(ScriptedChatModel(script(calls(("read", {})))), [_reader(say)], specs=[pure("read")])
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("read", {})))), [_reader(say)], specs=[pure("read")]
+    )
     agent.run("Read it.")
     assert WHOLE in str(_sent(agent))
 
@@ -149,5 +161,9 @@ def test_a_history_that_was_brought_along_is_encodable(agent_of: AgentOf) -> Non
 def test_text_that_can_be_encoded_stays_as_it_is(agent_of: AgentOf) -> None:
     """A whole pair is one character: neither it nor the escape of a half one in JSON text is touched."""
     said = '{"emoji": "\U0001f600", "escaped": "\\ud83d"}'
-    agent = agent_of(ScriptedChatModel(script(calls(("read", {})))), [_reader(lambda _: said)], specs=[pure("read")])
+    agent = agent_of(
+        ScriptedChatModel(script(calls(("read", {})))),
+        [_reader(lambda _: said)],
+        specs=[pure("read")],
+    )
     assert agent.run("Read it.").answer("call_1_1") == said

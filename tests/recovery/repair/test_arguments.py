@@ -25,16 +25,26 @@ DECLARED: dict[str, Any] = {
     "required": ["origin", "destination", "weight"],
     "additionalProperties": False,
 }
-CALL: dict[str, Any] = {"origin": "GRZ", "destination": "VIE", "weight": 2.5, "service": "express", "count": 2}
+CALL: dict[str, Any] = {
+    "origin": "GRZ",
+    "destination": "VIE",
+    "weight": 2.5,
+    "service": "express",
+    "count": 2,
+}
 
 
-def live(change: Callable[[dict[str, Any]], Any], declared: dict[str, Any] = DECLARED) -> dict[str, Any]:
+def live(
+    change: Callable[[dict[str, Any]], Any], declared: dict[str, Any] = DECLARED
+) -> dict[str, Any]:
     """The declared contract with other properties; new ones are required unless they have a default."""
     schema = deepcopy(declared)
     fields = schema["properties"]
     optional = fields.keys() - set(schema["required"])
     change(fields)
-    schema["required"] = [name for name in fields if name not in optional and "default" not in fields[name]]
+    schema["required"] = [
+        name for name in fields if name not in optional and "default" not in fields[name]
+    ]
     return schema
 
 
@@ -45,7 +55,9 @@ def moved(fields: dict[str, Any], **names: str) -> None:
     fields.update(items)
 
 
-def bound(schema: dict[str, Any], call: dict[str, Any] = CALL, declared: dict[str, Any] = DECLARED) -> Any:
+def bound(
+    schema: dict[str, Any], call: dict[str, Any] = CALL, declared: dict[str, Any] = DECLARED
+) -> Any:
     """The arguments under another contract, or the text "refused"."""
     rebound = rebind(call, declared, schema)
     return "refused" if rebound is None else rebound.arguments
@@ -95,7 +107,11 @@ def test_another_contract_is_another(change: Callable[[dict[str, Any]], Any]) ->
 
 def test_references_are_read_through() -> None:
     """A definition is the same as what it defines."""
-    referring = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "string"}}}
+    referring = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/A"}},
+        "$defs": {"A": {"type": "string"}},
+    }
     assert same_contract(referring, {"type": "object", "properties": {"a": {"type": ["string"]}}})
 
 
@@ -137,7 +153,10 @@ def test_what_a_name_means_is_no_evidence(names: dict[str, str]) -> None:
 
 TWINS: dict[str, dict[str, Any]] = {
     "no evidence": {"a": TEXT, "b": TEXT},
-    "the same description": {"a": {**TEXT, "description": "station"}, "b": {**TEXT, "description": "station"}},
+    "the same description": {
+        "a": {**TEXT, "description": "station"},
+        "b": {**TEXT, "description": "station"},
+    },
     "a description of what it is not": {
         "a": {**TEXT, "description": "start, before the destination"},
         "b": {**TEXT, "description": "end, after the origin"},
@@ -171,17 +190,31 @@ def test_a_field_that_went_is_not_the_field_that_came(new: str) -> None:
         "properties": {"from_amount": NUMBER, "account": TEXT},
         "required": ["from_amount", "account"],
     }
-    schema = {"type": "object", "properties": {new: NUMBER, "account": TEXT}, "required": [new, "account"]}
+    schema = {
+        "type": "object",
+        "properties": {new: NUMBER, "account": TEXT},
+        "required": [new, "account"],
+    }
     assert bound(schema, {"from_amount": 5, "account": "x"}, declared) == "refused"
 
 
 def test_units_and_types_are_converted() -> None:
     """Exactly, and told in words."""
     assert bound(live(lambda f: f["weight"].update(unit="g")))["weight"] == 2500
-    assert bound(live(lambda f: f.update(weight={"type": "string", "unit": "kg"})))["weight"] == "2.5"
-    assert bound(live(lambda f: f.update(service={"enum": ["ECONOMY", "EXPRESS"]})))["service"] == "EXPRESS"
-    assert bound(live(lambda f: f.update(origin={"type": "array", "items": TEXT})))["origin"] == ["GRZ"]
-    assert bound(live(lambda f: f.update(weight_in_g={**f.pop("weight"), "unit": "g"})))["weight_in_g"] == 2500
+    assert (
+        bound(live(lambda f: f.update(weight={"type": "string", "unit": "kg"})))["weight"] == "2.5"
+    )
+    assert (
+        bound(live(lambda f: f.update(service={"enum": ["ECONOMY", "EXPRESS"]})))["service"]
+        == "EXPRESS"
+    )
+    assert bound(live(lambda f: f.update(origin={"type": "array", "items": TEXT})))["origin"] == [
+        "GRZ"
+    ]
+    assert (
+        bound(live(lambda f: f.update(weight_in_g={**f.pop("weight"), "unit": "g"})))["weight_in_g"]
+        == 2500
+    )
     in_grams = {"type": "number", "description": "Weight of the parcel in grams"}
     assert bound(live(lambda f: f.update(weight=in_grams)))["weight"] == 2500
     rebound = rebind(CALL, DECLARED, live(lambda f: f["weight"].update(unit="g")))
@@ -219,9 +252,14 @@ def test_the_unit_goes_with_the_number() -> None:
 
     def wrap(words: dict[str, Any]) -> Callable[[dict[str, Any]], Any]:
         inner = {"value": NUMBER, "unit": words}
-        return lambda f: f.update(weight={"type": "object", "properties": inner, "required": list(inner)})
+        return lambda f: f.update(
+            weight={"type": "object", "properties": inner, "required": list(inner)}
+        )
 
-    assert bound(live(wrap({"enum": ["lb", "KG"], "default": "lb"})))["weight"] == {"value": 2.5, "unit": "KG"}
+    assert bound(live(wrap({"enum": ["lb", "KG"], "default": "lb"})))["weight"] == {
+        "value": 2.5,
+        "unit": "KG",
+    }
     assert bound(live(wrap({"type": "string", "default": "lb"}))) == "refused"
     assert bound(live(wrap({"type": "string"}))) == "refused"
 
@@ -233,7 +271,10 @@ def test_defaults() -> None:
     assert bound(new) == {**CALL, "language": "en"}
     assert bound(live(lambda fields: fields.update(language=TEXT))) == "refused"
     short = {name: CALL[name] for name in ("origin", "destination", "weight")}
-    assert bound(live(lambda fields: fields["count"].update(default=9)), short) == {**short, "count": 1}
+    assert bound(live(lambda fields: fields["count"].update(default=9)), short) == {
+        **short,
+        "count": 1,
+    }
 
 
 def test_values_without_a_place() -> None:
@@ -303,6 +344,10 @@ def test_every_value_is_used_once_and_the_outcome_fits(fields: dict[str, Any], k
 def test_renames_without_evidence_are_never_bound(names: list[str]) -> None:
     """Fields of one type under new names, in any order."""
     fields = ("one", "two", "three")
-    declared = {"type": "object", "properties": dict.fromkeys(fields, TEXT), "required": list(fields)}
+    declared = {
+        "type": "object",
+        "properties": dict.fromkeys(fields, TEXT),
+        "required": list(fields),
+    }
     schema = {"type": "object", "properties": dict.fromkeys(names, TEXT), "required": names}
     assert rebind({"one": "1", "two": "2", "three": "3"}, declared, schema) is None

@@ -91,7 +91,11 @@ RECOVERABLE: dict[str, Any] = {
     "envelope with status": {"status": "ok", "result": GOOD, "elapsed_ms": 12},
     "envelope of text": {"content": json.dumps(GOOD)},
     "list of the whole": [GOOD],
-    "nested": {"total": 12.5, "code": "LN-204", "about": {k: GOOD[k] for k in ("status", "eta", "count", "fragile")}},
+    "nested": {
+        "total": 12.5,
+        "code": "LN-204",
+        "about": {k: GOOD[k] for k in ("status", "eta", "count", "fragile")},
+    },
     "fence": f"```json\n{json.dumps(GOOD, indent=1)}\n```",
     "envelope beside another object": {"data": GOOD, "previous": changed(total=1)},
     "twice encoded": json.dumps(json.dumps(GOOD)),
@@ -102,7 +106,9 @@ RECOVERABLE: dict[str, Any] = {
     "number beside": changed(scale=1000),
     "warning beside": changed(warning="stale data"),
     "unit beside": changed(total=1250, total_unit="cents"),
-    "everything at once": {"data": renamed("total", "sum", total="1250 cents", eta="April 3, 2026", count="3")},
+    "everything at once": {
+        "data": renamed("total", "sum", total="1250 cents", eta="April 3, 2026", count="3")
+    },
 }
 
 
@@ -113,7 +119,9 @@ def test_one_reading_is_taken(value: Any) -> None:
     assert normalised is not None
     assert normalised.value == GOOD
     assert normalised.changes
-    assert not any(secret in " ".join(normalised.changes) for secret in ("12.5", "1250", "LN-204", "2026"))
+    assert not any(
+        secret in " ".join(normalised.changes) for secret in ("12.5", "1250", "LN-204", "2026")
+    )
 
 
 REFUSED: dict[str, Any] = {
@@ -132,7 +140,9 @@ REFUSED: dict[str, Any] = {
     "no whole number": changed(count="3.5"),
     "only one left": renamed("total", "grand"),
     "explained": changed(total="12.50 (as quoted)"),
-    "explained at length": changed(total="12.50 EUR, as quoted by the carrier", status="delayed - weather"),
+    "explained at length": changed(
+        total="12.50 EUR, as quoted by the carrier", status="delayed - weather"
+    ),
     "sentence": changed(total="The total is 12.50 EUR."),
     "another label": changed(total="Deposit: 12.50 EUR"),
     "code with a remark": changed(code="LN-204 (see label)"),
@@ -145,7 +155,11 @@ REFUSED: dict[str, Any] = {
     "breaks off": json.dumps(GOOD)[:-8],
     "breaks off around a whole one": '{"data": ' + json.dumps(GOOD) + ', "next',
     "missing": {name: value for name, value in GOOD.items() if name != "total"},
-    "two gone, two new": {"a": 12.5, "b": 3, **{k: GOOD[k] for k in ("status", "eta", "code", "fragile")}},
+    "two gone, two new": {
+        "a": 12.5,
+        "b": 3,
+        **{k: GOOD[k] for k in ("status", "eta", "code", "fragile")},
+    },
     "opposite": {**{k: v for k, v in GOOD.items() if k != "total"}, "max_total": 9},
     "two envelopes": {"data": GOOD, "result": changed(total=1)},
     "undeclared envelope": {"payload": GOOD},
@@ -192,15 +206,23 @@ def number(name: str, **field: Any) -> dict[str, Any]:
         ({"price%": 2}, number("price")),
         ({"-price": 2}, number("price")),
         ({"1_2": 2}, number("12")),
-        *(({name: {"price": 2}}, number("price")) for name in ("request", "example", "previous", "data", "result")),
+        *(
+            ({name: {"price": 2}}, number("price"))
+            for name in ("request", "example", "previous", "data", "result")
+        ),
         ({"price": {"amount": 2}}, number("price")),
         ({"price": {"tax": 2, "currency": "EUR"}}, number("price", unit="EUR")),
     ],
     ids=str,
 )
-def test_no_other_field_becomes_the_declared_one(answer: Any, declared: dict[str, Any], closed: bool) -> None:
+def test_no_other_field_becomes_the_declared_one(
+    answer: Any, declared: dict[str, Any], closed: bool
+) -> None:
     """What a word means, or that nothing else is there, is no evidence; an undeclared object wraps nothing."""
-    assert outcome(answer, {**declared, **({"additionalProperties": False} if closed else {})}) == "refused"
+    assert (
+        outcome(answer, {**declared, **({"additionalProperties": False} if closed else {})})
+        == "refused"
+    )
 
 
 @pytest.mark.parametrize(
@@ -214,7 +236,11 @@ def test_no_other_field_becomes_the_declared_one(answer: Any, declared: dict[str
         ({"duration_minutes": 2}, number("duration", unit="s"), {"duration": 120}),
         ({"price_eur": 2}, number("price", unit="EUR"), {"price": 2}),
         ({"weight_lbs": 2}, number("weight_kg"), {"weight_kg": 0.90718474}),
-        ({"distance_km": 2}, number("distance", unit="m", aliases=["distance_km"]), {"distance": 2000}),
+        (
+            {"distance_km": 2},
+            number("distance", unit="m", aliases=["distance_km"]),
+            {"distance": 2000},
+        ),
         ({"distance_m": 2}, number("distance", unit="m", aliases=["distance_m"]), {"distance": 2}),
         ({"a": {"b": {"price": 2}}}, {**number("price"), "wrappers": ["a", "b"]}, {"price": 2}),
         ({"price": {"price": 2}}, number("price"), {"price": 2}),
@@ -222,15 +248,23 @@ def test_no_other_field_becomes_the_declared_one(answer: Any, declared: dict[str
     ],
     ids=str,
 )
-def test_the_same_name_in_another_spelling_is_the_field(answer: Any, declared: dict[str, Any], value: Any) -> None:
+def test_the_same_name_in_another_spelling_is_the_field(
+    answer: Any, declared: dict[str, Any], value: Any
+) -> None:
     """Case, what joins words, a unit at the end that converts, and what is declared."""
     assert outcome(answer, declared) == value
 
 
 def test_an_alias_that_may_name_another_unit_is_refused() -> None:
     """Metres or miles, minutes or minimum: the declaration says kilometres and seconds."""
-    assert outcome({"distance_m": 2}, number("distance", unit="km", aliases=["distance_m"])) == "refused"
-    assert outcome({"length_min": 2}, number("duration", unit="s", aliases=["length_min"])) == "refused"
+    assert (
+        outcome({"distance_m": 2}, number("distance", unit="km", aliases=["distance_m"]))
+        == "refused"
+    )
+    assert (
+        outcome({"length_min": 2}, number("duration", unit="s", aliases=["length_min"]))
+        == "refused"
+    )
 
 
 def test_choices_are_told_apart_by_their_signs() -> None:
@@ -240,15 +274,21 @@ def test_choices_are_told_apart_by_their_signs() -> None:
     assert outcome("a+", ratings) == "A+"
 
 
-parts = st.lists(st.sampled_from(["price", "net", "change", "id", "max", "in", "cents", "m", "EUR", "2"]), min_size=1)
+parts = st.lists(
+    st.sampled_from(["price", "net", "change", "id", "max", "in", "cents", "m", "EUR", "2"]),
+    min_size=1,
+)
 joiners = st.sampled_from(["_", "-", " ", ""])
 
 
 @settings(max_examples=200)
 @given(
-    names=st.lists(st.tuples(parts, joiners), max_size=4), declared=st.sampled_from(["price", "net_price", "priceId"])
+    names=st.lists(st.tuples(parts, joiners), max_size=4),
+    declared=st.sampled_from(["price", "net_price", "priceId"]),
 )
-def test_a_field_is_filled_only_from_its_own_name(names: list[tuple[list[str], str]], declared: str) -> None:
+def test_a_field_is_filled_only_from_its_own_name(
+    names: list[tuple[list[str], str]], declared: str
+) -> None:
     """Whatever keys come: the value is that of an alias, or of a key with its letters, with or without its unit."""
     answer = {joiner.join(words): place for place, (words, joiner) in enumerate(names, start=1)}
     found = normalise(answered(answer), number(declared, unit="EUR", aliases=["max-id"]))
@@ -256,8 +296,16 @@ def test_a_field_is_filled_only_from_its_own_name(names: list[tuple[list[str], s
         return
     letters = declared.replace("_", "").casefold()
     bare = {key: "".join(filter(str.isalnum, key)).casefold() for key in answer}
-    allowed = {value for key, value in answer.items() if bare[key] in (letters, letters + "eur", letters + "ineur")}
-    allowed |= {value / 100 for key, value in answer.items() if bare[key] in (letters + "cents", letters + "incents")}
+    allowed = {
+        value
+        for key, value in answer.items()
+        if bare[key] in (letters, letters + "eur", letters + "ineur")
+    }
+    allowed |= {
+        value / 100
+        for key, value in answer.items()
+        if bare[key] in (letters + "cents", letters + "incents")
+    }
     allowed |= {value for key, value in answer.items() if key == "max-id"}
     assert found.value[declared] in allowed
 
@@ -268,12 +316,18 @@ def test_wrappers_are_names() -> None:
         for schema in ({"wrappers": wrong}, {"properties": {"a": {"wrappers": wrong}}}):
             with pytest.raises(DeclarationError, match="wrappers that are no list of names"):
                 check_schema(schema, "the result of quote")
-    check_schema({"properties": {"wrappers": {"type": "string"}}, "wrappers": ["data"]}, "the result of quote")
+    check_schema(
+        {"properties": {"wrappers": {"type": "string"}}, "wrappers": ["data"]},
+        "the result of quote",
+    )
 
 
 def test_an_open_schema_makes_no_field_of_a_stranger() -> None:
     """Where undeclared fields are allowed, a new one is no sign of a rename."""
-    schema = {"type": "object", "properties": {"total": {"type": "number"}, "n": {"type": "integer"}}}
+    schema = {
+        "type": "object",
+        "properties": {"total": {"type": "number"}, "n": {"type": "integer"}},
+    }
     schema["required"] = ["total", "n"]
     assert outcome({"discount": 3.5, "n": 1}, schema) == "refused"
     assert outcome({"total_amount": 3.5, "n": 1}, schema) == "refused"
@@ -298,7 +352,10 @@ def test_lists_are_unwrapped_split_and_turned() -> None:
 
 def test_a_flattened_object_is_put_together() -> None:
     """Fields that carry the object's name in theirs are its fields."""
-    address = {"type": "object", "properties": {"city": {"type": "string"}, "zip": {"type": "string"}}}
+    address = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "zip": {"type": "string"}},
+    }
     address["required"] = ["city", "zip"]
     schema = {"type": "object", "properties": {"address": address}, "required": ["address"]}
     assert outcome({"address_city": "Graz", "addressZip": "8010"}, schema) == {
@@ -322,10 +379,16 @@ def test_the_live_contract_tells_the_unit() -> None:
     assert outcome(changed(total=1250), live=live) == GOOD
     assert outcome(changed(total={"value": 12.5, "unit": "EUR"}), live=live) == GOOD
     assert (
-        outcome(changed(total=1250), live=live_schema(lambda fields: fields["total"].update(unit="USD"))) == "refused"
+        outcome(
+            changed(total=1250), live=live_schema(lambda fields: fields["total"].update(unit="USD"))
+        )
+        == "refused"
     )
     assert (
-        outcome(changed(total=1250), live=live_schema(lambda fields: fields["total"].update(unit="tokens")))
+        outcome(
+            changed(total=1250),
+            live=live_schema(lambda fields: fields["total"].update(unit="tokens")),
+        )
         == "refused"
     )
 
@@ -337,22 +400,36 @@ def test_the_live_contract_tells_new_names() -> None:
         fields["amount_due"] = {**fields.pop("total"), "aliases": ["total"]}
         fields["pieces"] = {**fields.pop("count"), "aliases": ["count"]}
 
-    value = {"amount_due": 12.5, "pieces": 3, **{k: GOOD[k] for k in ("status", "eta", "code", "fragile")}}
+    value = {
+        "amount_due": 12.5,
+        "pieces": 3,
+        **{k: GOOD[k] for k in ("status", "eta", "code", "fragile")},
+    }
     assert outcome(value, live=live_schema(rename)) == GOOD
     assert outcome({"data": value}, live=live_schema(rename)) == GOOD
 
 
 def test_the_live_contract_tells_the_shape() -> None:
     """Around the whole and around a part: nested, in a list, wrapped with a unit."""
-    wrapped = {"type": "object", "properties": {"amount": {"type": "number"}, "currency": {"type": "string"}}}
+    wrapped = {
+        "type": "object",
+        "properties": {"amount": {"type": "number"}, "currency": {"type": "string"}},
+    }
     assert outcome([GOOD], live={"type": "array", "items": SCHEMA}) == GOOD
-    assert outcome({"result": GOOD}, live={"type": "object", "properties": {"result": SCHEMA}}) == GOOD
-    assert outcome(changed(total="12.5"), live=live_schema(lambda f: f["total"].update(type="string"))) == GOOD
+    assert (
+        outcome({"result": GOOD}, live={"type": "object", "properties": {"result": SCHEMA}}) == GOOD
+    )
+    assert (
+        outcome(changed(total="12.5"), live=live_schema(lambda f: f["total"].update(type="string")))
+        == GOOD
+    )
     total: dict[str, Any] = {"type": "number", "unit": "EUR"}
     assert outcome({"amount": 3, "currency": "EUR"}, total, wrapped) == 3
     assert outcome({"amount": 3, "currency": "USD"}, total, wrapped) == "refused"
     rows = {"type": "array", "items": {"type": "object", "properties": {"total": total}}}
-    assert outcome({"rows": [{"total": 3}]}, rows, {"type": "object", "properties": {"rows": rows}}) == [{"total": 3}]
+    assert outcome(
+        {"rows": [{"total": 3}]}, rows, {"type": "object", "properties": {"rows": rows}}
+    ) == [{"total": 3}]
     assert outcome({"total": 3}, rows, rows["items"]) == [{"total": 3}]
 
 
@@ -360,16 +437,25 @@ def test_the_live_contract_does_not_tell_twins_apart() -> None:
     """Two fields of one type that were both renamed stay unknown, even at their old places."""
     fields = {"width": {"type": "number"}, "height": {"type": "number"}}
     declared = {"type": "object", "properties": fields, "required": list(fields)}
-    live = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"]}
+    live = {
+        "type": "object",
+        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+        "required": ["a", "b"],
+    }
     assert outcome({"a": 1, "b": 2}, declared, live) == "refused"
-    live["properties"] = {"x": {"type": "number", "aliases": ["height"]}, "y": {"type": "number", "aliases": ["width"]}}
+    live["properties"] = {
+        "x": {"type": "number", "aliases": ["height"]},
+        "y": {"type": "number", "aliases": ["width"]},
+    }
     live["required"] = ["x", "y"]
     assert outcome({"x": 1, "y": 2}, declared, live) == {"width": 2, "height": 1}
 
 
 def test_an_answer_by_the_declared_contract_stays() -> None:
     """The live contract was read, and the tool has been set right since."""
-    live = live_schema(lambda fields: fields.update(amount_due={**fields.pop("total"), "aliases": ["total"]}))
+    live = live_schema(
+        lambda fields: fields.update(amount_due={**fields.pop("total"), "aliases": ["total"]})
+    )
     assert outcome(GOOD, live=live) == GOOD
 
 
@@ -417,7 +503,11 @@ WHOLE_DRIFTS = (
 
 
 @settings(max_examples=60)
-@given(goods, st.lists(st.sampled_from(FIELD_DRIFTS), max_size=3), st.lists(st.sampled_from(WHOLE_DRIFTS), max_size=3))
+@given(
+    goods,
+    st.lists(st.sampled_from(FIELD_DRIFTS), max_size=3),
+    st.lists(st.sampled_from(WHOLE_DRIFTS), max_size=3),
+)
 def test_drifts_compose_and_never_yield_another_value(
     good: dict[str, Any], fields: list[Callable[[Any], Any]], wholes: list[Callable[[Any], Any]]
 ) -> None:
@@ -443,12 +533,30 @@ def test_what_is_right_comes_back_as_it_is(good: dict[str, Any]) -> None:
 
 
 words = st.sampled_from(
-    ["12.5", "1,5 EUR", "3 kg", "total: 7", "delayed", "DLY", "LN-204", "2 Jan 2026", "yes", "EUR", "x"]
+    [
+        "12.5",
+        "1,5 EUR",
+        "3 kg",
+        "total: 7",
+        "delayed",
+        "DLY",
+        "LN-204",
+        "2 Jan 2026",
+        "yes",
+        "EUR",
+        "x",
+    ]
 )
-scalars = st.none() | st.booleans() | st.integers(-5, 5000) | st.floats(allow_nan=False, width=16) | words
-keys = st.sampled_from([*GOOD, "sum", "data", "value", "unit", "currency", "amount", "note", "Status"])
+scalars = (
+    st.none() | st.booleans() | st.integers(-5, 5000) | st.floats(allow_nan=False, width=16) | words
+)
+keys = st.sampled_from(
+    [*GOOD, "sum", "data", "value", "unit", "currency", "amount", "note", "Status"]
+)
 anything = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=7), max_leaves=14
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=7),
+    max_leaves=14,
 )
 
 

@@ -10,7 +10,9 @@ from tests.recovery.repair.test_results import number, outcome
 from tests.recovery.test_translation import counted, read
 
 
-@pytest.mark.parametrize("text", ["mJ", "mHz", "mPa", "mWh", "Mg", "Mm", "ML", "Mbar", "Mb", "Gb", "M"])
+@pytest.mark.parametrize(
+    "text", ["mJ", "mHz", "mPa", "mWh", "Mg", "Mm", "ML", "Mbar", "Mb", "Gb", "M"]
+)
 def test_a_symbol_is_no_other_symbol_in_another_case(text: str) -> None:
     """A known unit stands for its own spelling; the prefix or the base of this one is another."""
     assert unit_named(text) is None
@@ -19,8 +21,24 @@ def test_a_symbol_is_no_other_symbol_in_another_case(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        *[("KG", "kg"), ("MG", "mg"), ("Kg", "kg"), ("Min", "min"), ("MINUTES", "min"), ("mL", "ml"), ("Mi", "mi")],
-        *[("mhz", "MHz"), ("mb", "MB"), ("kb", "kB"), ("KB", "kB"), ("kwh", "kWh"), ("eur", "EUR"), ("Meters", "m")],
+        *[
+            ("KG", "kg"),
+            ("MG", "mg"),
+            ("Kg", "kg"),
+            ("Min", "min"),
+            ("MINUTES", "min"),
+            ("mL", "ml"),
+            ("Mi", "mi"),
+        ],
+        *[
+            ("mhz", "MHz"),
+            ("mb", "MB"),
+            ("kb", "kB"),
+            ("KB", "kB"),
+            ("kwh", "kWh"),
+            ("eur", "EUR"),
+            ("Meters", "m"),
+        ],
     ],
 )
 def test_other_case_is_read_where_it_says_nothing(text: str, name: str) -> None:
@@ -60,12 +78,16 @@ def test_units_that_are_not_known_are_told_apart_as_well(declared: str, named: s
     ],
     ids=str,
 )
-def test_a_number_is_told_in_the_unit_that_was_written(answer: Any, declared: dict[str, Any], value: Any) -> None:
+def test_a_number_is_told_in_the_unit_that_was_written(
+    answer: Any, declared: dict[str, Any], value: Any
+) -> None:
     """In a text and at the end of a name; what fits two ways is refused."""
     assert outcome(answer, declared) == value
 
 
-@pytest.mark.parametrize(("own", "wanted"), [("mV", "MV"), ("mJ", "MJ"), ("ML", "l"), ("Gb", "GB"), ("Mg", "mg")])
+@pytest.mark.parametrize(
+    ("own", "wanted"), [("mV", "MV"), ("mJ", "MJ"), ("ML", "l"), ("Gb", "GB"), ("Mg", "mg")]
+)
 def test_a_sibling_in_a_unit_of_another_size_is_not_used(own: str, wanted: str) -> None:
     """What does not convert is not taken at face value."""
     assert read({"price": 5}, counted(unit=own), counted(unit=wanted)).problems
@@ -73,7 +95,9 @@ def test_a_sibling_in_a_unit_of_another_size_is_not_used(own: str, wanted: str) 
 
 def test_a_name_and_its_unit_are_parted_at_what_joins_them() -> None:
     """Capitals within the unit part no words."""
-    assert [measured(name) and measured(name)[0] for name in ("power_kW", "kWh", "net_price_kEUR")] == [  # type: ignore[index]
+    assert [
+        measured(name) and measured(name)[0] for name in ("power_kW", "kWh", "net_price_kEUR")
+    ] == [  # type: ignore[index]
         "power",
         None,
         "netprice",

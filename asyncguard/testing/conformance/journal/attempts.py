@@ -29,18 +29,24 @@ async def begins_an_attempt_once(bench: Bench) -> None:
     for journal, asked in ((first, intent), (other, replace(intent, remote=True))):
         verdict = await journal.begin(asked)
         expected = Running(epoch=first.epoch)
-        assert verdict == expected, f"an attempt that runs was asked for again: {expected} expected, not {verdict}"
+        assert verdict == expected, (
+            f"an attempt that runs was asked for again: {expected} expected, not {verdict}"
+        )
 
 
 async def begins_once_however_many_ask(bench: Bench) -> None:
     """Of many questions at the same time, from two processes, one is answered with Fresh."""
     journals = [await bench.outsider() for _ in range(2)]
     for effect in (*_REPEATABLE, *_ONCE):
-        intent = bench.intent(effect.value, effect=effect, remote=True, arguments={"effect": effect.value})
+        intent = bench.intent(
+            effect.value, effect=effect, remote=True, arguments={"effect": effect.value}
+        )
         asked = [journal.begin(intent) for journal in journals for _ in range(8)]
         verdicts = await asyncio.gather(*asked)
         fresh = sum(isinstance(verdict, Fresh) for verdict in verdicts)
-        assert fresh == 1, f"one {effect.value} attempt was begun {fresh} times by two processes at once"
+        assert fresh == 1, (
+            f"one {effect.value} attempt was begun {fresh} times by two processes at once"
+        )
 
 
 async def writes_the_intent_first(bench: Bench) -> None:
@@ -48,21 +54,46 @@ async def writes_the_intent_first(bench: Bench) -> None:
     first, other = await bench.process(), await bench.outsider()
     intent = await bench.begun(first, timeout=30.0)
     entry = await bench.entry(other)
-    assert [item.state for item in entry.attempts] == [AttemptState.INTENT], "the intent is not in entries()"
+    assert [item.state for item in entry.attempts] == [AttemptState.INTENT], (
+        "the intent is not in entries()"
+    )
     attempt = entry.attempts[0]
-    told = (entry.key, entry.session, entry.task, entry.label, entry.tool, entry.effect, entry.arguments, entry.state)
-    named = (intent.key, intent.session, intent.task, intent.label, intent.tool, intent.effect, intent.arguments)
+    told = (
+        entry.key,
+        entry.session,
+        entry.task,
+        entry.label,
+        entry.tool,
+        entry.effect,
+        entry.arguments,
+        entry.state,
+    )
+    named = (
+        intent.key,
+        intent.session,
+        intent.task,
+        intent.label,
+        intent.tool,
+        intent.effect,
+        intent.arguments,
+    )
     assert told == (*named, CallState.PENDING), f"the intent was written down as {told}"
-    assert (attempt.epoch, attempt.fingerprint) == (first.epoch, intent.fingerprint), f"written down as {attempt}"
+    assert (attempt.epoch, attempt.fingerprint) == (first.epoch, intent.fingerprint), (
+        f"written down as {attempt}"
+    )
     assert attempt.deadline is not None, "a timeout has to become a deadline"
-    assert abs(attempt.deadline - attempt.begun_at - 30.0) < 0.01, "the deadline is begun_at and the timeout"
+    assert abs(attempt.deadline - attempt.begun_at - 30.0) < 0.01, (
+        "the deadline is begun_at and the timeout"
+    )
 
 
 async def tells_what_is_lost(bench: Bench) -> None:
     """What a dead process had begun is taken over if it may be repeated, and is lost if not."""
     for effect in (*_REPEATABLE, *_ONCE):
         dead = await bench.process()
-        intent = await bench.begun(dead, effect.value, effect=effect, arguments={"effect": effect.value})
+        intent = await bench.begun(
+            dead, effect.value, effect=effect, arguments={"effect": effect.value}
+        )
         epoch = dead.epoch
         await bench.die(dead)
         heir, other = await bench.process(), await bench.outsider()
@@ -71,7 +102,9 @@ async def tells_what_is_lost(bench: Bench) -> None:
             expected: tuple[Verdict, ...] = (Fresh(), Running(epoch=heir.epoch))
         else:
             expected = (Lost(epoch=epoch), Lost(epoch=epoch))
-        assert asked == expected, f"{effect.value}: {expected} expected after the process died, not {asked}"
+        assert asked == expected, (
+            f"{effect.value}: {expected} expected after the process died, not {asked}"
+        )
         await bench.die(heir)
 
 
@@ -82,13 +115,19 @@ async def repeats_only_what_was_declared_so(bench: Bench) -> None:
     await bench.die(dead)
     heir = await bench.process()
     verdict = await heir.begin(replace(intent, effect=EffectClass.IDEMPOTENT))
-    assert isinstance(verdict, Lost), f"an at_most_once attempt was begun again under another declaration: {verdict}"
+    assert isinstance(verdict, Lost), (
+        f"an at_most_once attempt was begun again under another declaration: {verdict}"
+    )
 
 
 async def remembers_outcomes(bench: Bench) -> None:
     """What end() wrote is what begin() answers, in every process."""
     journal, other = await bench.process(), await bench.outsider()
-    odd = {"text": "Zürich \U0001f980 \x00 \ud800", "list": [1, 2.5, None, True], "nested": {"a": {}}}
+    odd = {
+        "text": "Zürich \U0001f980 \x00 \ud800",
+        "list": [1, 2.5, None, True],
+        "nested": {"a": {}},
+    }
     blocks = [{"type": "text", "text": "a"}]
     results: tuple[Result, ...] = (
         DONE,
@@ -103,7 +142,9 @@ async def remembers_outcomes(bench: Bench) -> None:
         written = replace(result, raw=None) if isinstance(result, Success) else result
         for asked, where in ((journal, intent), (other, replace(intent, remote=True))):
             verdict = await asked.begin(where)
-            assert verdict == Known(result=written), f"{written} was written, and begin() answers {verdict}"
+            assert verdict == Known(result=written), (
+                f"{written} was written, and begin() answers {verdict}"
+            )
 
 
 async def keeps_the_first_outcome(bench: Bench) -> None:
@@ -118,7 +159,9 @@ async def keeps_the_first_outcome(bench: Bench) -> None:
         intent = await bench.ended(journal, first, f"k{number}", arguments={"n": number})
         await journal.end(intent.key, 1, second)
         verdict = await journal.begin(intent)
-        assert verdict == Known(result=first), f"{first} was written first, and begin() answers {verdict}"
+        assert verdict == Known(result=first), (
+            f"{first} was written first, and begin() answers {verdict}"
+        )
 
 
 async def takes_outcomes_of_what_was_taken_over(bench: Bench) -> None:
@@ -127,7 +170,9 @@ async def takes_outcomes_of_what_was_taken_over(bench: Bench) -> None:
     intent = await bench.begun(dead, effect=EffectClass.KEYED)
     await bench.die(dead)
     heir, late = await bench.process(), await bench.outsider()
-    assert isinstance(await heir.begin(intent), Fresh), "a keyed attempt of a dead process is taken over"
+    assert isinstance(await heir.begin(intent), Fresh), (
+        "a keyed attempt of a dead process is taken over"
+    )
     await late.end(intent.key, 1, DONE)
     await heir.end(intent.key, 1, NOT_STARTED)
     verdict = await heir.begin(intent)
@@ -139,13 +184,19 @@ async def asks_a_person_anew(bench: Bench) -> None:
     dead = await bench.process()
     intent = await bench.ended(dead, Escape(error=RuntimeError("a question")))
     known = (await dead.enter(intent.session, "", (intent.key,), lambda _: None)).attempts
-    assert known[intent.key].state is AttemptState.ASKED, f"a question was noted as {known[intent.key].state}"
+    assert known[intent.key].state is AttemptState.ASKED, (
+        f"a question was noted as {known[intent.key].state}"
+    )
     await bench.die(dead)
     heir = await bench.process()
     verdicts = (await heir.begin(intent), await heir.begin(intent))
-    assert verdicts == (Fresh(), Running(epoch=heir.epoch)), f"a question is asked anew, once; answered {verdicts}"
+    assert verdicts == (Fresh(), Running(epoch=heir.epoch)), (
+        f"a question is asked anew, once; answered {verdicts}"
+    )
     await heir.end(intent.key, 1, DONE)
-    assert await heir.begin(intent) == Known(result=DONE), "an answered question ends as any attempt does"
+    assert await heir.begin(intent) == Known(result=DONE), (
+        "an answered question ends as any attempt does"
+    )
 
 
 async def holds_keys_to_their_fingerprints(bench: Bench) -> None:
@@ -155,7 +206,9 @@ async def holds_keys_to_their_fingerprints(bench: Bench) -> None:
     ended = await bench.ended(journal, DONE, "ended", arguments={"amount": 6})
     for intent in (running, ended):
         before = await asyncio.to_thread(journal.entries, key=intent.key)
-        verdict = await journal.begin(replace(intent, fingerprint="another", arguments={"amount": 7}))
+        verdict = await journal.begin(
+            replace(intent, fingerprint="another", arguments={"amount": 7})
+        )
         refused(verdict, "the same key and attempt with another fingerprint has to be refused")
         after = await asyncio.to_thread(journal.entries, key=intent.key)
         assert after == before, "a refused intent changed what is written down"
@@ -166,7 +219,9 @@ async def lets_another_attempt_be_another_tool(bench: Bench) -> None:
     journal = await bench.process()
     intent = await bench.ended(journal, NOT_STARTED)
     await bench.ended(journal, DONE, attempt=2, tool="pay_by_card")
-    assert await journal.begin(intent) == Known(result=NOT_STARTED), "a second attempt changed the first"
+    assert await journal.begin(intent) == Known(result=NOT_STARTED), (
+        "a second attempt changed the first"
+    )
     entry = await bench.entry(journal)
     told = [(item.number, item.tool) for item in entry.attempts]
     assert told == [(1, "pay"), (2, "pay_by_card")], f"two attempts of a call are told as {told}"
@@ -185,13 +240,20 @@ async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
         bench.intent("k4", effect=EffectClass.IDEMPOTENT),
     )
     keyed = bench.intent("k5", effect=EffectClass.KEYED)
-    refused(await journal.begin(keyed), "a keyed call whose equal is in doubt has another key, and has to be refused")
+    refused(
+        await journal.begin(keyed),
+        "a keyed call whose equal is in doubt has another key, and has to be refused",
+    )
     for intent in others:
         verdict = await journal.begin(intent)
-        assert isinstance(verdict, Fresh), f"a call that is no equal of one in doubt was answered with {verdict}"
+        assert isinstance(verdict, Fresh), (
+            f"a call that is no equal of one in doubt was answered with {verdict}"
+        )
     await bench.resolve(journal, MailKind.NOT_HAPPENED, name="first")
     verdict = await journal.begin(equal)
-    assert isinstance(verdict, Fresh), f"once its equal was resolved, a call may begin; answered {verdict}"
+    assert isinstance(verdict, Fresh), (
+        f"once its equal was resolved, a call may begin; answered {verdict}"
+    )
 
 
 async def refuses_equals_of_what_is_lost(bench: Bench) -> None:
@@ -201,11 +263,16 @@ async def refuses_equals_of_what_is_lost(bench: Bench) -> None:
     await bench.begun(journal, "second")
     await bench.die(journal)
     heir = await bench.process()
-    refused(await heir.begin(bench.intent("third")), "a call whose equal was lost with its process has to be refused")
+    refused(
+        await heir.begin(bench.intent("third")),
+        "a call whose equal was lost with its process has to be refused",
+    )
     for name in ("first", "second"):
         await bench.resolve(heir, MailKind.HAPPENED, "paid", name=name)
     verdict = await heir.begin(bench.intent("third"))
-    assert isinstance(verdict, Fresh), f"once its equals were resolved, a call may begin; answered {verdict}"
+    assert isinstance(verdict, Fresh), (
+        f"once its equals were resolved, a call may begin; answered {verdict}"
+    )
 
 
 async def ends_in_order_without_waiting(bench: Bench) -> None:
@@ -218,7 +285,9 @@ async def ends_in_order_without_waiting(bench: Bench) -> None:
         if number % 2:
             await journal.flush()
             known = await other.begin(replace(intent, remote=True))
-            assert known == Known(result=result), f"flush() returned, and another process was answered {known}"
+            assert known == Known(result=result), (
+                f"flush() returned, and another process was answered {known}"
+            )
         known = await journal.begin(intent)
         assert known == Known(result=result), f"after end_soon() begin() answered {known}"
     await journal.flush()
@@ -234,7 +303,9 @@ async def concludes_its_own_attempts(bench: Bench) -> None:
     for asked, key in ((journal, bench.key("unknown")), (other, mine.key), (journal, ended.key)):
         asked.conclude(key, 1, TIMEOUT)
     await asyncio.to_thread(other.entries, key="-")  # what was posted before is written by then
-    assert isinstance(await journal.begin(mine), Running), "another process concluded an attempt that is not its own"
+    assert isinstance(await journal.begin(mine), Running), (
+        "another process concluded an attempt that is not its own"
+    )
     assert await journal.begin(ended) == Known(result=DONE), "conclude() changed an outcome"
     journal.conclude(mine.key, 1, NOT_STARTED)
     assert await journal.begin(mine) == Known(result=NOT_STARTED), "conclude() was not written"
@@ -244,12 +315,18 @@ async def notes_what_became_of_calls(bench: Bench) -> None:
     """settle() is what entries() tell; a call without an intent is none of the journal's."""
     journal = await bench.process()
     journal.settle(bench.key("unknown"), CallState.DONE)
-    for number, state in enumerate((CallState.DONE, CallState.FAILED, CallState.IN_DOUBT, CallState.RESOLVED)):
+    for number, state in enumerate(
+        (CallState.DONE, CallState.FAILED, CallState.IN_DOUBT, CallState.RESOLVED)
+    ):
         intent = await bench.ended(journal, TIMEOUT, f"k{number}", arguments={"n": number})
         journal.settle(intent.key, state, ErrorCode.TIMEOUT)
         entry = await bench.entry(journal, f"k{number}")
-        assert (entry.state, entry.error) == (state, ErrorCode.TIMEOUT), f"settled as {state}, told as {entry.state}"
-    assert not await asyncio.to_thread(journal.entries, key=bench.key("unknown")), "a call appeared from nowhere"
+        assert (entry.state, entry.error) == (state, ErrorCode.TIMEOUT), (
+            f"settled as {state}, told as {entry.state}"
+        )
+    assert not await asyncio.to_thread(journal.entries, key=bench.key("unknown")), (
+        "a call appeared from nowhere"
+    )
 
 
 async def tells_what_is_not_settled(bench: Bench) -> None:
@@ -265,7 +342,10 @@ async def tells_what_is_not_settled(bench: Bench) -> None:
     for name in ("resolved", "settled"):
         await bench.resolve(journal, MailKind.HAPPENED, "paid", name=name)
     journal.settle(bench.key("settled"), CallState.RESOLVED)
-    found, expected = set(await journal.unsettled(session)), {bench.key("running"), bench.key("resolved")}
+    found, expected = (
+        set(await journal.unsettled(session)),
+        {bench.key("running"), bench.key("resolved")},
+    )
     assert found == expected, f"unsettled() told {found}, not {expected}"
 
 
@@ -284,7 +364,9 @@ async def begins_nothing_when_closed(bench: Bench) -> None:
         raise AssertionError(f"a closed journal answered {verdict}")
     journal.settle(intent.key, CallState.FAILED)  # not waited for, so nobody is there to hear of it
     other = await bench.outsider()
-    assert (await bench.entry(other)).state is CallState.DONE, "what waited to be written was lost on closing"
+    assert (await bench.entry(other)).state is CallState.DONE, (
+        "what waited to be written was lost on closing"
+    )
 
 
 async def serves_several_loops(bench: Bench) -> None:
@@ -305,7 +387,9 @@ async def serves_several_loops(bench: Bench) -> None:
 
     answers = await asyncio.gather(*(asyncio.to_thread(pay, name) for name in "abc"))
     for name, found in zip("abc", answers, strict=True):
-        expected = [Known(result=Success(content=bench.key(f"{name}{number}"))) for number in range(10)]
+        expected = [
+            Known(result=Success(content=bench.key(f"{name}{number}"))) for number in range(10)
+        ]
         assert found == expected, "a result was told for another call, or to another loop"
 
 

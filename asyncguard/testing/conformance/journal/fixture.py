@@ -22,7 +22,9 @@ DONE = Success(content="done")
 """A result."""
 TIMEOUT = Failure(symptom=Symptom(error=ErrorCode.TIMEOUT, message="No answer."))
 """A failure that leaves open whether the effect happened."""
-NOT_STARTED = Failure(symptom=Symptom(error="ToolFault", message="No.", mro=("a.B", "c.D"), status=409, started=False))
+NOT_STARTED = Failure(
+    symptom=Symptom(error="ToolFault", message="No.", mro=("a.B", "c.D"), status=409, started=False)
+)
 """A failure of which it is known that nothing happened."""
 
 
@@ -101,7 +103,9 @@ class Bench:
         assert isinstance(verdict, Fresh), f"a new attempt has to be Fresh, not {verdict}"
         return intent
 
-    async def ended(self, journal: Journal, result: Result, name: str = "k", **changes: Any) -> Intent:
+    async def ended(
+        self, journal: Journal, result: Result, name: str = "k", **changes: Any
+    ) -> Intent:
         """An intent that was begun and ended."""
         intent = await self.begun(journal, name, **changes)
         await journal.end(intent.key, intent.attempt, result)
@@ -119,19 +123,27 @@ class Bench:
         assert len(found) == 1, f"entries() has {len(found)} calls under the key of one"
         return found[0]
 
-    async def resolve(self, journal: Journal, kind: MailKind, content: Any = None, name: str = "k") -> Entry:
+    async def resolve(
+        self, journal: Journal, kind: MailKind, content: Any = None, name: str = "k"
+    ) -> Entry:
         """Resolve a call."""
-        return await asyncio.to_thread(journal.resolve, self.key(name), kind, content, by="the bench")
+        return await asyncio.to_thread(
+            journal.resolve, self.key(name), kind, content, by="the bench"
+        )
 
 
-async def raises(error: type[_Error], work: Callable[..., object], *arguments: Any, **named: Any) -> _Error:
+async def raises(
+    error: type[_Error], work: Callable[..., object], *arguments: Any, **named: Any
+) -> _Error:
     """The error that blocking work raises."""
     try:
         done = await asyncio.to_thread(work, *arguments, **named)
     except error as raised:
         return raised
     name = getattr(work, "__name__", "it")
-    raise AssertionError(f"{name}{arguments!r:.200} has to raise {error.__name__}, not to return {done!r:.100}")
+    raise AssertionError(
+        f"{name}{arguments!r:.200} has to raise {error.__name__}, not to return {done!r:.100}"
+    )
 
 
 async def wait_for(mail: list[Mail], count: int) -> None:
@@ -139,9 +151,13 @@ async def wait_for(mail: list[Mail], count: int) -> None:
     give_up = time.monotonic() + PATIENCE
     while len(mail) < count and time.monotonic() < give_up:  # noqa: ASYNC110 - it comes from another thread
         await asyncio.sleep(_STEP)
-    assert len(mail) >= count, f"{count} pieces of mail were written and {len(mail)} came; mail is never lost"
+    assert len(mail) >= count, (
+        f"{count} pieces of mail were written and {len(mail)} came; mail is never lost"
+    )
     await asyncio.sleep(_STEP)
-    assert len(mail) == count, f"{count} pieces of mail were written and {len(mail)} came; each comes once"
+    assert len(mail) == count, (
+        f"{count} pieces of mail were written and {len(mail)} came; each comes once"
+    )
 
 
 def refused(verdict: Verdict, why: str) -> None:

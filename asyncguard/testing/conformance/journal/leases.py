@@ -22,9 +22,13 @@ async def _is_busy(bench: Bench, journal: Journal) -> bool:
 async def tells_processes_apart(bench: Bench) -> None:
     """One database has one id; each process has an epoch."""
     journals = [await bench.outsider() for _ in range(3)]
-    assert len({journal.id for journal in journals}) == 1, "one database has to have one id in all processes"
+    assert len({journal.id for journal in journals}) == 1, (
+        "one database has to have one id in all processes"
+    )
     assert all(journal.id for journal in journals), "the id of the database is empty"
-    assert len({journal.epoch for journal in journals}) == 3, "each process has to have an epoch of its own"
+    assert len({journal.epoch for journal in journals}) == 3, (
+        "each process has to have an epoch of its own"
+    )
 
 
 async def gives_a_thread_to_one_process(bench: Bench) -> None:
@@ -43,8 +47,12 @@ async def fences_who_lost_the_thread(bench: Bench) -> None:
     """Without its thread a process begins nothing, but for calls that it runs for others."""
     journal, heir = await bench.process(), await bench.outsider()
     outside = bench.intent("outside", arguments={"n": 0})
-    refused(await heir.begin(outside), "a process that has not entered the thread has to be refused")
-    assert isinstance(await heir.begin(replace(outside, remote=True)), Fresh), "a worker needs no thread"
+    refused(
+        await heir.begin(outside), "a process that has not entered the thread has to be refused"
+    )
+    assert isinstance(await heir.begin(replace(outside, remote=True)), Fresh), (
+        "a worker needs no thread"
+    )
     intent = await bench.begun(journal)
     journal.leave(bench.session())
     await asyncio.to_thread(journal.entries, key="-")
@@ -53,7 +61,9 @@ async def fences_who_lost_the_thread(bench: Bench) -> None:
     refused(await journal.begin(late), "a process whose thread was taken over has to be refused")
     await journal.end(intent.key, 1, DONE)
     entry = await bench.entry(heir)
-    assert entry.attempts[0].result == DONE, "an outcome was lost because the thread was taken over meanwhile"
+    assert entry.attempts[0].result == DONE, (
+        "an outcome was lost because the thread was taken over meanwhile"
+    )
 
 
 async def counts_who_takes_a_thread(bench: Bench) -> None:
@@ -61,22 +71,34 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
     first, second = await bench.process(), await bench.outsider()
 
     async def take(journal: Journal, known: int = 0) -> Tenure:
-        return await journal.enter(bench.session(), f"thread {bench.session()}", (), lambda _: None, known=known)
+        return await journal.enter(
+            bench.session(), f"thread {bench.session()}", (), lambda _: None, known=known
+        )
 
     again = await take(first)
-    assert again.number == again.former > 0, f"who enters its own thread again keeps its number, and not {again}"
+    assert again.number == again.former > 0, (
+        f"who enters its own thread again keeps its number, and not {again}"
+    )
     first.leave(bench.session(), ending="checkpoint")
     await asyncio.to_thread(first.entries, key="-")
     heir = await take(second)
-    assert heir.ending == "checkpoint", f"a last step that is being stored was told, and enter() says {heir.ending!r}"
-    assert heir.number > heir.former == again.number, f"the next process counts on from {again.number}, not {heir}"
+    assert heir.ending == "checkpoint", (
+        f"a last step that is being stored was told, and enter() says {heir.ending!r}"
+    )
+    assert heir.number > heir.former == again.number, (
+        f"the next process counts on from {again.number}, not {heir}"
+    )
     await bench.die(second)
     back = await take(first, known=heir.number + 5)
     assert back.ending == "", f"nobody stores a last step now, and enter() says {back.ending!r}"
     assert back.former == heir.number, f"the number before is {heir.number}, not that of {back}"
-    assert back.number > heir.number + 5, f"the number goes beyond that of the state, {heir.number + 5}: {back}"
+    assert back.number > heir.number + 5, (
+        f"the number goes beyond that of the state, {heir.number + 5}: {back}"
+    )
     seized = [tenure for tenure in (again, heir, back) if tenure.seized]
-    assert not seized, f"a thread that was left, or whose process ended, is not taken from anybody: {seized}"
+    assert not seized, (
+        f"a thread that was left, or whose process ended, is not taken from anybody: {seized}"
+    )
 
 
 async def looks_calls_up(bench: Bench) -> None:
@@ -100,7 +122,9 @@ async def knows_who_is_gone(bench: Bench) -> None:
     gone = set(await asyncio.to_thread(alive.gone, asked))
     assert gone == {ended, "neverheardof"}, f"of {asked}, the last two are gone, not {gone}"
     verdict = await alive.begin(bench.intent())
-    assert isinstance(verdict, Fresh), f"a process was fenced because somebody asked whether it lives: {verdict}"
+    assert isinstance(verdict, Fresh), (
+        f"a process was fenced because somebody asked whether it lives: {verdict}"
+    )
 
 
 async def lists_calls(bench: Bench) -> None:
@@ -138,8 +162,12 @@ async def lists_what_is_lost_as_in_doubt(bench: Bench) -> None:
         state = (await bench.entry(other, EffectClass.KEYED.value)).state
         assert state is CallState.PENDING, f"a call that is simply made again is listed as {state}"
         await bench.die(journal)
-    found = await asyncio.to_thread(other.entries, session=bench.session(), states=(CallState.IN_DOUBT,))
-    assert [entry.effect for entry in found] == [EffectClass.AT_MOST_ONCE], "the filter missed a call in doubt"
+    found = await asyncio.to_thread(
+        other.entries, session=bench.session(), states=(CallState.IN_DOUBT,)
+    )
+    assert [entry.effect for entry in found] == [EffectClass.AT_MOST_ONCE], (
+        "the filter missed a call in doubt"
+    )
 
 
 async def forgets_what_ended(bench: Bench) -> None:
@@ -150,13 +178,17 @@ async def forgets_what_ended(bench: Bench) -> None:
     await bench.begun(journal, "pending", arguments={"n": 2})
     await bench.doubtful(journal, "doubtful", arguments={"n": 3})
     await bench.doubtful(journal, "resolved", arguments={"n": 4})
-    await bench.resolve(journal, MailKind.HAPPENED, "x", name="resolved")  # its thread does not know yet
+    await bench.resolve(
+        journal, MailKind.HAPPENED, "x", name="resolved"
+    )  # its thread does not know yet
     await asyncio.to_thread(journal.prune, 3600.0)
     await bench.entry(journal, "ended")
     await asyncio.sleep(0.01)
     count = await asyncio.to_thread(journal.prune, 0.0)
     assert count >= 1, f"prune() says that it removed {count} calls"
-    left = [entry.key for entry in await asyncio.to_thread(journal.entries, session=bench.session())]
+    left = [
+        entry.key for entry in await asyncio.to_thread(journal.entries, session=bench.session())
+    ]
     expected = [bench.key(name) for name in ("pending", "doubtful", "resolved")]
     assert left == expected, f"prune() has to leave {expected}, and left {left}"
     await raises(CallerError, journal.deliver, bench.key("token"), "late")

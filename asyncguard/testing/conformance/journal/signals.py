@@ -31,7 +31,9 @@ async def takes_each_token_once(bench: Bench) -> None:
     await asyncio.to_thread(journal.deliver, token, "a result")
     await raises(UnknownTokenError, journal.deliver, token, "again")
     told = [(item.kind, item.content) for item in (await bench.entry(journal)).mail]
-    assert told == [(MailKind.DELIVERY, "a result")], f"one delivery came through, and {told} was written down"
+    assert told == [(MailKind.DELIVERY, "a result")], (
+        f"one delivery came through, and {told} was written down"
+    )
 
 
 async def uses_up_all_tokens_of_an_attempt(bench: Bench) -> None:
@@ -53,7 +55,9 @@ async def keeps_started_work_in_mind(bench: Bench) -> None:
     await bench.die(dead)
     heir = await bench.outsider()
     mail = await bench.enter(heir)
-    assert await heir.begin(intent) == Known(result=Started()), "work that was started outside is not begun again"
+    assert await heir.begin(intent) == Known(result=Started()), (
+        "work that was started outside is not begun again"
+    )
     await asyncio.to_thread(heir.deliver, token, {"id": 7})
     await wait_for(mail, 1)
     expected = Mail(kind=MailKind.DELIVERY, key=intent.key, attempt=1, content='{"id": 7}')
@@ -66,12 +70,16 @@ async def hands_mail_over_now_and_later(bench: Bench) -> None:
     mail = await bench.enter(journal)
     elsewhere = await bench.enter(other, "other")
     for number in range(3):
-        await bench.begun(journal, f"k{number}", arguments={"n": number}, token=bench.key(f"token{number}"))
+        await bench.begun(
+            journal, f"k{number}", arguments={"n": number}, token=bench.key(f"token{number}")
+        )
     for number, teller in enumerate((journal, other, journal)):
         await asyncio.to_thread(teller.deliver, bench.key(f"token{number}"), f"result {number}")
         await wait_for(mail, number + 1)
     expected = [f"result {number}" for number in range(3)]
-    assert [item.content for item in mail] == expected, f"{expected} were delivered in this order; {mail} came"
+    assert [item.content for item in mail] == expected, (
+        f"{expected} were delivered in this order; {mail} came"
+    )
     assert not elsewhere, "mail came to another thread"
     again = await bench.enter(journal)
     assert again == mail, f"who enters gets all mail before enter() returns; {again} came"
@@ -86,7 +94,9 @@ async def keeps_mail_for_who_is_away(bench: Bench) -> None:
     await asyncio.to_thread(journal.deliver, bench.key("token"), "a result")
     other = await bench.outsider()
     found = await bench.enter(other)
-    assert [item.content for item in found] == ["a result"], f"mail was written while nobody was there; {found} came"
+    assert [item.content for item in found] == ["a result"], (
+        f"mail was written while nobody was there; {found} came"
+    )
     assert not mail, "mail came to a receiver after its thread was left"
 
 
@@ -113,11 +123,17 @@ async def resolves_what_is_in_doubt(bench: Bench) -> None:
         else:
             assert isinstance(result, Failure), f"it did not happen, and begin() answers {result}"
             known = (result.symptom.started, result.symptom.transient)
-            assert known == (False, kind is MailKind.RETRY), f"{kind}: started and transient are told as {known}"
+            assert known == (False, kind is MailKind.RETRY), (
+                f"{kind}: started and transient are told as {known}"
+            )
     confirmed = await bench.doubtful(journal, "confirmed", arguments={"n": "confirmed"})
     await bench.resolve(journal, MailKind.HAPPENED, name="confirmed")
     verdict = await journal.begin(confirmed)
-    told = verdict.result.content if isinstance(verdict, Known) and isinstance(verdict.result, Success) else None
+    told = (
+        verdict.result.content
+        if isinstance(verdict, Known) and isinstance(verdict.result, Success)
+        else None
+    )
     assert isinstance(told, str), f"an effect of which only that is known was told as {verdict}"
     assert told, "an effect of which only that is known was told as nothing"
 
@@ -128,12 +144,16 @@ async def resolves_what_is_lost(bench: Bench) -> None:
     intent = await bench.begun(dead)
     await bench.die(dead)
     other = await bench.outsider()
-    entry = await asyncio.to_thread(other.resolve, intent.key[:-1], MailKind.HAPPENED, [{"type": "text", "text": "x"}])
+    entry = await asyncio.to_thread(
+        other.resolve, intent.key[:-1], MailKind.HAPPENED, [{"type": "text", "text": "x"}]
+    )
     assert entry.key == intent.key, f"the beginning of {intent.key} resolved {entry.key}"
     heir = await bench.process()
     verdict = await heir.begin(intent)
     expected = Known(result=Success(content=[{"type": "text", "text": "x"}]))
-    assert verdict == expected, f"{expected} was told before the thread was resumed, and begin() answers {verdict}"
+    assert verdict == expected, (
+        f"{expected} was told before the thread was resumed, and begin() answers {verdict}"
+    )
 
 
 async def resolves_nothing_else(bench: Bench) -> None:
@@ -148,10 +168,16 @@ async def resolves_nothing_else(bench: Bench) -> None:
     await bench.doubtful(journal, "d2", arguments={"n": 5})
     for name in ("a", "b", "c", "unknown"):
         await raises(CallerError, journal.resolve, bench.key(name), MailKind.NOT_HAPPENED)
-    for key, kind in (("d", MailKind.HAPPENED), ("", MailKind.HAPPENED), (bench.key("d1"), MailKind.DELIVERY)):
+    for key, kind in (
+        ("d", MailKind.HAPPENED),
+        ("", MailKind.HAPPENED),
+        (bench.key("d1"), MailKind.DELIVERY),
+    ):
         await raises(CallerError, journal.resolve, key, kind)
     told = [
-        item.kind for entry in await asyncio.to_thread(journal.entries, session=bench.session()) for item in entry.mail
+        item.kind
+        for entry in await asyncio.to_thread(journal.entries, session=bench.session())
+        for item in entry.mail
     ]
     assert told == [MailKind.RETRY], f"one call was resolved, and {told} was written down"
 
@@ -162,13 +188,20 @@ async def lets_a_resolved_call_go_on(bench: Bench) -> None:
     intent = await bench.doubtful(journal)
     await bench.resolve(journal, MailKind.RETRY)
     await bench.begun(journal, attempt=2)
-    assert (await bench.entry(journal)).state is CallState.PENDING, "a call whose next attempt runs is pending"
+    assert (await bench.entry(journal)).state is CallState.PENDING, (
+        "a call whose next attempt runs is pending"
+    )
     await journal.end(intent.key, 2, TIMEOUT)
     journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
-    refused(await journal.begin(bench.intent("equal")), "a call that is in doubt again blocks its equals again")
+    refused(
+        await journal.begin(bench.intent("equal")),
+        "a call that is in doubt again blocks its equals again",
+    )
     await bench.resolve(journal, MailKind.HAPPENED, "paid")
     verdict = await journal.begin(replace(intent, attempt=2))
-    assert verdict == Known(result=Success(content="paid")), f"the second attempt happened; begin() answers {verdict}"
+    assert verdict == Known(result=Success(content="paid")), (
+        f"the second attempt happened; begin() answers {verdict}"
+    )
 
 
 async def tells_late_results(bench: Bench) -> None:
@@ -189,7 +222,9 @@ async def tells_late_results(bench: Bench) -> None:
         told = (mail[-1].kind, mail[-1].key, mail[-1].content)
         assert told == (MailKind.HAPPENED, intent.key, "done"), f"a late result was told as {told}"
         verdict = await journal.begin(bench.intent("equal " + name, arguments={"name": name}))
-        assert isinstance(verdict, Fresh), f"a late result ends the doubt, and an equal call was answered {verdict}"
+        assert isinstance(verdict, Fresh), (
+            f"a late result ends the doubt, and an equal call was answered {verdict}"
+        )
         await bench.die(journal)
 
 

@@ -67,7 +67,9 @@ def read_answers(message: BaseMessage) -> Iterator[Outcome]:
             text = str(message.text)
             value = _json(text)
             if not (isinstance(value, dict) and set(value) == {_WAIT}):
-                yield Outcome(standing=Standing.ANSWERED, response=text, call_id=message.tool_call_id)
+                yield Outcome(
+                    standing=Standing.ANSWERED, response=text, call_id=message.tool_call_id
+                )
         case HumanMessage():
             yield from _read_news(str(message.text))
 
@@ -77,10 +79,17 @@ def _read_news(text: str) -> Iterator[Outcome]:
     rest = []
     for line in text.splitlines():
         entry = _json(line)
-        if isinstance(entry, dict) and entry.get("role") == "tool" and entry.get(_NOTE) and _RESPONSE in entry:
+        if (
+            isinstance(entry, dict)
+            and entry.get("role") == "tool"
+            and entry.get(_NOTE)
+            and _RESPONSE in entry
+        ):
             yield Outcome(
                 standing=Standing.ANSWERED,
-                response=json.dumps({_RESPONSE: entry[_RESPONSE], _NOTE: entry[_NOTE]}, ensure_ascii=False),
+                response=json.dumps(
+                    {_RESPONSE: entry[_RESPONSE], _NOTE: entry[_NOTE]}, ensure_ascii=False
+                ),
                 call_id=entry.get("call_id"),
                 task_id=entry.get("id"),
                 shown=entry.get("function name"),

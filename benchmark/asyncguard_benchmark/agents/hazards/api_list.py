@@ -22,8 +22,13 @@ def api_list(messages: Sequence[BaseMessage], bound: BoundTools | None) -> ApiLi
         bound: The tools of the native surface.
     """
     if bound is not None:
-        return {name: _without(function, bound.task_argument) for name, function in bound.functions.items()}
-    prompt = next((str(message.text) for message in messages if isinstance(message, SystemMessage)), "")
+        return {
+            name: _without(function, bound.task_argument)
+            for name, function in bound.functions.items()
+        }
+    prompt = next(
+        (str(message.text) for message in messages if isinstance(message, SystemMessage)), ""
+    )
     _, found, listed = prompt.partition(_HEAD)
     if not found:
         return {}
@@ -39,6 +44,13 @@ def parameters_of(tools: ApiList, tool: str) -> Mapping[str, Any]:
 
 def _without(function: Mapping[str, Any], argument: str) -> Mapping[str, Any]:
     parameters = function.get("parameters", {})
-    properties = {name: schema for name, schema in parameters.get("properties", {}).items() if name != argument}
+    properties = {
+        name: schema
+        for name, schema in parameters.get("properties", {}).items()
+        if name != argument
+    }
     required = [name for name in parameters.get("required", ()) if name != argument]
-    return {**function, "parameters": {**parameters, "properties": properties, "required": required}}
+    return {
+        **function,
+        "parameters": {**parameters, "properties": properties, "required": required},
+    }

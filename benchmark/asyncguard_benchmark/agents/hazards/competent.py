@@ -118,7 +118,9 @@ class CompetentAgent(NaiveAgent):
 
     def _readable(self, course: Course, step: int) -> bool:
         """Whether everything that later steps take from a step can be found in its latest answer."""
-        return all(self._value(course, step, operand) is not None for operand in course.uses_of(step))
+        return all(
+            self._value(course, step, operand) is not None for operand in course.uses_of(step)
+        )
 
     def _disputed(self, course: Course, step: int, *, alone: bool) -> bool:
         """Whether no two sources agree about something that later steps take from a step.
@@ -129,15 +131,25 @@ class CompetentAgent(NaiveAgent):
             alone: What to say where nobody but the step itself has been asked.
         """
         heard = [self._voices(course, operand) for operand in course.uses_of(step)]
-        return any(alone if len(voices) == 1 else agreeing(voices) < 2 for voices in heard if voices)
+        return any(
+            alone if len(voices) == 1 else agreeing(voices) < 2 for voices in heard if voices
+        )
 
     # -- what is done ----------------------------------------------------------------------------------------------
 
-    def _may_repeat(self, course: Course, step: int, arguments: Mapping[str, Any], most: int) -> bool:
-        same = [each for each in course.of(step, Purpose.STEP) if freeze(each.attempt.arguments) == freeze(arguments)]
+    def _may_repeat(
+        self, course: Course, step: int, arguments: Mapping[str, Any], most: int
+    ) -> bool:
+        same = [
+            each
+            for each in course.of(step, Purpose.STEP)
+            if freeze(each.attempt.arguments) == freeze(arguments)
+        ]
         return len(same) < most
 
-    def _rewritten(self, course: Course, step: int, latest: Made, words: str, most: int | None = None) -> Move:
+    def _rewritten(
+        self, course: Course, step: int, latest: Made, words: str, most: int | None = None
+    ) -> Move:
         """The call in the form that the live contract wants, the contract being read first."""
         if latest.move.purpose is not Purpose.STEP:
             return self._other_tool(course, step, latest, words, Purpose.SUBSTITUTE)
@@ -147,24 +159,38 @@ class CompetentAgent(NaiveAgent):
             return _describe(step, tool)
         live = declared if contract is None else contract.get("parameters", declared)
         arguments = carried_over(course.of(step, Purpose.STEP)[0].attempt.arguments, declared, live)
-        if arguments is not None and self._may_repeat(course, step, arguments, most or self.most_tries):
+        if arguments is not None and self._may_repeat(
+            course, step, arguments, most or self.most_tries
+        ):
             return self.again(course, step, arguments)
         return self._other_tool(course, step, latest, words, Purpose.SUBSTITUTE)
 
-    def _probed(self, course: Course, step: int, latest: Made, words: str, *, repeats: bool = True) -> Move:
+    def _probed(
+        self, course: Course, step: int, latest: Made, words: str, *, repeats: bool = True
+    ) -> Move:
         """The question whether an effect has happened, or the effect once more if it has not."""
         since = course.made[course.made.index(latest) + 1 :]
-        asked = [each for each in since if each.move.purpose is Purpose.PROBE and each.move.step == step]
+        asked = [
+            each for each in since if each.move.purpose is Purpose.PROBE and each.move.step == step
+        ]
         denied = any(said_to_have_happened(each) is False for each in asked)
         arguments = latest.attempt.arguments
-        if repeats and (denied or left_untouched(words)) and self._may_repeat(course, step, arguments, self.most_tries):
+        if (
+            repeats
+            and (denied or left_untouched(words))
+            and self._may_repeat(course, step, arguments, self.most_tries)
+        ):
             return self.again(course, step)
-        probe = probe_of(course.tools, latest.move.tool, arguments, named=_options(course, latest, words))
+        probe = probe_of(
+            course.tools, latest.move.tool, arguments, named=_options(course, latest, words)
+        )
         if probe is None or denied or len(asked) >= self.most_tries:
             return self.report(course, step, f"it is not certain what {latest.move.tool} has done")
         return Move(purpose=Purpose.PROBE, step=step, tool=probe[0], arguments=probe[1])
 
-    def _other_tool(self, course: Course, step: int, latest: Made, words: str, purpose: Purpose) -> Move:
+    def _other_tool(
+        self, course: Course, step: int, latest: Made, words: str, purpose: Purpose
+    ) -> Move:
         """A tool like that of the step, in its place or for comparison; the report of a problem where there is none."""
         tool, first = course.plan.steps[step].tool, course.of(step, Purpose.STEP)[0]
         asked = {each.move.tool for each in course.of(step, Purpose.SUBSTITUTE, Purpose.COMPARISON)}
@@ -173,7 +199,9 @@ class CompetentAgent(NaiveAgent):
         named = _options(course, latest, words)
         others = stand_ins(course.tools, tool, first.attempt.arguments, named=named, but=asked)
         if not others or not is_telling(course.tools, tool):
-            return self.report(course, step, f"{tool} cannot be relied on, and nothing can take its place")
+            return self.report(
+                course, step, f"{tool} cannot be relied on, and nothing can take its place"
+            )
         return Move(purpose=purpose, step=step, tool=others[0][0], arguments=others[0][1])
 
     # -- values ----------------------------------------------------------------------------------------------------
@@ -187,7 +215,9 @@ class CompetentAgent(NaiveAgent):
             return None
         returns = (contract_of(course, step, made.move.tool) or {}).get("returns")
         try:
-            return find_value(answer.value if found is None else found, operand.pointer, operand.schema, returns)
+            return find_value(
+                answer.value if found is None else found, operand.pointer, operand.schema, returns
+            )
         except PointerError:
             return None
 
@@ -200,7 +230,9 @@ class CompetentAgent(NaiveAgent):
         others = [
             rival
             for other in range(len(course.plan.steps))
-            if other != operand.call and (rival := course.latest(other)) is not None and same_question(latest, rival)
+            if other != operand.call
+            and (rival := course.latest(other)) is not None
+            and same_question(latest, rival)
         ]
         others += course.of(operand.call, Purpose.COMPARISON)
         said = [self._value(course, each.move.step, operand, each) for each in others]
@@ -213,4 +245,6 @@ def _describe(step: int, tool: str) -> Move:
 
 def _options(course: Course, latest: Made, words: str) -> tuple[str, ...]:
     """Other tools that a failure or a note names."""
-    return named_in(words, [tool for tool in course.tools if tool not in (latest.move.tool, *COMMON_NAMES)])
+    return named_in(
+        words, [tool for tool in course.tools if tool not in (latest.move.tool, *COMMON_NAMES)]
+    )

@@ -93,23 +93,33 @@ class Course:
         """Whether a problem was reported, or the answer submitted and not sent back."""
         last = len(self.plan.steps) - 1
         closing = [each for each in self.of(last, Purpose.STEP) if not each.refused]
-        reported = any(each.move.purpose is Purpose.REPORT and not each.refused for each in self.made)
+        reported = any(
+            each.move.purpose is Purpose.REPORT and not each.refused for each in self.made
+        )
         return reported or any(each.answer is None or not each.answer.failed for each in closing)
 
     @property
     def next_step(self) -> int | None:
         """Index of the first step that has not reached a tool; None if all have."""
-        begun = {each.move.step for each in self.made if each.move.purpose is Purpose.STEP and not each.refused}
+        begun = {
+            each.move.step
+            for each in self.made
+            if each.move.purpose is Purpose.STEP and not each.refused
+        }
         return next((step for step in range(len(self.plan.steps)) if step not in begun), None)
 
     @property
     def remaining(self) -> int:
         """How many steps have not reached a tool."""
-        return len(self.plan.steps) - (self.next_step if self.next_step is not None else len(self.plan.steps))
+        return len(self.plan.steps) - (
+            self.next_step if self.next_step is not None else len(self.plan.steps)
+        )
 
     def of(self, step: int, *purposes: Purpose) -> tuple[Made, ...]:
         """The calls that serve a step, refused ones included."""
-        return tuple(each for each in self.made if each.move.step == step and each.move.purpose in purposes)
+        return tuple(
+            each for each in self.made if each.move.step == step and each.move.purpose in purposes
+        )
 
     def refusals(self, step: int, purpose: Purpose = Purpose.STEP) -> int:
         """How often a step was refused."""
@@ -117,17 +127,24 @@ class Course:
 
     def latest(self, step: int) -> Made | None:
         """The latest call that reached a tool and whose answer would be the step's."""
-        tried = [each for each in self.of(step, Purpose.STEP, Purpose.SUBSTITUTE) if not each.refused]
+        tried = [
+            each for each in self.of(step, Purpose.STEP, Purpose.SUBSTITUTE) if not each.refused
+        ]
         return tried[-1] if tried else None
 
     def uses_of(self, step: int) -> tuple[Operand, ...]:
         """What later steps take from a step's answer."""
         later = self.plan.steps[step + 1 :]
-        return tuple(operand for each in later for operand in each.operands.values() if operand.call == step)
+        return tuple(
+            operand for each in later for operand in each.operands.values() if operand.call == step
+        )
 
 
 def course_of(
-    plan: TaskPlan, tools: ApiList, attempts: Iterable[Attempt], decide: Callable[[Course], Move | None]
+    plan: TaskPlan,
+    tools: ApiList,
+    attempts: Iterable[Attempt],
+    decide: Callable[[Course], Move | None],
 ) -> Course:
     """The course of a task.
 
@@ -145,7 +162,11 @@ def course_of(
         if move is None or move.tool != attempt.tool:
             move = _from_plan(then, attempt)
         made.append((replace(move, arguments=attempt.arguments), attempt))
-    return Course(plan=plan, tools=tools, made=tuple(Made(move=move, attempt=attempt) for move, attempt in made))
+    return Course(
+        plan=plan,
+        tools=tools,
+        made=tuple(Made(move=move, attempt=attempt) for move, attempt in made),
+    )
 
 
 def _as_known(made: Sequence[tuple[Move, Attempt]], said: int) -> tuple[Made, ...]:
@@ -159,7 +180,11 @@ def _as_known(made: Sequence[tuple[Move, Attempt]], said: int) -> tuple[Made, ..
 
 
 def _from_plan(course: Course, attempt: Attempt) -> Move:
-    begun = {each.move.step for each in course.made if each.move.purpose is Purpose.STEP and not each.refused}
+    begun = {
+        each.move.step
+        for each in course.made
+        if each.move.purpose is Purpose.STEP and not each.refused
+    }
     fitting = [step for step, each in enumerate(course.plan.steps) if each.tool == attempt.tool]
     free = [step for step in fitting if step not in begun]
     step = (free or fitting or [len(course.plan.steps) - 1])[0]

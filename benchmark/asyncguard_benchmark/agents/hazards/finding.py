@@ -16,7 +16,9 @@ _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?) ?(?:[^\W\d]{1,12}|[^\w\s])?")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
 
-def find_value(value: Any, pointer: str, schema: Mapping[str, Any], returns: Mapping[str, Any] | None = None) -> Any:
+def find_value(
+    value: Any, pointer: str, schema: Mapping[str, Any], returns: Mapping[str, Any] | None = None
+) -> Any:
     """The value of an argument in an answer, where it is certain which one is meant.
 
     Args:
@@ -41,11 +43,15 @@ def _structured(text: str) -> Any:
     found, _ = first_object(text)
     if found is not None:
         return found
-    labelled = {label.strip().replace(" ", "_"): said.strip() for label, said in _LABELLED.findall(text)}
+    labelled = {
+        label.strip().replace(" ", "_"): said.strip() for label, said in _LABELLED.findall(text)
+    }
     return labelled or text
 
 
-def _by_name(value: Any, pointer: str, schema: Mapping[str, Any], returns: Mapping[str, Any]) -> Any:
+def _by_name(
+    value: Any, pointer: str, schema: Mapping[str, Any], returns: Mapping[str, Any]
+) -> Any:
     """The one field whose name, or whose description in the live contract, is most like the one that is missing."""
     wanted = next((part for part in reversed(parts(pointer)) if not part.isdecimal()), "")
     said = dict(_fields(returns))

@@ -10,13 +10,21 @@ from asyncguard_benchmark.scorers.canonical import freeze
 
 def looks(course: Course, step: int, tool: str) -> list[Made]:
     """The calls that asked for a tool's contract because of a step."""
-    return [each for each in course.of(step, Purpose.CONTRACT) if each.attempt.arguments.get("tool") == tool]
+    return [
+        each
+        for each in course.of(step, Purpose.CONTRACT)
+        if each.attempt.arguments.get("tool") == tool
+    ]
 
 
 def contract_of(course: Course, step: int, tool: str) -> Mapping[str, Any] | None:
     """The live contract of a tool, if it was read because of a step."""
     for each in reversed(looks(course, step, tool)):
-        if each.answer is not None and not each.answer.failed and isinstance(each.answer.value, dict):
+        if (
+            each.answer is not None
+            and not each.answer.failed
+            and isinstance(each.answer.value, dict)
+        ):
             return each.answer.value
     return None
 
@@ -41,7 +49,9 @@ def same_question(one: Made, other: Made) -> bool:
     if one.move.tool == other.move.tool or one.answer is None or other.answer is None:
         return False
     first, second = one.answer.value, other.answer.value
-    if not (isinstance(first, dict) and isinstance(second, dict) and first and set(first) == set(second)):
+    if not (
+        isinstance(first, dict) and isinstance(second, dict) and first and set(first) == set(second)
+    ):
         return False
     asked = [Counter(map(freeze, made.attempt.arguments.values())) for made in (one, other)]
     return asked[0] == asked[1] and not one.answer.failed

@@ -11,7 +11,9 @@ from asyncguard_benchmark.agents.matching import telling, words
 Schema = Mapping[str, Any]
 
 
-def carried_over(arguments: Mapping[str, Any], declared: Schema, live: Schema) -> dict[str, Any] | None:
+def carried_over(
+    arguments: Mapping[str, Any], declared: Schema, live: Schema
+) -> dict[str, Any] | None:
     """Arguments in the form of another contract, every value used once; None if that cannot be made out.
 
     Args:
@@ -34,7 +36,10 @@ def carried_over(arguments: Mapping[str, Any], declared: Schema, live: Schema) -
 
 
 def _fill_nested(
-    result: dict[str, Any], left: dict[str, Any], wanted: dict[str, Schema], known: Mapping[str, Schema]
+    result: dict[str, Any],
+    left: dict[str, Any],
+    wanted: dict[str, Schema],
+    known: Mapping[str, Schema],
 ) -> None:
     """Moves arguments into objects of the other contract: all that are left, or those whose names stand there."""
     for name, schema in list(wanted.items()):
@@ -42,7 +47,9 @@ def _fill_nested(
             continue
         named = [part for part in names_inside(schema) if part in left]
         for parts in ([*left], named):
-            nested = carried_over({part: left[part] for part in parts}, {"properties": known}, schema)
+            nested = carried_over(
+                {part: left[part] for part in parts}, {"properties": known}, schema
+            )
             if parts and nested is not None:
                 result[name] = nested
                 del wanted[name]
@@ -57,7 +64,9 @@ def names_inside(schema: Schema) -> list[str]:
     return [*properties, *(name for inner in properties.values() for name in names_inside(inner))]
 
 
-def _pairs(left: Mapping[str, Any], known: Mapping[str, Schema], wanted: Mapping[str, Schema]) -> dict[str, str]:
+def _pairs(
+    left: Mapping[str, Any], known: Mapping[str, Schema], wanted: Mapping[str, Schema]
+) -> dict[str, str]:
     """Target -> source, the likeliest pair first; of equally likely ones the first in order."""
     ranked = sorted(
         (
@@ -77,7 +86,9 @@ def _pairs(left: Mapping[str, Any], known: Mapping[str, Schema], wanted: Mapping
 
 def _likeness(source: str, declared: Schema, target: str, live: Schema) -> float:
     names = 1.0 if source in other_names(live) else likeness(words(source), words(target))
-    return 2 * names + likeness(telling(declared.get("description", "")), telling(live.get("description", "")))
+    return 2 * names + likeness(
+        telling(declared.get("description", "")), telling(live.get("description", ""))
+    )
 
 
 def other_names(schema: Schema) -> list[str]:

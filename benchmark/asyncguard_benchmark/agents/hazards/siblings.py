@@ -19,7 +19,8 @@ _TELLS = re.compile(
     re.IGNORECASE,
 )
 _WORKS_OUT = re.compile(
-    r"adds? (?:up|together)\b|turns\b.* into |subtracts? |multipl(?:y|ies) |divides? |rounds? ", re.IGNORECASE
+    r"adds? (?:up|together)\b|turns\b.* into |subtracts? |multipl(?:y|ies) |divides? |rounds? ",
+    re.IGNORECASE,
 )
 _DOES = re.compile(
     r"(?:add|alert|announce|book|buy|cancel|create|delete|dispatch|inform|issue|lodge|notify|pay|place|put|refund|remove|"
@@ -45,7 +46,12 @@ def is_telling(tools: ApiList, tool: str) -> bool:
 
 
 def stand_ins(
-    tools: ApiList, tool: str, arguments: Mapping[str, Any], *, named: Sequence[str] = (), but: Collection[str] = ()
+    tools: ApiList,
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    named: Sequence[str] = (),
+    but: Collection[str] = (),
 ) -> list[tuple[str, dict[str, Any]]]:
     """Tools that may answer the same question, and the arguments for them, the likeliest first.
 
@@ -58,13 +64,19 @@ def stand_ins(
     """
     found = []
     for other in tools:
-        if other in (tool, *but, *COMMON_NAMES) or not is_telling(tools, other) or _tells_whether(tools, other):
+        if (
+            other in (tool, *but, *COMMON_NAMES)
+            or not is_telling(tools, other)
+            or _tells_whether(tools, other)
+        ):
             continue
         own, theirs = parameters_of(tools, tool), parameters_of(tools, other)
         filled = carried_over(arguments, own, theirs)
         alike = likeness(_about(tools, tool), _about(tools, other))
         if filled is not None and (alike or other in named):
-            found.append((named.index(other) if other in named else len(named), -alike, other, filled))
+            found.append(
+                (named.index(other) if other in named else len(named), -alike, other, filled)
+            )
     return [(other, filled) for _, _, other, filled in sorted(found, key=lambda each: each[:3])]
 
 
@@ -84,11 +96,17 @@ def probe_of(
         names = parameters_of(tools, other).get("properties", {})
         if other in (tool, *COMMON_NAMES) or not is_telling(tools, other):
             continue
-        if names and set(names) <= set(arguments) and (other in named or _tells_whether(tools, other)):
+        if (
+            names
+            and set(names) <= set(arguments)
+            and (other in named or _tells_whether(tools, other))
+        ):
             filled = {name: arguments[name] for name in names}
             alike = likeness(_about(tools, tool), _about(tools, other))
             found.append((other not in named, -alike, -len(names), other, filled))
-    return next(((other, filled) for *_, other, filled in sorted(found, key=lambda each: each[:4])), None)
+    return next(
+        ((other, filled) for *_, other, filled in sorted(found, key=lambda each: each[:4])), None
+    )
 
 
 def _tells_whether(tools: ApiList, tool: str) -> bool:

@@ -84,7 +84,11 @@ class OverTrustingAgent(NaiveAgent):
             return super().read(course, step, place, operand)
         except PointerError:
             name = next((part for part in reversed(parts(place)) if not part.isdecimal()), "")
-            return guess(name, operand.schema, (self.seed, self.plan.composition_id, course.plan.task_id, step, place))
+            return guess(
+                name,
+                operand.schema,
+                (self.seed, self.plan.composition_id, course.plan.task_id, step, place),
+            )
 
 
 def _failed(made: Made) -> bool:

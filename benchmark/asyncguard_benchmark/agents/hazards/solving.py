@@ -94,7 +94,11 @@ class HazardAgent(OracleAgent):
             return (progress.waiting, -progress.remaining), self._next_call(progress)
         course = course_of(task, tools, attempts, self.next_move)
         move = self.next_move(course)
-        call = None if move is None else CallAction(task_id=task.task_id, tool=move.tool, arguments=move.arguments)
+        call = (
+            None
+            if move is None
+            else CallAction(task_id=task.task_id, tool=move.tool, arguments=move.arguments)
+        )
         return (course.waiting, -course.remaining), call
 
     def next_move(self, course: Course) -> Move | None:
@@ -150,10 +154,16 @@ class HazardAgent(OracleAgent):
         """A step's call: with these arguments, or with those of its latest try."""
         latest = course.latest(step)
         if arguments is None:
-            arguments = latest.attempt.arguments if latest is not None else course.plan.steps[step].arguments
+            arguments = (
+                latest.attempt.arguments
+                if latest is not None
+                else course.plan.steps[step].arguments
+            )
         tool = course.plan.steps[step].tool
         return Move(purpose=Purpose.STEP, step=step, tool=tool, arguments=arguments)
 
     def drawn(self, course: Course, step: int, what: str) -> float:
         """A number from 0 to below 1 that stands for a step's chance."""
-        return Random(repr((self.seed, self.plan.composition_id, course.plan.task_id, step, what))).random()
+        return Random(
+            repr((self.seed, self.plan.composition_id, course.plan.task_id, step, what))
+        ).random()

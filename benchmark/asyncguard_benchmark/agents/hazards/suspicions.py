@@ -16,7 +16,9 @@ _REFUSED = re.compile(
     r"validation|schema|must be|unprocessable|bad request|additional propert|not of type|not (?:a )?valid",
     re.IGNORECASE,
 )
-_UNTOUCHED = re.compile(r"\b429\b|too many requests|rate limit|connection ?refused|\bnot sent\b", re.IGNORECASE)
+_UNTOUCHED = re.compile(
+    r"\b429\b|too many requests|rate limit|connection ?refused|\bnot sent\b", re.IGNORECASE
+)
 _DOUBT = re.compile(
     r"disagree|differ|conflict|contradict|doubt|uncertain|suspicious|stale|does not hold|"
     r"un(?:verified|confirmed)|(?:not|never) (?:be |been )?(?:verified|confirmed|checked)",
@@ -58,4 +60,7 @@ def is_doubtful(note: str) -> bool:
 def named_in(words: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names that a text mentions, in its order."""
     found = ((re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", words), name) for name in names)
-    return tuple(name for _, name in sorted((place.start(), name) for place, name in found if place is not None))
+    return tuple(
+        name
+        for _, name in sorted((place.start(), name) for place, name in found if place is not None)
+    )

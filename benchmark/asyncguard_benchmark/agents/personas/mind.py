@@ -59,7 +59,8 @@ class Mind:
         self._thresholds = _thresholds(rates)
         frailty = rates.frailty * draws.deviation("run", "frailty")
         self._shifts = {
-            task.task_id: frailty + rates.difficulty * deviation_of_task(task.task_id) for task in plan.tasks
+            task.task_id: frailty + rates.difficulty * deviation_of_task(task.task_id)
+            for task in plan.tasks
         }
         steps = sum(len(task.steps) for task in plan.tasks)
         broken = self._happens("collapse", 0.0, "run")
@@ -79,7 +80,8 @@ class Mind:
             task.plan.task_id
             for task in sight.tasks
             for number, said in enumerate(sight.reminders)
-            if task.plan.task_id in said and self._happens("compliance", 0.0, task.plan.task_id, "reminder", number)
+            if task.plan.task_id in said
+            and self._happens("compliance", 0.0, task.plan.task_id, "reminder", number)
         }
         calls = sum(len(task.attempts) for task in sight.tasks)
         if self._last_call is not None and calls >= self._last_call and not reminded:
@@ -103,7 +105,9 @@ class Mind:
         """Sub-tasks at rest before those that wait; the latest one before all, if it persists."""
         ranked = sorted(tasks, key=lambda task: task.waiting)
         latest = max(tasks, key=lambda task: task.attempts[-1].said if task.attempts else 0)
-        if latest.attempts and self._happens("persistence", 0.0, latest.plan.task_id, len(latest.attempts)):
+        if latest.attempts and self._happens(
+            "persistence", 0.0, latest.plan.task_id, len(latest.attempts)
+        ):
             return [latest, *(task for task in ranked if task is not latest)]
         return ranked
 
@@ -141,7 +145,11 @@ class Mind:
             return None
         last = task.attempts[-1]
         made = task.position_of(last)
-        if made is None or task.repeats(made) or not self._happens("repeat", 0.0, task.plan.task_id, made):
+        if (
+            made is None
+            or task.repeats(made)
+            or not self._happens("repeat", 0.0, task.plan.task_id, made)
+        ):
             return None
         return CallAction(task_id=last.task_id, tool=last.tool, arguments=last.arguments)
 
@@ -152,18 +160,27 @@ class Mind:
             return False
         if last.standing is not Standing.REJECTED:
             return True
-        return self._happens("compliance", 0.0, task.plan.task_id, position, task.refusals(position))
+        return self._happens(
+            "compliance", 0.0, task.plan.task_id, position, task.refusals(position)
+        )
 
     def _call(self, task: Belief, position: int) -> CallAction:
         operands = task.operands(position)
         unknown = (*operands.awaited, *operands.lost)
-        values = dict(operands.known) | {place: self._guessed(task, position, place) for place in unknown}
+        values = dict(operands.known) | {
+            place: self._guessed(task, position, place) for place in unknown
+        }
         step = task.step(position)
-        return CallAction(task_id=task.plan.task_id, tool=step.tool, arguments=task.arguments(position, values))
+        return CallAction(
+            task_id=task.plan.task_id, tool=step.tool, arguments=task.arguments(position, values)
+        )
 
     def _guessed(self, task: Belief, position: int, place: str) -> Any:
         """A value for an operand that it was not told; never looked up anywhere but in messages."""
-        step, key = task.step(position), (task.plan.task_id, position, task.refusals(position), place)
+        step, key = (
+            task.step(position),
+            (task.plan.task_id, position, task.refusals(position), place),
+        )
         operand = step.operands.get(place)
         if operand is None:
             return self._wrong(task, place, schema_at(step.parameters, place), key)
@@ -178,7 +195,9 @@ class Mind:
                 return value
         return self._wrong(task, place, operand.schema, key)
 
-    def _wrong(self, task: Belief, place: str, schema: Mapping[str, Any], key: tuple[Any, ...]) -> Any:
+    def _wrong(
+        self, task: Belief, place: str, schema: Mapping[str, Any], key: tuple[Any, ...]
+    ) -> Any:
         """A value for something else, or an invented one."""
         name = next((part for part in reversed(parts(place)) if not part.isdecimal()), "")
         if self._happens("distractor", 0.0, *key):
@@ -193,7 +212,9 @@ class Mind:
         arguments = dict(call.arguments)
         parameters = task.step(position).parameters
         for name in self._wrong_arguments(task, position, arguments, shift):
-            arguments[name] = self._wrong(task, f"/{name}", schema_at(parameters, f"/{name}"), (*key, name))
+            arguments[name] = self._wrong(
+                task, f"/{name}", schema_at(parameters, f"/{name}"), (*key, name)
+            )
         if self._happens("untidy", shift, *key):
             kind = _UNTIDY[int(self._draws.share(*key, "kind of slip") * len(_UNTIDY))]
             arguments = slipped(kind, arguments, self._draws.share(*key, "untidy at"))
@@ -209,7 +230,11 @@ class Mind:
         slips = bool(arguments) and self._happens("slip", shift, *key)
         at = int(self._draws.share(*key, "slips at") * len(arguments)) if slips else None
         for number, name in enumerate(arguments):
-            sprawls = (guessed or slips) and name not in guessed and self._happens("sprawl", 0.0, *key, name)
+            sprawls = (
+                (guessed or slips)
+                and name not in guessed
+                and self._happens("sprawl", 0.0, *key, name)
+            )
             if number == at or sprawls:
                 yield name
 
@@ -228,7 +253,9 @@ class _Turn:
 class _RepairingBelief(Belief):
     """A belief that takes a step for undone if its result is an error that the persona notices."""
 
-    def __init__(self, plan: TaskPlan, attempts: Sequence[Attempt], question: str, *, mind: Mind) -> None:
+    def __init__(
+        self, plan: TaskPlan, attempts: Sequence[Attempt], question: str, *, mind: Mind
+    ) -> None:
         self._mind = mind
         super().__init__(plan, attempts, question)
 
@@ -238,4 +265,6 @@ class _RepairingBelief(Belief):
         if not failed(attempt):
             return False
         position = self._position_for(attempt)
-        return position is not None and self._mind.notices(self.plan.task_id, position, self.refusals(position))
+        return position is not None and self._mind.notices(
+            self.plan.task_id, position, self.refusals(position)
+        )

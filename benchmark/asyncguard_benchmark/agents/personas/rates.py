@@ -79,7 +79,9 @@ class Rates:
         """
         unknown = sorted(set(value) - set(RATE_NAMES))
         if unknown:
-            raise RatesError(f"there are no rates {', '.join(unknown)}; there are {', '.join(RATE_NAMES)}")
+            raise RatesError(
+                f"there are no rates {', '.join(unknown)}; there are {', '.join(RATE_NAMES)}"
+            )
         return cls(**value)
 
     def to_json(self) -> dict[str, float]:

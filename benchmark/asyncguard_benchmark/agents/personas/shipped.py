@@ -73,7 +73,9 @@ class Personas:
         """
         members = self.ensemble(model).members
         if not 0 <= member < len(members):
-            raise UnknownPersonaError(_FILE, f"{model} has the members 0 to {len(members) - 1}, not {member}")
+            raise UnknownPersonaError(
+                _FILE, f"{model} has the members 0 to {len(members) - 1}, not {member}"
+            )
         return Rates(**{**members[member].rates.to_json(), "compliance": compliance})
 
 
@@ -83,14 +85,18 @@ def to_json(personas: Personas) -> dict[str, Any]:
         "corpus": personas.corpus,
         "seed": personas.seed,
         "rates": list(FITTED),
-        "models": {model: [_member_to_json(each) for each in e.members] for model, e in personas.ensembles.items()},
+        "models": {
+            model: [_member_to_json(each) for each in e.members]
+            for model, e in personas.ensembles.items()
+        },
     }
 
 
 def _member_to_json(member: Member) -> dict[str, Any]:
     rates = member.rates.to_json()
     figures = {
-        regime: {column: round(value, 3) for column, value in row.items()} for regime, row in member.figures.items()
+        regime: {column: round(value, 3) for column, value in row.items()}
+        for regime, row in member.figures.items()
     }
     return {"rates": [rates[name] for name in FITTED], "figures": figures}
 
@@ -125,7 +131,9 @@ def shipped_personas() -> Personas:
         DataError: the file is missing or cannot be read.
     """
     try:
-        value = json.loads((files("asyncguard_benchmark") / "data" / _FILE).read_text(encoding="utf-8"))
+        value = json.loads(
+            (files("asyncguard_benchmark") / "data" / _FILE).read_text(encoding="utf-8")
+        )
     except (OSError, ValueError) as problem:
         raise DataError(_FILE, f"cannot be read: {problem}") from problem
     return from_json(value)

@@ -56,7 +56,9 @@ STATE_SCHEMA = record(
     analyser=rows(record(drawn_from=WORD, analyte=WORD, **_MEASURED)),
     reference=table(table(record(**_MEASURED))),
     rooms=table(WORD),
-    rules=record(usual_above_mg=NUMBER, heavy_above_mg=NUMBER, validity_days=COUNT, letters=table(_LIMITS)),
+    rules=record(
+        usual_above_mg=NUMBER, heavy_above_mg=NUMBER, validity_days=COUNT, letters=table(_LIMITS)
+    ),
     effects=EFFECTS_SCHEMA,
 )
 
@@ -68,7 +70,12 @@ def _open_file(state: State, file_number: str) -> Any:
 
 
 def _doses(patient_id: str, medicine: str, doses: list[Any], total: Any) -> Any:
-    return {"patient_id": patient_id, "medicine": medicine, "doses_mg": list(doses), "daily_mg": total}
+    return {
+        "patient_id": patient_id,
+        "medicine": medicine,
+        "doses_mg": list(doses),
+        "daily_mg": total,
+    }
 
 
 def _prescribed_dose(state: State, patient_id: str, medicine: str) -> Any:
@@ -90,7 +97,12 @@ def _charted_dose(state: State, chart_of: str, substance: str) -> Any:
     if entries is None:
         raise ToolFailure(f"The chart of {chart_of!r} shows no {substance}.")
     doses = [entry["tablets"] * exact(entry["tablet_mg"]) for entry in entries]
-    return _doses(chart_of, substance, [rounded(dose, 2) for dose in doses], rounded(sum(doses, Fraction()), 2))
+    return _doses(
+        chart_of,
+        substance,
+        [rounded(dose, 2) for dose in doses],
+        rounded(sum(doses, Fraction()), 2),
+    )
 
 
 def _finding(patient_id: str, test: str, found: Any) -> Any:
@@ -104,8 +116,14 @@ def _lab_value(state: State, patient_id: str, test: str) -> Any:
 
 
 def _analyser_value(state: State, drawn_from: str, analyte: str) -> Any:
-    rows_of = (row for row in state["analyser"] if (row["drawn_from"], row["analyte"]) == (drawn_from, analyte))
-    return _finding(drawn_from, analyte, max(rows_of, key=lambda row: str(row["as_of"]), default=None))
+    rows_of = (
+        row
+        for row in state["analyser"]
+        if (row["drawn_from"], row["analyte"]) == (drawn_from, analyte)
+    )
+    return _finding(
+        drawn_from, analyte, max(rows_of, key=lambda row: str(row["as_of"]), default=None)
+    )
 
 
 def _reference_value(state: State, sent_for: str, parameter: str) -> Any:
@@ -143,7 +161,12 @@ def _appointment_record(state: State, patient_id: str, visit_on: str) -> Any:
 def _issue_prescription(state: State, patient_id: str, medicine: str, daily_mg: float) -> Any:
     _known(state, patient_id)
     valid_until = days_after(state["today"], state["rules"]["validity_days"])
-    content = {"patient_id": patient_id, "medicine": medicine, "daily_mg": daily_mg, "valid_until": valid_until}
+    content = {
+        "patient_id": patient_id,
+        "medicine": medicine,
+        "daily_mg": daily_mg,
+        "valid_until": valid_until,
+    }
     return perform(state, "issue_prescription", "prescription_id", "RX", content)
 
 
@@ -190,7 +213,11 @@ def _tells_dose(name: str, description: str, run: Any, resource: str) -> Tool:
         sources=_MEDICATION.others(name),
         compared=("/daily_mg",),
         verifier=None if name == "charted_dose" else _MEDICATION.instead_of(name, "charted_dose"),
-        invariants=(adds_up("daily_mg", "doses_mg"), echoes(patient, "patient_id"), echoes(medicine, "medicine")),
+        invariants=(
+            adds_up("daily_mg", "doses_mg"),
+            echoes(patient, "patient_id"),
+            echoes(medicine, "medicine"),
+        ),
     )
     named = {patient: _PATIENT, medicine: _MEDICINE}
     return replace(reader(name, description, run, (resource,), **named), remedies=remedies)
@@ -204,9 +231,16 @@ def _tells_value(name: str, description: str, run: Any, resource: str) -> Tool:
         sources=_VALUES.others(name),
         compared=("/value", "/finding", "/repeat_on", "/sample_id"),
         dated="/as_of",
-        invariants=(not_before("repeat_on", "as_of"), echoes(patient, "patient_id"), echoes(test, "test")),
+        invariants=(
+            not_before("repeat_on", "as_of"),
+            echoes(patient, "patient_id"),
+            echoes(test, "test"),
+        ),
     )
-    return replace(reader(name, description, run, (resource,), **{patient: _PATIENT, test: _TEST}), remedies=remedies)
+    return replace(
+        reader(name, description, run, (resource,), **{patient: _PATIENT, test: _TEST}),
+        remedies=remedies,
+    )
 
 
 _LOOKING_UP = (
@@ -228,7 +262,12 @@ _LOOKING_UP = (
             (_RULES,),
             daily_mg={
                 "type": "array",
-                "items": {"type": "number", "exclusiveMinimum": 0, "unit": "mg", "description": "Milligrams."},
+                "items": {
+                    "type": "number",
+                    "exclusiveMinimum": 0,
+                    "unit": "mg",
+                    "description": "Milligrams.",
+                },
                 "minItems": 1,
                 "maxItems": 50,
                 "description": "Daily doses to add up.",
@@ -236,7 +275,11 @@ _LOOKING_UP = (
             days=whole("How many days."),
         ),
         remedies=Remedies(
-            returns=COURSE, invariants=(adds_up("per_day_mg", "daily_mg"), product("course_mg", "per_day_mg", "days"))
+            returns=COURSE,
+            invariants=(
+                adds_up("per_day_mg", "daily_mg"),
+                product("course_mg", "per_day_mg", "days"),
+            ),
         ),
     ),
 )
@@ -273,10 +316,17 @@ _ACTING = (
             (_EFFECTS,),
             patient_id=_PATIENT,
             medicine=_MEDICINE,
-            daily_mg={"type": "number", "exclusiveMinimum": 0, "unit": "mg", "description": "Milligrams a day."},
+            daily_mg={
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "unit": "mg",
+                "description": "Milligrams a day.",
+            },
         ),
         remedies=Remedies(
-            returns=PRESCRIPTION, probe="prescription_record", invariants=(_ECHO, echoes("medicine", "medicine"))
+            returns=PRESCRIPTION,
+            probe="prescription_record",
+            invariants=(_ECHO, echoes("medicine", "medicine")),
         ),
     ),
     replace(
@@ -299,7 +349,12 @@ _ACTING = (
             (_EFFECTS,),
             patient_id=_PATIENT,
             test=choice("What was measured.", TESTS),
-            value={"type": "number", "exclusiveMinimum": 0, "unit": "umol/l", "description": "Micromoles per litre."},
+            value={
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "unit": "umol/l",
+                "description": "Micromoles per litre.",
+            },
         ),
         remedies=Remedies(returns=LETTER, invariants=(_ECHO, echoes("test", "test"))),
     ),
@@ -310,15 +365,38 @@ TOOLSET = toolset(
     STATE_SCHEMA,
     (
         _tells_dose(
-            "prescribed_dose", "Tells a daily dose by the register of prescriptions.", _prescribed_dose, _REGISTER
+            "prescribed_dose",
+            "Tells a daily dose by the register of prescriptions.",
+            _prescribed_dose,
+            _REGISTER,
         ),
         _tells_dose(
-            "dispensed_dose", "Tells a daily dose by what the pharmacy handed out.", _dispensed_dose, _PHARMACY
+            "dispensed_dose",
+            "Tells a daily dose by what the pharmacy handed out.",
+            _dispensed_dose,
+            _PHARMACY,
         ),
-        _tells_dose("charted_dose", "Works out a daily dose from the ward's medication chart.", _charted_dose, _CHARTS),
-        _tells_value("lab_value", "Tells a value by the clinic's laboratory system.", _lab_value, _LAB),
-        _tells_value("analyser_value", "Tells a value by the records of the analyser.", _analyser_value, _ANALYSER),
-        _tells_value("reference_value", "Tells a value by the reference laboratory.", _reference_value, _REFERENCE),
+        _tells_dose(
+            "charted_dose",
+            "Works out a daily dose from the ward's medication chart.",
+            _charted_dose,
+            _CHARTS,
+        ),
+        _tells_value(
+            "lab_value", "Tells a value by the clinic's laboratory system.", _lab_value, _LAB
+        ),
+        _tells_value(
+            "analyser_value",
+            "Tells a value by the records of the analyser.",
+            _analyser_value,
+            _ANALYSER,
+        ),
+        _tells_value(
+            "reference_value",
+            "Tells a value by the reference laboratory.",
+            _reference_value,
+            _REFERENCE,
+        ),
         *_LOOKING_UP,
         *_ACTING,
     ),

@@ -12,7 +12,12 @@ from asyncguard_benchmark.hazards.domains.result_fields import (
 
 TESTS = ("creatinine", "bilirubin", "urate")
 """What the laboratory measures, all of it in the same unit."""
-_TEST_NAMES = {"CREA": "creatinine", "serum creatinine": "creatinine", "TBIL": "bilirubin", "uric acid": "urate"}
+_TEST_NAMES = {
+    "CREA": "creatinine",
+    "serum creatinine": "creatinine",
+    "TBIL": "bilirubin",
+    "uric acid": "urate",
+}
 _FINDINGS = ("low", "normal", "high")
 _FINDING_NAMES = {"L": "low", "within range": "normal", "H": "high", "elevated": "high"}
 LOADS = ("light", "usual", "heavy")
@@ -26,7 +31,9 @@ _PATIENT = code("Number of the patient.", "P[0-9]{6}", ("patient_number", "mrn")
 _MEDICINE = code("Name of the medicine.", "[a-z]+", ("drug", "substance"))
 _DAILY = quantity("Dose of a day.", 10, 4_000, unit="mg", aliases=("daily_dose", "dose_per_day"))
 _TEST = one_of("What was measured.", TESTS, _TEST_NAMES)
-_VALUE = quantity("Concentration in the blood.", 4, 900, unit="umol/l", aliases=("result", "concentration"))
+_VALUE = quantity(
+    "Concentration in the blood.", 4, 900, unit="umol/l", aliases=("result", "concentration")
+)
 
 FILE = record(
     file_number=code("Number of the file.", "F-[0-9]{5}", ("record_no",)),
@@ -61,7 +68,9 @@ COURSE = record(
 )
 """What a course of treatment comes to."""
 APPOINTMENT = record(
-    appointment_id=code("Number of the appointment.", "AP-[0-9]{5}", ("appointment_ref", "slot_id")),
+    appointment_id=code(
+        "Number of the appointment.", "AP-[0-9]{5}", ("appointment_ref", "slot_id")
+    ),
     patient_id=_PATIENT,
     visit_on=day("Day of the visit.", ("appointment_date", "scheduled_for")),
     room=code("Room, as its code.", "R[0-9]{3}", ("room_no", "location")),

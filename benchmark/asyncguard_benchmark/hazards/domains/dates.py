@@ -32,7 +32,11 @@ def not_before(later: str, earlier: str) -> Invariant:
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         first, second = _day(result, earlier), _day(result, later)
-        return f"{later} is before {earlier}" if first is not None and second is not None and second < first else None
+        return (
+            f"{later} is before {earlier}"
+            if first is not None and second is not None and second < first
+            else None
+        )
 
     return rule
 

@@ -13,7 +13,9 @@ EFFECTS_SCHEMA = rows(record(tool=WORD, result=table({})))
 """The schema of the log, oldest effect first."""
 
 
-def perform(state: State, tool: str, id_field: str, prefix: str, content: dict[str, Any]) -> dict[str, Any]:
+def perform(
+    state: State, tool: str, id_field: str, prefix: str, content: dict[str, Any]
+) -> dict[str, Any]:
     """Does something, again if it was done before, and tells what.
 
     Args:
@@ -33,7 +35,9 @@ def probe(state: State, tool: str, **known: Any) -> dict[str, Any]:
     """Whether `tool` has done what these fields of its result say, and the result of the first time."""
     for entry in state["effects"]:
         result = entry["result"]
-        if entry["tool"] == tool and all(result.get(name) == value for name, value in known.items()):
+        if entry["tool"] == tool and all(
+            result.get(name) == value for name, value in known.items()
+        ):
             return {"happened": True, "result": dict(result)}
     return {"happened": False, "result": None}
 

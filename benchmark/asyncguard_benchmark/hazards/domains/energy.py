@@ -45,7 +45,13 @@ _RULES = "energy:{task_id}:rules"
 _ROUNDS = "energy:{task_id}:rounds"
 _EFFECTS = "energy:{task_id}:effects"
 
-_TERMS = {"kind": WORD, "price_ct_per_kwh": NUMBER, "standing_eur": NUMBER, "fixed_until": WORD, "as_of": WORD}
+_TERMS = {
+    "kind": WORD,
+    "price_ct_per_kwh": NUMBER,
+    "standing_eur": NUMBER,
+    "fixed_until": WORD,
+    "as_of": WORD,
+}
 STATE_SCHEMA = record(
     today=WORD,
     contracts=table(record(meter_id=WORD, tariff=WORD, advance_eur=NUMBER)),
@@ -55,7 +61,12 @@ STATE_SCHEMA = record(
     sheets=table(record(**_TERMS)),
     regulator=rows(record(filed_as=WORD, **_TERMS)),
     comparison=table(record(**_TERMS)),
-    rules=record(household_above_kwh=NUMBER, large_above_kwh=NUMBER, payment_days=COUNT, withdrawal_days=COUNT),
+    rules=record(
+        household_above_kwh=NUMBER,
+        large_above_kwh=NUMBER,
+        payment_days=COUNT,
+        withdrawal_days=COUNT,
+    ),
     rounds=table(record(engineer_id=WORD, slot=WORD)),
     effects=EFFECTS_SCHEMA,
 )
@@ -90,7 +101,12 @@ def _register_usage(state: State, metering_point: str, read_in: str) -> Any:
     if readings is None:
         raise ToolFailure(f"The registers of {metering_point!r} were not read in {read_in}.")
     weeks = [exact(later) - exact(earlier) for earlier, later in pairwise(readings)]
-    return _usage(metering_point, read_in, [rounded(week, 1) for week in weeks], rounded(sum(weeks, Fraction()), 1))
+    return _usage(
+        metering_point,
+        read_in,
+        [rounded(week, 1) for week in weeks],
+        rounded(sum(weeks, Fraction()), 1),
+    )
 
 
 def _terms(tariff: str, found: Any) -> Any:
@@ -104,7 +120,9 @@ def _tariff_sheet(state: State, tariff: str) -> Any:
 
 
 def _regulator_filing(state: State, filed_as: str) -> Any:
-    return _terms(filed_as, next((row for row in state["regulator"] if row["filed_as"] == filed_as), None))
+    return _terms(
+        filed_as, next((row for row in state["regulator"] if row["filed_as"] == filed_as), None)
+    )
 
 
 def _compared_offer(state: State, product_code: str) -> Any:
@@ -134,7 +152,12 @@ def _switch_tariff(state: State, meter_id: str, tariff: str, starts_on: str) -> 
     if tariff not in state["sheets"]:
         raise ToolFailure(f"There is no tariff {tariff!r}.")
     revocable_until = days_after(state["today"], state["rules"]["withdrawal_days"])
-    content = {"meter_id": meter_id, "tariff": tariff, "starts_on": starts_on, "revocable_until": revocable_until}
+    content = {
+        "meter_id": meter_id,
+        "tariff": tariff,
+        "starts_on": starts_on,
+        "revocable_until": revocable_until,
+    }
     return perform(state, "switch_tariff", "switch_id", "SW", content)
 
 
@@ -161,7 +184,9 @@ def _send_statement(state: State, contract_number: str, amount_eur: float) -> An
 
 
 def _cost_fits(_arguments: Mapping[str, Any], result: Any) -> str | None:
-    cost, used, price = (number(result, name) for name in ("cost_eur", "total_kwh", "price_ct_per_kwh"))
+    cost, used, price = (
+        number(result, name) for name in ("cost_eur", "total_kwh", "price_ct_per_kwh")
+    )
     if cost is None or used is None or price is None or abs(cost - used * price / 100) <= CLOSE:
         return None
     return "cost_eur is not total_kwh times price_ct_per_kwh, in euros"
@@ -176,7 +201,11 @@ _USES = Question(
     trusted="operator_usage",
 )
 _OFFERS = Question(
-    askable={"tariff_sheet": ("tariff",), "regulator_filing": ("filed_as",), "compared_offer": ("product_code",)},
+    askable={
+        "tariff_sheet": ("tariff",),
+        "regulator_filing": ("filed_as",),
+        "compared_offer": ("product_code",),
+    },
     trusted="regulator_filing",
 )
 _METER = text("Number of the meter, as M00-0000.")
@@ -192,9 +221,16 @@ def _tells_usage(name: str, description: str, run: Any, resource: str) -> Tool:
         sources=_USES.others(name),
         compared=("/usage_kwh",),
         verifier=None if name == "register_usage" else _USES.instead_of(name, "register_usage"),
-        invariants=(adds_up("usage_kwh", "weekly_kwh"), echoes(meter, "meter_id"), echoes(month, "month")),
+        invariants=(
+            adds_up("usage_kwh", "weekly_kwh"),
+            echoes(meter, "meter_id"),
+            echoes(month, "month"),
+        ),
     )
-    return replace(reader(name, description, run, (resource,), **{meter: _METER, month: _MONTH}), remedies=remedies)
+    return replace(
+        reader(name, description, run, (resource,), **{meter: _METER, month: _MONTH}),
+        remedies=remedies,
+    )
 
 
 def _tells_terms(name: str, description: str, run: Any, resource: str) -> Tool:
@@ -220,7 +256,9 @@ _LOOKING_UP = (
             (_CONTRACTS,),
             contract_number=_CONTRACT,
         ),
-        remedies=Remedies(returns=SUPPLY_POINT, invariants=(echoes("contract_number", "contract_number"),)),
+        remedies=Remedies(
+            returns=SUPPLY_POINT, invariants=(echoes("contract_number", "contract_number"),)
+        ),
     ),
     replace(
         reader(
@@ -230,14 +268,21 @@ _LOOKING_UP = (
             (_RULES,),
             usages_kwh={
                 "type": "array",
-                "items": {"type": "number", "minimum": 0, "unit": "kWh", "description": "Kilowatt hours."},
+                "items": {
+                    "type": "number",
+                    "minimum": 0,
+                    "unit": "kWh",
+                    "description": "Kilowatt hours.",
+                },
                 "minItems": 1,
                 "maxItems": 50,
                 "description": "Uses to add up.",
             },
             price_ct_per_kwh={**amount("Cents for a kilowatt hour."), "unit": "ct/kWh"},
         ),
-        remedies=Remedies(returns=BILL, invariants=(adds_up("total_kwh", "usages_kwh"), _cost_fits)),
+        remedies=Remedies(
+            returns=BILL, invariants=(adds_up("total_kwh", "usages_kwh"), _cost_fits)
+        ),
     ),
 )
 _ACTING = (
@@ -279,7 +324,9 @@ _ACTING = (
             meter_id=_METER,
             visit_on=a_day("Day of the visit, as 2026-01-31."),
         ),
-        remedies=Remedies(returns=VISIT, probe="visit_record", invariants=(echoes("meter_id", "meter_id"),)),
+        remedies=Remedies(
+            returns=VISIT, probe="visit_record", invariants=(echoes("meter_id", "meter_id"),)
+        ),
     ),
     replace(
         reader(
@@ -302,7 +349,9 @@ _ACTING = (
             contract_number=_CONTRACT,
             amount_eur={**amount("Euros to pay."), "unit": "EUR"},
         ),
-        remedies=Remedies(returns=STATEMENT, invariants=(echoes("contract_number", "contract_number"),)),
+        remedies=Remedies(
+            returns=STATEMENT, invariants=(echoes("contract_number", "contract_number"),)
+        ),
     ),
 )
 
@@ -311,10 +360,16 @@ TOOLSET = toolset(
     STATE_SCHEMA,
     (
         _tells_usage(
-            "operator_usage", "Tells the use of a month as the grid operator has it.", _operator_usage, _OPERATOR
+            "operator_usage",
+            "Tells the use of a month as the grid operator has it.",
+            _operator_usage,
+            _OPERATOR,
         ),
         _tells_usage(
-            "portal_usage", "Tells the use of a month as the customers' portal has it.", _portal_usage, _PORTAL
+            "portal_usage",
+            "Tells the use of a month as the customers' portal has it.",
+            _portal_usage,
+            _PORTAL,
         ),
         _tells_usage(
             "register_usage",
@@ -323,7 +378,10 @@ TOOLSET = toolset(
             _REGISTERS,
         ),
         _tells_terms(
-            "tariff_sheet", "Tells the terms of a tariff by the supplier's own sheet.", _tariff_sheet, _SHEETS
+            "tariff_sheet",
+            "Tells the terms of a tariff by the supplier's own sheet.",
+            _tariff_sheet,
+            _SHEETS,
         ),
         _tells_terms(
             "regulator_filing",
@@ -332,7 +390,10 @@ TOOLSET = toolset(
             _REGULATOR,
         ),
         _tells_terms(
-            "compared_offer", "Tells the terms of a tariff as a comparison site has them.", _compared_offer, _COMPARISON
+            "compared_offer",
+            "Tells the terms of a tariff as a comparison site has them.",
+            _compared_offer,
+            _COMPARISON,
         ),
         *_LOOKING_UP,
         *_ACTING,

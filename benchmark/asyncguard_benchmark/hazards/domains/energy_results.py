@@ -6,7 +6,12 @@ from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of
 MONTH = "[0-9]{4}-(0[1-9]|1[0-2])"
 """A month in ISO 8601, as a regular expression."""
 _KINDS = ("fixed", "indexed", "dynamic")
-_KIND_NAMES = {"flat rate": "fixed", "index-linked": "indexed", "spot": "dynamic", "hourly": "dynamic"}
+_KIND_NAMES = {
+    "flat rate": "fixed",
+    "index-linked": "indexed",
+    "spot": "dynamic",
+    "hourly": "dynamic",
+}
 BRACKETS = ("small", "household", "large")
 """How much is used, from little to much."""
 _BRACKET_NAMES = {"S": "small", "standard": "household", "bulk": "large"}
@@ -16,27 +21,35 @@ _SLOT_NAMES = {"AM": "morning", "midday": "noon", "PM": "afternoon"}
 _CONTRACT = code("Number of the contract.", "K-[0-9]{6}", ("contract_no", "agreement_id"))
 _METER = code("Number of the meter.", "M[0-9]{2}-[0-9]{4}", ("meter_number", "metering_point"))
 _TARIFF = code("Code of the tariff.", "T[A-Z]{2}[0-9]{2}", ("tariff_code", "product"))
-_PRICE = quantity("Price of a kilowatt hour.", 5, 95, unit="ct/kWh", aliases=("unit_price", "energy_price"))
+_PRICE = quantity(
+    "Price of a kilowatt hour.", 5, 95, unit="ct/kWh", aliases=("unit_price", "energy_price")
+)
 
 SUPPLY_POINT = record(
     contract_number=_CONTRACT,
     meter_id=_METER,
     tariff=_TARIFF,
-    advance_eur=quantity("What is paid in advance each month.", 0, 1_000_000, unit="EUR", aliases=("instalment",)),
+    advance_eur=quantity(
+        "What is paid in advance each month.", 0, 1_000_000, unit="EUR", aliases=("instalment",)
+    ),
 )
 """What a contract is about."""
 USAGE = record(
     meter_id=_METER,
     month=code("Month.", MONTH, ("period", "billing_month")),
     weekly_kwh=several("Use of each week.", quantity("Use of a week.", 0, 1_000_000, unit="kWh")),
-    usage_kwh=quantity("Use of the month.", 20, 6_000, unit="kWh", aliases=("consumption", "energy_kwh")),
+    usage_kwh=quantity(
+        "Use of the month.", 20, 6_000, unit="kWh", aliases=("consumption", "energy_kwh")
+    ),
 )
 """What a meter counted in a month."""
 TERMS = record(
     tariff=_TARIFF,
     kind=one_of("How its price is made.", _KINDS, _KIND_NAMES),
     price_ct_per_kwh=_PRICE,
-    standing_eur=quantity("Standing charge of a month.", 0, 1_000_000, unit="EUR", aliases=("base_fee",)),
+    standing_eur=quantity(
+        "Standing charge of a month.", 0, 1_000_000, unit="EUR", aliases=("base_fee",)
+    ),
     fixed_until=day("Last day on which these terms hold.", ("valid_until", "price_guarantee")),
     as_of=day("Day of this information.", ("published_on", "updated_on")),
 )
@@ -45,7 +58,9 @@ BILL = record(
     usages_kwh=several("What was used.", quantity("A use.", 0, 1_000_000, unit="kWh")),
     total_kwh=quantity("Sum of the uses.", 20, 30_000, unit="kWh", aliases=("sum_kwh",)),
     price_ct_per_kwh=_PRICE,
-    cost_eur=quantity("What the energy costs.", 2, 15_000, unit="EUR", aliases=("amount_due", "total_cost")),
+    cost_eur=quantity(
+        "What the energy costs.", 2, 15_000, unit="EUR", aliases=("amount_due", "total_cost")
+    ),
     bracket=one_of("How much that is.", BRACKETS, _BRACKET_NAMES),
 )
 """What energy costs."""

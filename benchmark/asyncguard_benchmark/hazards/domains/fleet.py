@@ -30,7 +30,11 @@ _YARD = "fleet:{task_id}:yard"
 _EFFECTS = "fleet:{task_id}:effects"
 
 _CHARGES = Question(
-    askable={"telematics_charge": ("vehicle",), "charger_charge": ("unit",), "metered_charge": ("car",)},
+    askable={
+        "telematics_charge": ("vehicle",),
+        "charger_charge": ("unit",),
+        "metered_charge": ("car",),
+    },
     trusted="metered_charge",
 )
 _TRIPS = Question(
@@ -57,7 +61,11 @@ def _is_the_difference(_arguments: Mapping[str, Any], result: Any) -> str | None
         return None
     if exact(rounded(abs(charge - needed), 2)) != gap:
         return "gap is not the difference of charge and needed"
-    return None if (result.get("verdict") == "enough") == (charge >= needed) else "verdict does not fit the numbers"
+    return (
+        None
+        if (result.get("verdict") == "enough") == (charge >= needed)
+        else "verdict does not fit the numbers"
+    )
 
 
 _STATUSES = ("ready", "charging", "low")
@@ -149,7 +157,10 @@ def _charges(name: str, description: str, run: Any, resource: str) -> Tool:
         verifier=None if name == "metered_charge" else _CHARGES.instead_of(name, "metered_charge"),
         invariants=(adds_up("charge", "packs", "energy"), echoes(vehicle, "vehicle")),
     )
-    return replace(reader(name, description, run, (resource,), **{vehicle: _VEHICLE_ARGUMENT}), remedies=remedies)
+    return replace(
+        reader(name, description, run, (resource,), **{vehicle: _VEHICLE_ARGUMENT}),
+        remedies=remedies,
+    )
 
 
 def _trips(name: str, description: str, run: Any, resource: str) -> Tool:
@@ -162,7 +173,9 @@ def _trips(name: str, description: str, run: Any, resource: str) -> Tool:
         verifier=None if name == "odometer_trip" else _TRIPS.instead_of(name, "odometer_trip"),
         invariants=(adds_up("distance", "legs", "km"), echoes(trip, "trip")),
     )
-    return replace(reader(name, description, run, (resource,), **{trip: _TRIP_ARGUMENT}), remedies=remedies)
+    return replace(
+        reader(name, description, run, (resource,), **{trip: _TRIP_ARGUMENT}), remedies=remedies
+    )
 
 
 _CALCULATING = (
@@ -264,7 +277,8 @@ _ACTING = (
             urgency=choice("How urgent it is.", _URGENCIES),
         ),
         remedies=Remedies(
-            returns=_DEFECT_RESULT, invariants=(echoes("vehicle", "vehicle"), echoes("urgency", "urgency"))
+            returns=_DEFECT_RESULT,
+            invariants=(echoes("vehicle", "vehicle"), echoes("urgency", "urgency")),
         ),
     ),
 )
@@ -274,13 +288,41 @@ TOOLSET = toolset(
     service.STATE_SCHEMA,
     (
         _charges(
-            "telematics_charge", "Tells a charge as the vehicle sends it.", service.telematics_charge, _TELEMATICS
+            "telematics_charge",
+            "Tells a charge as the vehicle sends it.",
+            service.telematics_charge,
+            _TELEMATICS,
         ),
-        _charges("charger_charge", "Tells a charge as the last charger saw it.", service.charger_charge, _CHARGERS),
-        _charges("metered_charge", "Works a vehicle's charge out from the meters.", service.metered_charge, _METERS),
-        _trips("trip_sheet", "Tells vehicle, driver and length of a trip by its sheet.", service.trip_sheet, _SHEETS),
-        _trips("route_plan", "Tells vehicle, driver and length of a trip by the planner.", service.route_plan, _PLANS),
-        _trips("odometer_trip", "Works a trip's length out from the odometer.", service.odometer_trip, _ODOMETERS),
+        _charges(
+            "charger_charge",
+            "Tells a charge as the last charger saw it.",
+            service.charger_charge,
+            _CHARGERS,
+        ),
+        _charges(
+            "metered_charge",
+            "Works a vehicle's charge out from the meters.",
+            service.metered_charge,
+            _METERS,
+        ),
+        _trips(
+            "trip_sheet",
+            "Tells vehicle, driver and length of a trip by its sheet.",
+            service.trip_sheet,
+            _SHEETS,
+        ),
+        _trips(
+            "route_plan",
+            "Tells vehicle, driver and length of a trip by the planner.",
+            service.route_plan,
+            _PLANS,
+        ),
+        _trips(
+            "odometer_trip",
+            "Works a trip's length out from the odometer.",
+            service.odometer_trip,
+            _ODOMETERS,
+        ),
         *_CALCULATING,
         *_ACTING,
     ),

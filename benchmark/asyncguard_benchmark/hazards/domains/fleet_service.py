@@ -14,10 +14,18 @@ _TRIP = {"vehicle": WORD, "driver": WORD, "due_back": WORD}
 STATE_SCHEMA = record(
     today=WORD,
     telematics=table(
-        record(kwh=NUMBER, status=WORD, read_on=WORD, consumption=NUMBER, packs=rows(record(pack=WORD, energy=NUMBER)))
+        record(
+            kwh=NUMBER,
+            status=WORD,
+            read_on=WORD,
+            consumption=NUMBER,
+            packs=rows(record(pack=WORD, energy=NUMBER)),
+        )
     ),
     chargers=rows(
-        record(unit=WORD, wh=COUNT, lamp=WORD, seen_on=WORD, wh_per_km=COUNT, packs_wh=table(COUNT)),
+        record(
+            unit=WORD, wh=COUNT, lamp=WORD, seen_on=WORD, wh_per_km=COUNT, packs_wh=table(COUNT)
+        ),
     ),
     meters=table(
         record(
@@ -28,7 +36,9 @@ STATE_SCHEMA = record(
         )
     ),
     sheets=table(record(**_TRIP, total=NUMBER, legs=rows(record(to=WORD, km=NUMBER)))),
-    plans=rows(record(journey=WORD, **_TRIP, metres=COUNT, stages=rows(record(to=WORD, metres=COUNT)))),
+    plans=rows(
+        record(journey=WORD, **_TRIP, metres=COUNT, stages=rows(record(to=WORD, metres=COUNT)))
+    ),
     odometers=table(record(**_TRIP, start=NUMBER, stops=rows(record(at=WORD, reading=NUMBER)))),
     bays=table(record(charger=WORD, ready_on=WORD)),
     keys=table(WORD),
@@ -56,14 +66,18 @@ def telematics_charge(state: State, vehicle: str) -> Any:
     row = state["telematics"].get(vehicle)
     if row is None:
         raise _unknown_vehicle(vehicle)
-    return _charge(vehicle, (row["status"], row["read_on"], row["consumption"]), row["packs"], row["kwh"])
+    return _charge(
+        vehicle, (row["status"], row["read_on"], row["consumption"]), row["packs"], row["kwh"]
+    )
 
 
 def charger_charge(state: State, unit: str) -> Any:
     """The charge as the charger saw it, in kilowatt-hours."""
     for row in state["chargers"]:
         if row["unit"] == unit:
-            packs = [{"pack": pack, "energy": _thousandth(wh)} for pack, wh in row["packs_wh"].items()]
+            packs = [
+                {"pack": pack, "energy": _thousandth(wh)} for pack, wh in row["packs_wh"].items()
+            ]
             known = (row["lamp"], row["seen_on"], rounded(exact(row["wh_per_km"]) / 10, 2))
             return _charge(unit, known, packs, _thousandth(row["wh"]))
     raise _unknown_vehicle(unit)
@@ -81,7 +95,9 @@ def metered_charge(state: State, car: str) -> Any:
     packs = [
         {
             "pack": each["pack"],
-            "energy": rounded(exact(each["before"]) + exact(each["loaded"]) - exact(each["used"]), 2),
+            "energy": rounded(
+                exact(each["before"]) + exact(each["loaded"]) - exact(each["used"]), 2
+            ),
         }
         for each in row["packs"]
     ]
@@ -91,7 +107,12 @@ def metered_charge(state: State, car: str) -> Any:
 
 
 def _trip(trip: str, known: Mapping[str, Any], legs: list[Any], distance: Any) -> Any:
-    return {"trip": trip, **{name: known[name] for name in _TRIP}, "distance": distance, "legs": legs}
+    return {
+        "trip": trip,
+        **{name: known[name] for name in _TRIP},
+        "distance": distance,
+        "legs": legs,
+    }
 
 
 def _unknown_trip(trip: str) -> ToolFailure:
@@ -110,7 +131,9 @@ def route_plan(state: State, journey: str) -> Any:
     """The trip by the route planner, in kilometres."""
     for row in state["plans"]:
         if row["journey"] == journey:
-            legs = [{"to": stage["to"], "km": _thousandth(stage["metres"])} for stage in row["stages"]]
+            legs = [
+                {"to": stage["to"], "km": _thousandth(stage["metres"])} for stage in row["stages"]
+            ]
             return _trip(journey, row, legs, _thousandth(row["metres"]))
     raise _unknown_trip(journey)
 

@@ -64,20 +64,36 @@ def _is_enough(_arguments: Mapping[str, Any], result: Any) -> str | None:
     if owed is None or not months or monthly is None:
         return None
     share = owed / months
-    return None if share <= monthly < share + exact(0.01) else "monthly is not the share of owed that falls on a month"
+    return (
+        None
+        if share <= monthly < share + exact(0.01)
+        else "monthly is not the share of owed that falls on a month"
+    )
 
 
 def _is_the_sum(_arguments: Mapping[str, Any], result: Any) -> str | None:
     if not isinstance(result, Mapping):
         return None
-    first, second, together = (as_number(result.get(name)) for name in ("first", "second", "together"))
-    if first is None or second is None or together is None or rounded(first + second, 2) == together:
+    first, second, together = (
+        as_number(result.get(name)) for name in ("first", "second", "together")
+    )
+    if (
+        first is None
+        or second is None
+        or together is None
+        or rounded(first + second, 2) == together
+    ):
         return None
     return "together is not the sum of first and second"
 
 
 _USES = ("loan", "reading_room", "short_loan")
-_USE_NAMES = {"lendable": "loan", "reference": "reading_room", "on site": "reading_room", "overnight": "short_loan"}
+_USE_NAMES = {
+    "lendable": "loan",
+    "reference": "reading_room",
+    "on site": "reading_room",
+    "overnight": "short_loan",
+}
 _STANDINGS = ("good", "reminded", "blocked")
 _STANDING_NAMES = {"clear": "good", "dunned": "reminded", "suspended": "blocked"}
 
@@ -118,13 +134,17 @@ _DEBT_RESULT = record(
 _INSTALMENT_RESULT = record(
     owed=_OWED,
     months=tally("Months over which it is paid.", 1, 24, unit="month"),
-    monthly=quantity("What is paid in a month.", 0.05, 90, unit="EUR", aliases=("rate", "per_month")),
+    monthly=quantity(
+        "What is paid in a month.", 0.05, 90, unit="EUR", aliases=("rate", "per_month")
+    ),
 )
 _TOGETHER_RESULT = record(
     first=tally("Copies of the first.", 0, 100_000),
     second=tally("Copies of the second.", 0, 100_000),
     together=tally("Copies of both.", 0, 120, aliases=("sum", "total")),
-    more=one_of("Which of both is more.", ("first", "second", "equal"), {"1st": "first", "2nd": "second"}),
+    more=one_of(
+        "Which of both is more.", ("first", "second", "equal"), {"1st": "first", "2nd": "second"}
+    ),
 )
 _HOLD_RESULT = record(
     hold=code("Number of the hold.", "HD-[0-9]{5}", ("reservation", "hold_id")),
@@ -184,7 +204,9 @@ def _debts(name: str, description: str, run: Any, resource: str) -> Tool:
         verifier=None if name == "overdue_debt" else _DEBTS.instead_of(name, "overdue_debt"),
         invariants=(adds_up("owed", "items", "fee"), echoes(card, "card")),
     )
-    return replace(reader(name, description, run, (resource,), **{card: _CARD_ARGUMENT}), remedies=remedies)
+    return replace(
+        reader(name, description, run, (resource,), **{card: _CARD_ARGUMENT}), remedies=remedies
+    )
 
 
 _CALCULATING = (
@@ -198,7 +220,8 @@ _CALCULATING = (
             months={**whole("Months over which it is paid."), "unit": "month"},
         ),
         remedies=Remedies(
-            returns=_INSTALMENT_RESULT, invariants=(_is_enough, echoes("owed", "owed"), echoes("months", "months"))
+            returns=_INSTALMENT_RESULT,
+            invariants=(_is_enough, echoes("owed", "owed"), echoes("months", "months")),
         ),
     ),
     replace(
@@ -211,7 +234,8 @@ _CALCULATING = (
             second=_COPIES_ARGUMENT,
         ),
         remedies=Remedies(
-            returns=_TOGETHER_RESULT, invariants=(_is_the_sum, echoes("first", "first"), echoes("second", "second"))
+            returns=_TOGETHER_RESULT,
+            invariants=(_is_the_sum, echoes("first", "first"), echoes("second", "second")),
         ),
     ),
 )
@@ -230,7 +254,11 @@ _ACTING = (
         remedies=Remedies(
             returns=_HOLD_RESULT,
             probe="find_hold",
-            invariants=(echoes("title_id", "title_id"), echoes("card", "card"), echoes("branch", "branch")),
+            invariants=(
+                echoes("title_id", "title_id"),
+                echoes("card", "card"),
+                echoes("branch", "branch"),
+            ),
         ),
     ),
     replace(
@@ -289,13 +317,33 @@ TOOLSET = toolset(
     service.STATE_SCHEMA,
     (
         _holdings(
-            "catalogue_holding", "Tells a branch's copies by the catalogue.", service.catalogue_holding, _CATALOGUE
+            "catalogue_holding",
+            "Tells a branch's copies by the catalogue.",
+            service.catalogue_holding,
+            _CATALOGUE,
         ),
-        _holdings("union_holding", "Tells a branch's copies by the union catalogue.", service.union_holding, _UNION),
-        _holdings("shelf_count", "Counts a branch's copies one by one.", service.shelf_count, _COPIES),
-        _debts("account_debt", "Tells what is owed on a card by its account.", service.account_debt, _ACCOUNTS),
+        _holdings(
+            "union_holding",
+            "Tells a branch's copies by the union catalogue.",
+            service.union_holding,
+            _UNION,
+        ),
+        _holdings(
+            "shelf_count", "Counts a branch's copies one by one.", service.shelf_count, _COPIES
+        ),
+        _debts(
+            "account_debt",
+            "Tells what is owed on a card by its account.",
+            service.account_debt,
+            _ACCOUNTS,
+        ),
         _debts("till_debt", "Tells what is owed on a card by the till.", service.till_debt, _TILLS),
-        _debts("overdue_debt", "Works out what is owed on a card from days and rates.", service.overdue_debt, _OVERDUE),
+        _debts(
+            "overdue_debt",
+            "Works out what is owed on a card from days and rates.",
+            service.overdue_debt,
+            _OVERDUE,
+        ),
         *_CALCULATING,
         *_ACTING,
     ),

@@ -15,18 +15,40 @@ STATE_SCHEMA = record(
     today=WORD,
     catalogue=rows(
         record(
-            title=WORD, branch=WORD, title_id=WORD, use=WORD, counted_on=WORD, total=COUNT, lent=COUNT, shelves=_SHELF
+            title=WORD,
+            branch=WORD,
+            title_id=WORD,
+            use=WORD,
+            counted_on=WORD,
+            total=COUNT,
+            lent=COUNT,
+            shelves=_SHELF,
         )
     ),
     union=table(
         table(record(id=WORD, use=WORD, as_of=WORD, held=COUNT, out=COUNT, by_shelf=table(COUNT))),
     ),
     copies=rows(
-        record(copy=WORD, title=WORD, title_id=WORD, branch=WORD, shelf=WORD, state=WORD, use=WORD, scanned_on=WORD)
+        record(
+            copy=WORD,
+            title=WORD,
+            title_id=WORD,
+            branch=WORD,
+            shelf=WORD,
+            state=WORD,
+            use=WORD,
+            scanned_on=WORD,
+        )
     ),
-    accounts=table(record(owed=NUMBER, standing=WORD, billed_on=WORD, items=rows(record(loan=WORD, fee=NUMBER)))),
+    accounts=table(
+        record(
+            owed=NUMBER, standing=WORD, billed_on=WORD, items=rows(record(loan=WORD, fee=NUMBER))
+        )
+    ),
     tills=rows(record(patron=WORD, standing=WORD, billed_on=WORD, cents=COUNT, slips=table(COUNT))),
-    overdue=table(record(billed_on=WORD, loans=rows(record(loan=WORD, days=COUNT, per_day=NUMBER)))),
+    overdue=table(
+        record(billed_on=WORD, loans=rows(record(loan=WORD, days=COUNT, per_day=NUMBER)))
+    ),
     queues=table(COUNT),
     pickup_days=COUNT,
     terms=table(record(due_on=WORD, renewals=COUNT)),
@@ -34,10 +56,19 @@ STATE_SCHEMA = record(
 )
 
 
-def _holding(known: Mapping[str, Any], title: str, branch: str, counts: tuple[int, int], shelves: list[Any]) -> Any:
+def _holding(
+    known: Mapping[str, Any], title: str, branch: str, counts: tuple[int, int], shelves: list[Any]
+) -> Any:
     total, lent = counts
     what = {"title": title, "branch": branch, "title_id": known["id"], "use": known["use"]}
-    return {**what, "counted_on": known["on"], "total": total, "lent": lent, "free": total - lent, "shelves": shelves}
+    return {
+        **what,
+        "counted_on": known["on"],
+        "total": total,
+        "lent": lent,
+        "free": total - lent,
+        "shelves": shelves,
+    }
 
 
 def _not_held(title: str, branch: str) -> ToolFailure:
@@ -72,12 +103,24 @@ def shelf_count(state: State, book: str, site: str) -> Any:
     for copy in copies:
         by_shelf[copy["shelf"]] = by_shelf.get(copy["shelf"], 0) + 1
     shelves = [{"shelf": shelf, "copies": count} for shelf, count in by_shelf.items()]
-    known = {"id": copies[0]["title_id"], "use": copies[0]["use"], "on": max(copy["scanned_on"] for copy in copies)}
-    return _holding(known, book, site, (len(copies), sum(copy["state"] == "lent" for copy in copies)), shelves)
+    known = {
+        "id": copies[0]["title_id"],
+        "use": copies[0]["use"],
+        "on": max(copy["scanned_on"] for copy in copies),
+    }
+    return _holding(
+        known, book, site, (len(copies), sum(copy["state"] == "lent" for copy in copies)), shelves
+    )
 
 
 def _debt(card: str, owed: Any, standing: str, billed_on: str, items: list[Any]) -> Any:
-    return {"card": card, "owed": owed, "standing": standing, "billed_on": billed_on, "items": items}
+    return {
+        "card": card,
+        "owed": owed,
+        "standing": standing,
+        "billed_on": billed_on,
+        "items": items,
+    }
 
 
 def _no_account(card: str) -> ToolFailure:
@@ -110,7 +153,10 @@ def overdue_debt(state: State, member: str) -> Any:
     row = state["overdue"].get(member)
     if row is None:
         raise _no_account(member)
-    items = [{"loan": each["loan"], "fee": rounded(each["days"] * exact(each["per_day"]), 2)} for each in row["loans"]]
+    items = [
+        {"loan": each["loan"], "fee": rounded(each["days"] * exact(each["per_day"]), 2)}
+        for each in row["loans"]
+    ]
     owed = rounded(sum((exact(item["fee"]) for item in items), exact(0)), 2)
     standing = "blocked" if owed >= 20 else "reminded" if owed >= 5 else "good"
     return _debt(member, owed, standing, row["billed_on"], items)
@@ -133,11 +179,18 @@ def place_hold(state: State, title_id: str, branch: str, card: str) -> Any:
     if title_id not in state["queues"]:
         raise ToolFailure(f"No title has the number {title_id!r}.")
     waiting = sum(
-        entry["tool"] == "place_hold" and entry["result"]["title_id"] == title_id for entry in state["effects"]
+        entry["tool"] == "place_hold" and entry["result"]["title_id"] == title_id
+        for entry in state["effects"]
     )
     place = state["queues"][title_id] + waiting + 1
     until = (date.fromisoformat(state["today"]) + timedelta(days=state["pickup_days"])).isoformat()
-    content = {"title_id": title_id, "branch": branch, "card": card, "place": place, "pick_up_by": until}
+    content = {
+        "title_id": title_id,
+        "branch": branch,
+        "card": card,
+        "place": place,
+        "pick_up_by": until,
+    }
     return perform(state, "place_hold", "hold", "HD", content)
 
 

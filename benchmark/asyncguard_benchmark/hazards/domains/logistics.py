@@ -92,7 +92,9 @@ def _weigh_packing_list(state: State, packed_for: str) -> Any:
     if items is None:
         raise ToolFailure(f"There is no packing list for {packed_for!r}.")
     pieces = [item["quantity"] * exact(item["unit_kg"]) for item in items]
-    return _weight(packed_for, [rounded(piece, 2) for piece in pieces], rounded(sum(pieces, Fraction()), 2))
+    return _weight(
+        packed_for, [rounded(piece, 2) for piece in pieces], rounded(sum(pieces, Fraction()), 2)
+    )
 
 
 def _passage(consignment_id: str, found: Any) -> Any:
@@ -173,7 +175,11 @@ _WEIGHTS = Question(
     trusted="read_scale",
 )
 _PASSAGES = Question(
-    askable={"ask_carrier": ("consignment_id",), "ask_hubs": ("shipment",), "ask_port": ("reference",)},
+    askable={
+        "ask_carrier": ("consignment_id",),
+        "ask_hubs": ("shipment",),
+        "ask_port": ("reference",),
+    },
     trusted="ask_port",
 )
 
@@ -185,7 +191,9 @@ def _tells_weight(name: str, description: str, run: Any, resource: str) -> Tool:
         fallbacks=_WEIGHTS.others(name),
         sources=_WEIGHTS.others(name),
         compared=("/weight_kg",),
-        verifier=None if name == "weigh_packing_list" else _WEIGHTS.instead_of(name, "weigh_packing_list"),
+        verifier=None
+        if name == "weigh_packing_list"
+        else _WEIGHTS.instead_of(name, "weigh_packing_list"),
         invariants=(adds_up("weight_kg", "pieces_kg"), echoes(argument, "consignment_id")),
     )
     named = {argument: text("Number of the consignment, as CN-00000.")}
@@ -237,7 +245,10 @@ _PLANNING = (
         ),
         remedies=Remedies(
             returns=LOAD,
-            invariants=(adds_up("total_kg", "weights_kg"), difference("spare_kg", "capacity_kg", "total_kg")),
+            invariants=(
+                adds_up("total_kg", "weights_kg"),
+                difference("spare_kg", "capacity_kg", "total_kg"),
+            ),
         ),
     ),
 )
@@ -302,7 +313,9 @@ _ACTING = (
             consignment_id=_ID_ARGUMENT,
             arrives_on=a_day("Day of arrival, as 2026-01-31."),
         ),
-        remedies=Remedies(returns=NOTICE, invariants=(not_before("kept_until", "arrives_on"), _ECHO)),
+        remedies=Remedies(
+            returns=NOTICE, invariants=(not_before("kept_until", "arrives_on"), _ECHO)
+        ),
     ),
 )
 
@@ -310,8 +323,18 @@ TOOLSET = toolset(
     Domain.LOGISTICS,
     STATE_SCHEMA,
     (
-        _tells_weight("read_waybill", "Tells pieces and weight as the waybill has them.", _read_waybill, _WAYBILLS),
-        _tells_weight("read_scale", "Tells pieces and weight as the depot's scale has them.", _read_scale, _SCALE),
+        _tells_weight(
+            "read_waybill",
+            "Tells pieces and weight as the waybill has them.",
+            _read_waybill,
+            _WAYBILLS,
+        ),
+        _tells_weight(
+            "read_scale",
+            "Tells pieces and weight as the depot's scale has them.",
+            _read_scale,
+            _SCALE,
+        ),
         _tells_weight(
             "weigh_packing_list",
             "Works out pieces and weight from the items on the packing list.",
@@ -319,10 +342,23 @@ TOOLSET = toolset(
             _PACKING,
         ),
         _tells_passage(
-            "ask_carrier", "Tells where a consignment stands by the carrier's data.", _ask_carrier, _CARRIER
+            "ask_carrier",
+            "Tells where a consignment stands by the carrier's data.",
+            _ask_carrier,
+            _CARRIER,
         ),
-        _tells_passage("ask_hubs", "Tells where a consignment stands by the scans of the hubs.", _ask_hubs, _HUBS),
-        _tells_passage("ask_port", "Tells where a consignment stands by the port's arrival notice.", _ask_port, _PORT),
+        _tells_passage(
+            "ask_hubs",
+            "Tells where a consignment stands by the scans of the hubs.",
+            _ask_hubs,
+            _HUBS,
+        ),
+        _tells_passage(
+            "ask_port",
+            "Tells where a consignment stands by the port's arrival notice.",
+            _ask_port,
+            _PORT,
+        ),
         *_PLANNING,
         *_ACTING,
     ),

@@ -57,7 +57,11 @@ _OFFERS = Question(
     trusted="tariff_offer",
 )
 _DELAYS = Question(
-    askable={"live_delay": ("train",), "control_room_delay": ("run",), "clocked_delay": ("service",)},
+    askable={
+        "live_delay": ("train",),
+        "control_room_delay": ("run",),
+        "clocked_delay": ("service",),
+    },
     trusted="control_room_delay",
 )
 
@@ -76,7 +80,11 @@ def _is_the_share(_arguments: Mapping[str, Any], result: Any) -> str | None:
     if not isinstance(result, Mapping) or result.get("band") not in service.PERCENT:
         return None
     fare, due = as_number(result.get("fare")), as_number(result.get("compensation"))
-    if fare is None or due is None or exact(rounded(fare * service.PERCENT[result["band"]] / 100, 2)) == due:
+    if (
+        fare is None
+        or due is None
+        or exact(rounded(fare * service.PERCENT[result["band"]] / 100, 2)) == due
+    ):
         return None
     return "compensation is not the share of the fare that its band stands for"
 
@@ -88,8 +96,18 @@ _MINUTES_LATE = tally("How late it is.", 0, 600, unit="min", aliases=("minutes_l
 _CLASS = one_of("Class of the seat.", _CLASSES, _CLASS_NAMES)
 _OFFER_RESULT = record(
     train=_TRAIN,
-    origin={"type": "string", "minLength": 2, "description": "Where the journey begins.", "aliases": ["from"]},
-    destination={"type": "string", "minLength": 2, "description": "Where the journey ends.", "aliases": ["to"]},
+    origin={
+        "type": "string",
+        "minLength": 2,
+        "description": "Where the journey begins.",
+        "aliases": ["from"],
+    },
+    destination={
+        "type": "string",
+        "minLength": 2,
+        "description": "Where the journey ends.",
+        "aliases": ["to"],
+    },
     travel_class=_CLASS,
     travel_date=day("Day of the journey.", ("date",)),
     departs=code("Time of departure.", _CLOCK, ("departure",)),
@@ -123,7 +141,9 @@ _COMPENSATION_RESULT = record(
     fare=_FARE,
     delay=_MINUTES_LATE,
     band=one_of("Share of the fare that is paid back.", _BANDS, _BAND_NAMES),
-    compensation=quantity("What is paid back.", 0, 200, unit="EUR", aliases=("refund", "amount_due")),
+    compensation=quantity(
+        "What is paid back.", 0, 200, unit="EUR", aliases=("refund", "amount_due")
+    ),
 )
 _TOTAL_RESULT = record(
     fares=several("What was added.", quantity("A fare.", 0, 100_000, unit="EUR")),
@@ -158,7 +178,12 @@ _DAY_ARGUMENT = text("Day, as 2026-01-31.", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}
 _TRAIN_ARGUMENT = text("Number of the train, as AB-123.")
 _PASSENGER_ARGUMENT = text("Number of the passenger, as P-1234.")
 _FARE_ARGUMENT = {**amount("Fare of the ticket."), "unit": "EUR"}
-_DELAY_ARGUMENT = {"type": "integer", "minimum": 0, "description": "How late the train is.", "unit": "min"}
+_DELAY_ARGUMENT = {
+    "type": "integer",
+    "minimum": 0,
+    "description": "How late the train is.",
+    "unit": "min",
+}
 
 
 def _offers(name: str, description: str, run: Any, resource: str) -> Tool:
@@ -198,7 +223,9 @@ def _delays(name: str, description: str, run: Any, resource: str) -> Tool:
         verifier=None if name == "clocked_delay" else _DELAYS.instead_of(name, "clocked_delay"),
         invariants=(adds_up("delay", "losses", "minutes"), echoes(train, "train")),
     )
-    return replace(reader(name, description, run, (resource,), **{train: _TRAIN_ARGUMENT}), remedies=remedies)
+    return replace(
+        reader(name, description, run, (resource,), **{train: _TRAIN_ARGUMENT}), remedies=remedies
+    )
 
 
 _CALCULATING = (
@@ -212,7 +239,8 @@ _CALCULATING = (
             delay=_DELAY_ARGUMENT,
         ),
         remedies=Remedies(
-            returns=_COMPENSATION_RESULT, invariants=(_is_the_share, echoes("fare", "fare"), echoes("delay", "delay"))
+            returns=_COMPENSATION_RESULT,
+            invariants=(_is_the_share, echoes("fare", "fare"), echoes("delay", "delay")),
         ),
     ),
     replace(
@@ -229,7 +257,9 @@ _CALCULATING = (
                 "description": "What to add.",
             },
         ),
-        remedies=Remedies(returns=_TOTAL_RESULT, invariants=(adds_up("total", "fares"), echoes("fares", "fares"))),
+        remedies=Remedies(
+            returns=_TOTAL_RESULT, invariants=(adds_up("total", "fares"), echoes("fares", "fares"))
+        ),
     ),
 )
 _ACTING = (
@@ -248,7 +278,11 @@ _ACTING = (
         remedies=Remedies(
             returns=_BOOKING_RESULT,
             probe="find_booking",
-            invariants=(echoes("train", "train"), echoes("passenger", "passenger"), echoes("fare", "fare")),
+            invariants=(
+                echoes("train", "train"),
+                echoes("passenger", "passenger"),
+                echoes("fare", "fare"),
+            ),
         ),
     ),
     replace(
@@ -325,10 +359,18 @@ TOOLSET = toolset(
             service.partner_offer,
             _PARTNER,
         ),
-        _offers("tariff_offer", "Prices the train of a day leg by leg from the tariff.", service.tariff_offer, _TARIFF),
+        _offers(
+            "tariff_offer",
+            "Prices the train of a day leg by leg from the tariff.",
+            service.tariff_offer,
+            _TARIFF,
+        ),
         _delays("live_delay", "Tells a train's delay by the live feed.", service.live_delay, _FEED),
         _delays(
-            "control_room_delay", "Tells a train's delay by the control room.", service.control_room_delay, _CONTROL
+            "control_room_delay",
+            "Tells a train's delay by the control room.",
+            service.control_room_delay,
+            _CONTROL,
         ),
         _delays(
             "clocked_delay",

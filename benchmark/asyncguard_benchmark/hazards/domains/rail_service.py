@@ -39,13 +39,17 @@ STATE_SCHEMA = record(
     ),
     tariff=record(
         trains=rows(
-            record(train=WORD, ends=rows(WORD), **_CONNECTION, legs=rows(record(leg=WORD, km=COUNT))),
+            record(
+                train=WORD, ends=rows(WORD), **_CONNECTION, legs=rows(record(leg=WORD, km=COUNT))
+            ),
         ),
         per_km=table(NUMBER),
     ),
     feed=table(record(minutes=COUNT, status=WORD, reported_on=WORD, losses=_LOSSES)),
     control=rows(record(run=WORD, delay=COUNT, state=WORD, logged_on=WORD, by_stop=table(COUNT))),
-    passages=table(record(clocked_on=WORD, stops=rows(record(stop=WORD, planned=WORD, actual=WORD)))),
+    passages=table(
+        record(clocked_on=WORD, stops=rows(record(stop=WORD, planned=WORD, actual=WORD)))
+    ),
     passengers=table(record(channel=WORD, coach=COUNT, seat=WORD)),
     payment_days=COUNT,
     handling_days=COUNT,
@@ -53,7 +57,9 @@ STATE_SCHEMA = record(
 )
 
 
-def _offer(known: Mapping[str, Any], asked: tuple[str, str, str], train: str, legs: list[Any], fare: Any) -> Any:
+def _offer(
+    known: Mapping[str, Any], asked: tuple[str, str, str], train: str, legs: list[Any], fare: Any
+) -> Any:
     origin, destination, travel_class = asked
     connection = {name: known[name] for name in _CONNECTION}
     ends = {"origin": origin, "destination": destination, "travel_class": travel_class}
@@ -64,13 +70,21 @@ def _no_train(origin: str, destination: str, travel_date: str) -> ToolFailure:
     return ToolFailure(f"No train runs from {origin!r} to {destination!r} on {travel_date}.")
 
 
-def ticket_offer(state: State, origin: str, destination: str, travel_date: str, travel_class: str) -> Any:
+def ticket_offer(
+    state: State, origin: str, destination: str, travel_date: str, travel_class: str
+) -> Any:
     """The shop's offer."""
     for row in state["shop"]:
-        if (row["origin"], row["destination"], row["travel_date"]) == (origin, destination, travel_date):
+        if (row["origin"], row["destination"], row["travel_date"]) == (
+            origin,
+            destination,
+            travel_date,
+        ):
             fare = row["fares"][travel_class]
             legs = [{"leg": each["leg"], "price": each["price"]} for each in fare["legs"]]
-            return _offer(row, (origin, destination, travel_class), row["train"], legs, fare["total"])
+            return _offer(
+                row, (origin, destination, travel_class), row["train"], legs, fare["total"]
+            )
     raise _no_train(origin, destination, travel_date)
 
 
@@ -81,25 +95,41 @@ def _euros(cents: int) -> Any:
 def partner_offer(state: State, start: str, goal: str, day: str, cabin: str) -> Any:
     """The partner's offer, in euros."""
     for row in state["partner"]:
-        if (row["start"], row["goal"], row["travel_date"], row["cabin"]) == (start, goal, day, cabin):
+        if (row["start"], row["goal"], row["travel_date"], row["cabin"]) == (
+            start,
+            goal,
+            day,
+            cabin,
+        ):
             legs = [{"leg": each["leg"], "price": _euros(each["cents"])} for each in row["pieces"]]
             return _offer(row, (start, goal, cabin), row["service"], legs, _euros(row["cents"]))
     raise _no_train(start, goal, day)
 
 
-def tariff_offer(state: State, from_station: str, to_station: str, date_of_travel: str, comfort: str) -> Any:
+def tariff_offer(
+    state: State, from_station: str, to_station: str, date_of_travel: str, comfort: str
+) -> Any:
     """The offer, priced leg by leg."""
     per_km = exact(state["tariff"]["per_km"][comfort])
     for row in state["tariff"]["trains"]:
         if (row["ends"], row["travel_date"]) == ([from_station, to_station], date_of_travel):
-            legs = [{"leg": each["leg"], "price": rounded(each["km"] * per_km, 2)} for each in row["legs"]]
+            legs = [
+                {"leg": each["leg"], "price": rounded(each["km"] * per_km, 2)}
+                for each in row["legs"]
+            ]
             fare = rounded(sum((exact(each["price"]) for each in legs), exact(0)), 2)
             return _offer(row, (from_station, to_station, comfort), row["train"], legs, fare)
     raise _no_train(from_station, to_station, date_of_travel)
 
 
 def _delay(train: str, minutes: int, status: str, reported_on: str, losses: list[Any]) -> Any:
-    return {"train": train, "delay": minutes, "status": status, "reported_on": reported_on, "losses": losses}
+    return {
+        "train": train,
+        "delay": minutes,
+        "status": status,
+        "reported_on": reported_on,
+        "losses": losses,
+    }
 
 
 def live_delay(state: State, train: str) -> Any:
@@ -114,7 +144,9 @@ def control_room_delay(state: State, run: str) -> Any:
     """The delay by the control room."""
     for row in state["control"]:
         if row["run"] == run:
-            losses = [{"stop": stop, "minutes": minutes} for stop, minutes in row["by_stop"].items()]
+            losses = [
+                {"stop": stop, "minutes": minutes} for stop, minutes in row["by_stop"].items()
+            ]
             return _delay(run, row["delay"], row["state"], row["logged_on"], losses)
     raise ToolFailure(f"The control room has no run {run!r}.")
 
@@ -132,7 +164,9 @@ def clocked_delay(state: State, service: str) -> Any:
     late = [_minutes(stop["actual"]) - _minutes(stop["planned"]) for stop in found["stops"]]
     gained = [now - before for before, now in zip([0, *late[:-1]], late, strict=True)]
     losses = [
-        {"stop": stop["stop"], "minutes": lost} for stop, lost in zip(found["stops"], gained, strict=True) if lost
+        {"stop": stop["stop"], "minutes": lost}
+        for stop, lost in zip(found["stops"], gained, strict=True)
+        if lost
     ]
     status = "on_time" if late[-1] < 5 else "late" if late[-1] < 60 else "very_late"
     return _delay(service, late[-1], status, found["clocked_on"], losses)
@@ -165,8 +199,20 @@ def book_seat(state: State, train: str, travel_class: str, passenger: str, fare:
     """Books the passenger's usual seat."""
     known = _passenger(state, passenger)
     where = {"coach": known["coach"], "seat": known["seat"]}
-    content = {"train": train, "travel_class": travel_class, "passenger": passenger, "fare": fare, **where}
-    return perform(state, "book_seat", "booking", "RB", {**content, "pay_by": _later(state, state["payment_days"])})
+    content = {
+        "train": train,
+        "travel_class": travel_class,
+        "passenger": passenger,
+        "fare": fare,
+        **where,
+    }
+    return perform(
+        state,
+        "book_seat",
+        "booking",
+        "RB",
+        {**content, "pay_by": _later(state, state["payment_days"])},
+    )
 
 
 def find_booking(state: State, train: str, passenger: str) -> Any:
@@ -179,7 +225,9 @@ def claim_compensation(state: State, train: str, passenger: str, compensation: f
     _passenger(state, passenger)
     content = {"train": train, "passenger": passenger, "compensation": compensation}
     decided_by = _later(state, state["handling_days"])
-    return perform(state, "claim_compensation", "claim", "CC", {**content, "decided_by": decided_by})
+    return perform(
+        state, "claim_compensation", "claim", "CC", {**content, "decided_by": decided_by}
+    )
 
 
 def find_claim(state: State, train: str, passenger: str) -> Any:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def quantity(description: str, least: float, most: float, *, unit: str = "", aliases: tuple[str, ...] = ()) -> Any:
+def quantity(
+    description: str, least: float, most: float, *, unit: str = "", aliases: tuple[str, ...] = ()
+) -> Any:
     """The schema of a number between two bounds.
 
     Args:
@@ -22,23 +24,38 @@ def quantity(description: str, least: float, most: float, *, unit: str = "", ali
     return {**bounds, **({"unit": unit} if unit else {}), **_also(aliases)}
 
 
-def tally(description: str, least: int, most: int, *, unit: str = "", aliases: tuple[str, ...] = ()) -> Any:
+def tally(
+    description: str, least: int, most: int, *, unit: str = "", aliases: tuple[str, ...] = ()
+) -> Any:
     """The schema of a whole number between two bounds."""
     return {**quantity(description, least, most, unit=unit, aliases=aliases), "type": "integer"}
 
 
 def code(description: str, pattern: str, aliases: tuple[str, ...] = ()) -> Any:
     """The schema of an id: `pattern` is a regular expression for the whole of it."""
-    return {"type": "string", "pattern": f"^{pattern}$", "description": description, **_also(aliases)}
+    return {
+        "type": "string",
+        "pattern": f"^{pattern}$",
+        "description": description,
+        **_also(aliases),
+    }
 
 
 def day(description: str, aliases: tuple[str, ...] = ()) -> Any:
     """The schema of a date in ISO 8601."""
     pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-    return {"type": "string", "format": "date", "pattern": pattern, "description": description, **_also(aliases)}
+    return {
+        "type": "string",
+        "format": "date",
+        "pattern": pattern,
+        "description": description,
+        **_also(aliases),
+    }
 
 
-def one_of(description: str, values: tuple[str, ...], spellings: Mapping[str, str] | None = None) -> Any:
+def one_of(
+    description: str, values: tuple[str, ...], spellings: Mapping[str, str] | None = None
+) -> Any:
     """The schema of one of several words; `spellings` maps other spellings to them."""
     schema = {"type": "string", "enum": list(values), "description": description}
     return {**schema, "aliases": dict(spellings)} if spellings else schema
@@ -46,7 +63,13 @@ def one_of(description: str, values: tuple[str, ...], spellings: Mapping[str, st
 
 def several(description: str, items: Mapping[str, Any]) -> Any:
     """The schema of a list that is not empty."""
-    return {"type": "array", "items": dict(items), "minItems": 1, "maxItems": 50, "description": description}
+    return {
+        "type": "array",
+        "items": dict(items),
+        "minItems": 1,
+        "maxItems": 50,
+        "description": description,
+    }
 
 
 def _also(aliases: tuple[str, ...]) -> dict[str, Any]:

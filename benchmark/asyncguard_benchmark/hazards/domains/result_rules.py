@@ -73,7 +73,11 @@ def not_above(lower: str, upper: str) -> Invariant:
 
     def rule(_arguments: Mapping[str, Any], result: Any) -> str | None:
         low, high = number(result, lower), number(result, upper)
-        return f"{lower} is above {upper}" if low is not None and high is not None and low > high else None
+        return (
+            f"{lower} is above {upper}"
+            if low is not None and high is not None and low > high
+            else None
+        )
 
     return rule
 

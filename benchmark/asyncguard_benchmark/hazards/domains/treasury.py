@@ -82,7 +82,12 @@ def _recount_invoice(state: State, invoice_number: str) -> Any:
     if delivery is None:
         raise ToolFailure(f"No delivery belongs to invoice {invoice_number!r}.")
     prices = [item["quantity"] * exact(item["unit_price"]) for item in delivery["items"]]
-    return _invoice(invoice_number, delivery, [rounded(p, 2) for p in prices], rounded(sum(prices, Fraction()), 2))
+    return _invoice(
+        invoice_number,
+        delivery,
+        [rounded(p, 2) for p in prices],
+        rounded(sum(prices, Fraction()), 2),
+    )
 
 
 def _rate(base: str, quote: str, found: Any) -> Any:
@@ -155,7 +160,9 @@ _RATES = Question(
 )
 
 
-def _tells_invoice(name: str, description: str, run: Any, resource: str, argument_description: str) -> Tool:
+def _tells_invoice(
+    name: str, description: str, run: Any, resource: str, argument_description: str
+) -> Tool:
     (argument,) = _INVOICES.askable[name]
     recount = None if name == "recount_invoice" else _INVOICES.instead_of(name, "recount_invoice")
     remedies = Remedies(
@@ -167,7 +174,8 @@ def _tells_invoice(name: str, description: str, run: Any, resource: str, argumen
         invariants=(adds_up("total", "lines"), echoes(argument, "invoice_id")),
     )
     return replace(
-        reader(name, description, run, (resource,), **{argument: text(argument_description)}), remedies=remedies
+        reader(name, description, run, (resource,), **{argument: text(argument_description)}),
+        remedies=remedies,
     )
 
 
@@ -181,7 +189,10 @@ def _tells_rate(name: str, description: str, run: Any, resource: str) -> Tool:
         dated="/as_of",
         invariants=(echoes(base, "base"), echoes(quote, "quote")),
     )
-    sides = {base: choice("Currency sold.", CURRENCIES), quote: choice("Currency bought.", CURRENCIES)}
+    sides = {
+        base: choice("Currency sold.", CURRENCIES),
+        quote: choice("Currency bought.", CURRENCIES),
+    }
     return replace(reader(name, description, run, (resource,), **sides), remedies=remedies)
 
 
@@ -208,7 +219,13 @@ _CALCULATING = (
             "Adds up amounts in euros.",
             _add_amounts,
             (),
-            amounts={"type": "array", "items": _EUROS, "minItems": 1, "maxItems": 50, "description": "What to add."},
+            amounts={
+                "type": "array",
+                "items": _EUROS,
+                "minItems": 1,
+                "maxItems": 50,
+                "description": "What to add.",
+            },
         ),
         remedies=Remedies(returns=ADDED, invariants=(adds_up("total", "amounts"),)),
     ),
@@ -226,7 +243,9 @@ _MOVING_MONEY = (
             method=choice("How to pay.", METHODS),
         ),
         remedies=Remedies(
-            returns=PAYMENT_RESULT, probe="find_payment", invariants=(echoes("invoice_id", "invoice_id"),)
+            returns=PAYMENT_RESULT,
+            probe="find_payment",
+            invariants=(echoes("invoice_id", "invoice_id"),),
         ),
     ),
     replace(
@@ -250,7 +269,9 @@ _MOVING_MONEY = (
             currency=_BOUGHT,
             amount=_UNITS,
         ),
-        remedies=Remedies(returns=DEAL_RESULT, probe="find_deal", invariants=(echoes("currency", "currency"),)),
+        remedies=Remedies(
+            returns=DEAL_RESULT, probe="find_deal", invariants=(echoes("currency", "currency"),)
+        ),
     ),
     replace(
         reader(
@@ -273,7 +294,9 @@ _MOVING_MONEY = (
             invoice_id=_ID_ARGUMENT,
             remind_on=text("Day, as 2026-01-31.", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
         ),
-        remedies=Remedies(returns=REMINDER_RESULT, invariants=(echoes("invoice_id", "invoice_id"),)),
+        remedies=Remedies(
+            returns=REMINDER_RESULT, invariants=(echoes("invoice_id", "invoice_id"),)
+        ),
     ),
 )
 
@@ -302,7 +325,12 @@ TOOLSET = toolset(
             _DELIVERIES,
             "Number of the invoice that the delivery belongs to, as INV-0000.",
         ),
-        _tells_rate("central_bank_rate", "Tells the central bank's exchange rate.", _central_bank_rate, _CENTRAL_BANK),
+        _tells_rate(
+            "central_bank_rate",
+            "Tells the central bank's exchange rate.",
+            _central_bank_rate,
+            _CENTRAL_BANK,
+        ),
         _tells_rate("market_rate", "Tells the exchange rate on the market.", _market_rate, _MARKET),
         _tells_rate("desk_rate", "Tells the exchange rate of the dealing desk.", _desk_rate, _DESK),
         *_CALCULATING,

@@ -5,10 +5,21 @@ from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of
 
 CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY", "SEK", "PLN")
 """Currencies that are dealt in."""
-_CURRENCY_NAMES = {"euro": "EUR", "US dollar": "USD", "pound sterling": "GBP", "Swiss franc": "CHF", "yen": "JPY"}
+_CURRENCY_NAMES = {
+    "euro": "EUR",
+    "US dollar": "USD",
+    "pound sterling": "GBP",
+    "Swiss franc": "CHF",
+    "yen": "JPY",
+}
 METHODS = ("sepa", "wire", "card", "cheque", "debit")
 """Ways to pay."""
-_METHOD_NAMES = {"SEPA credit transfer": "sepa", "bank wire": "wire", "check": "cheque", "direct debit": "debit"}
+_METHOD_NAMES = {
+    "SEPA credit transfer": "sepa",
+    "bank wire": "wire",
+    "check": "cheque",
+    "direct debit": "debit",
+}
 
 
 _INVOICE_ID = code("Number of the invoice.", "INV-[0-9]{4}", ("invoice_no", "number"))
@@ -19,14 +30,19 @@ INVOICE_RESULT = record(
     method=one_of("How the supplier is paid.", METHODS, _METHOD_NAMES),
     due_on=day("Last day to pay.", ("due_date", "payable_by")),
     lines=several("Amounts of its lines.", quantity("Amount of a line.", 1, 25_000, unit="EUR")),
-    total=quantity("Amount to pay.", 200, 25_000, unit="EUR", aliases=("amount_due", "invoice_total")),
+    total=quantity(
+        "Amount to pay.", 200, 25_000, unit="EUR", aliases=("amount_due", "invoice_total")
+    ),
 )
 """An invoice, whoever tells it."""
 RATE_RESULT = record(
     base=one_of("Currency sold.", CURRENCIES, _CURRENCY_NAMES),
     quote=one_of("Currency bought.", CURRENCIES, _CURRENCY_NAMES),
     rate=quantity(
-        "Units of the currency bought for one of the currency sold.", 0.01, 500, aliases=("price", "fx_rate")
+        "Units of the currency bought for one of the currency sold.",
+        0.01,
+        500,
+        aliases=("price", "fx_rate"),
     ),
     as_of=day("Day of the quotation.", ("quoted_on", "date")),
 )
@@ -55,7 +71,9 @@ REMINDER_RESULT = record(
 CONVERTED = record(
     amount=quantity("Amount before.", 1, 60_000, unit="EUR"),
     rate=quantity("Rate that was used.", 0.01, 500, aliases=("fx_rate",)),
-    converted=quantity("Amount after, rounded to cents.", 1, 10_000_000, aliases=("result", "counter_value")),
+    converted=quantity(
+        "Amount after, rounded to cents.", 1, 10_000_000, aliases=("result", "counter_value")
+    ),
 )
 """An amount in another currency."""
 ADDED = record(

@@ -63,7 +63,13 @@ STATE_SCHEMA = record(
 
 def _shelf(sku: str, where: dict[str, Any], pieces: dict[str, int], on_hand: int) -> Any:
     bins = [{"bin": name, "pieces": pieces[name]} for name in sorted(pieces)]
-    return {"sku": sku, "zone": where["zone"], "bins": bins, "on_hand": on_hand, "counted_on": where["counted_on"]}
+    return {
+        "sku": sku,
+        "zone": where["zone"],
+        "bins": bins,
+        "on_hand": on_hand,
+        "counted_on": where["counted_on"],
+    }
 
 
 def _stocked(state: State, sku: str) -> dict[str, Any]:
@@ -75,7 +81,9 @@ def _stocked(state: State, sku: str) -> dict[str, Any]:
 
 def _stock_level(state: State, sku: str) -> Any:
     found = _stocked(state, sku)
-    return _shelf(sku, found, {row["bin"]: row["pieces"] for row in found["bins"]}, found["on_hand"])
+    return _shelf(
+        sku, found, {row["bin"]: row["pieces"] for row in found["bins"]}, found["on_hand"]
+    )
 
 
 def _counted_stock(state: State, article: str) -> Any:
@@ -152,7 +160,12 @@ def _find_reservation(state: State, sku: str, order_id: str) -> Any:
 
 def _book_pickup(state: State, order_id: str, transport: str, weight_kg: float) -> Any:
     pickup_on = _ordered(state, order_id)["ship_by"]
-    content = {"order_id": order_id, "transport": transport, "weight_kg": weight_kg, "pickup_on": pickup_on}
+    content = {
+        "order_id": order_id,
+        "transport": transport,
+        "weight_kg": weight_kg,
+        "pickup_on": pickup_on,
+    }
     return perform(state, "book_pickup", "booking_id", "PUP", content)
 
 
@@ -184,11 +197,15 @@ def _tells_stock(name: str, description: str, run: Any, resource: str) -> Tool:
         sources=_SHELVES.others(name),
         compared=("/on_hand", "/zone"),
         dated="/counted_on",
-        verifier=None if name == "movement_balance" else _SHELVES.instead_of(name, "movement_balance"),
+        verifier=None
+        if name == "movement_balance"
+        else _SHELVES.instead_of(name, "movement_balance"),
         invariants=(adds_up("on_hand", "bins", "pieces"), echoes(argument, "sku")),
     )
     schema = text("Number of the article, as SKU-0000.")
-    return replace(reader(name, description, run, (resource,), **{argument: schema}), remedies=remedies)
+    return replace(
+        reader(name, description, run, (resource,), **{argument: schema}), remedies=remedies
+    )
 
 
 def _tells_order(name: str, description: str, run: Any, resource: str) -> Tool:
@@ -202,7 +219,9 @@ def _tells_order(name: str, description: str, run: Any, resource: str) -> Tool:
         invariants=(product("weight_kg", "pieces", "piece_kg"), echoes(argument, "order_id")),
     )
     schema = text("Number of the order, as ORD-00000.")
-    return replace(reader(name, description, run, (resource,), **{argument: schema}), remedies=remedies)
+    return replace(
+        reader(name, description, run, (resource,), **{argument: schema}), remedies=remedies
+    )
 
 
 _SKU_ARGUMENT = text("Number of the article, as SKU-0000.")
@@ -220,7 +239,9 @@ _CALCULATING = (
             wanted=whole("Pieces wanted.", unit="piece"),
             available=whole("Pieces there.", unit="piece"),
         ),
-        remedies=Remedies(returns=COMPARED, invariants=(difference("balance", "available", "wanted"),)),
+        remedies=Remedies(
+            returns=COMPARED, invariants=(difference("balance", "available", "wanted"),)
+        ),
     ),
     replace(
         reader(
@@ -228,7 +249,13 @@ _CALCULATING = (
             "Adds up weights.",
             _total_weight,
             (),
-            weights={"type": "array", "items": _KILOGRAMS, "minItems": 1, "maxItems": 50, "description": "Weights."},
+            weights={
+                "type": "array",
+                "items": _KILOGRAMS,
+                "minItems": 1,
+                "maxItems": 50,
+                "description": "Weights.",
+            },
         ),
         remedies=Remedies(returns=WEIGHED, invariants=(adds_up("total_kg", "weights"),)),
     ),
@@ -273,7 +300,9 @@ _HANDLING = (
             transport=_TRANSPORT_ARGUMENT,
             weight_kg=_KILOGRAMS,
         ),
-        remedies=Remedies(returns=PICKUP_RESULT, probe="find_pickup", invariants=(echoes("order_id", "order_id"),)),
+        remedies=Remedies(
+            returns=PICKUP_RESULT, probe="find_pickup", invariants=(echoes("order_id", "order_id"),)
+        ),
     ),
     replace(
         reader(
@@ -303,18 +332,38 @@ TOOLSET = toolset(
     Domain.WAREHOUSE,
     STATE_SCHEMA,
     (
-        _tells_stock("stock_level", "Shows the stock of an article in the warehouse system.", _stock_level, _STOCK),
-        _tells_stock("counted_stock", "Shows what was counted of an article at the shelf.", _counted_stock, _COUNTS),
+        _tells_stock(
+            "stock_level",
+            "Shows the stock of an article in the warehouse system.",
+            _stock_level,
+            _STOCK,
+        ),
+        _tells_stock(
+            "counted_stock",
+            "Shows what was counted of an article at the shelf.",
+            _counted_stock,
+            _COUNTS,
+        ),
         _tells_stock(
             "movement_balance",
             "Works the stock of an article out anew from all that was put in and taken out.",
             _movement_balance,
             _MOVEMENTS,
         ),
-        _tells_order("order_sheet", "Shows an order as the order desk has it.", _order_sheet, _ORDERS),
-        _tells_order("web_order", "Shows an order as the customer placed it in the web shop.", _web_order, _SHOP),
         _tells_order(
-            "carton_sum", "Works an order out anew from the cartons on its picking slip.", _carton_sum, _SLIPS
+            "order_sheet", "Shows an order as the order desk has it.", _order_sheet, _ORDERS
+        ),
+        _tells_order(
+            "web_order",
+            "Shows an order as the customer placed it in the web shop.",
+            _web_order,
+            _SHOP,
+        ),
+        _tells_order(
+            "carton_sum",
+            "Works an order out anew from the cartons on its picking slip.",
+            _carton_sum,
+            _SLIPS,
         ),
         *_CALCULATING,
         *_HANDLING,

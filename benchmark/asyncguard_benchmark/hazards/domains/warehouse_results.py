@@ -11,7 +11,12 @@ from asyncguard_benchmark.hazards.domains.result_fields import (
 )
 
 _ZONES = ("ambient", "chilled", "frozen", "secured", "outdoor")
-_ZONE_NAMES = {"room temperature": "ambient", "cold store": "chilled", "deep freeze": "frozen", "cage": "secured"}
+_ZONE_NAMES = {
+    "room temperature": "ambient",
+    "cold store": "chilled",
+    "deep freeze": "frozen",
+    "cage": "secured",
+}
 TRANSPORTS = ("parcel", "pallet", "courier", "tanker", "collection")
 """Ways to ship."""
 _TRANSPORT_NAMES = {
@@ -35,7 +40,9 @@ STOCK_RESULT = record(
             pieces=tally("Pieces in it.", 0, 8_000, unit="piece"),
         ),
     ),
-    on_hand=tally("Pieces in all bins.", 50, 8_000, unit="piece", aliases=("quantity_on_hand", "stock")),
+    on_hand=tally(
+        "Pieces in all bins.", 50, 8_000, unit="piece", aliases=("quantity_on_hand", "stock")
+    ),
     counted_on=day("Day of the last count.", ("last_count", "as_of")),
 )
 """The stock of an article."""
@@ -46,14 +53,22 @@ ORDER_RESULT = record(
     transport=_TRANSPORT,
     ship_by=day("Last day to ship.", ("dispatch_by", "ship_date")),
     pieces=tally("Pieces ordered.", 5, 5_000, unit="piece", aliases=("quantity", "qty")),
-    weight_kg=quantity("Weight of all pieces.", 5, 5_000, unit="kg", aliases=("gross_weight", "total_weight_kg")),
+    weight_kg=quantity(
+        "Weight of all pieces.", 5, 5_000, unit="kg", aliases=("gross_weight", "total_weight_kg")
+    ),
 )
 """An order of one article."""
 COMPARED = record(
     wanted=tally("Pieces wanted.", 1, 10_000, unit="piece"),
     available=tally("Pieces there.", 0, 10_000, unit="piece"),
-    balance=tally("Pieces left over, below zero if some are missing.", -10_000, 10_000, unit="piece"),
-    verdict=one_of("Whether there are enough.", ("enough", "even", "short"), {"sufficient": "enough", "exact": "even"}),
+    balance=tally(
+        "Pieces left over, below zero if some are missing.", -10_000, 10_000, unit="piece"
+    ),
+    verdict=one_of(
+        "Whether there are enough.",
+        ("enough", "even", "short"),
+        {"sufficient": "enough", "exact": "even"},
+    ),
 )
 """What is there against what is wanted."""
 WEIGHED = record(

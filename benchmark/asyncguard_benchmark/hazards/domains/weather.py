@@ -41,7 +41,14 @@ _CALENDAR = "weather:{task_id}:calendar"
 
 _TIP = Fraction(1, 5)
 """Millimetres of rain in one tip of a gauge's bucket."""
-_SKY = {"low_c": NUMBER, "high_c": NUMBER, "wind_kmh": NUMBER, "sunshine_h": NUMBER, "outlook": WORD, "issued_on": WORD}
+_SKY = {
+    "low_c": NUMBER,
+    "high_c": NUMBER,
+    "wind_kmh": NUMBER,
+    "sunshine_h": NUMBER,
+    "outlook": WORD,
+    "issued_on": WORD,
+}
 STATE_SCHEMA = record(
     next_slot=WORD,
     stations=table(table(record(readings=rows(NUMBER), sum=NUMBER))),
@@ -83,7 +90,9 @@ def _gauge_rain(state: State, site: str, date: str) -> Any:
     tips = state["gauges"].get(site, {}).get(date)
     if tips is None:
         raise ToolFailure(f"No gauge at {site!r} was read on {date!r}.")
-    return _rain(site, date, [rounded(count * _TIP, 2) for count in tips], rounded(sum(tips) * _TIP, 2))
+    return _rain(
+        site, date, [rounded(count * _TIP, 2) for count in tips], rounded(sum(tips) * _TIP, 2)
+    )
 
 
 def _forecast(place: str, on: str, found: Any) -> Any:
@@ -120,7 +129,13 @@ def _water_deficit(_state: State, demand_mm: float, rains_mm: list[float]) -> An
     rain = _sum(rains_mm)
     deficit = rounded(exact(demand_mm) - exact(rain), 2)
     advice = "irrigate" if deficit > 0 else "wait"
-    return {"demand_mm": demand_mm, "rains_mm": rains_mm, "rain_mm": rain, "deficit_mm": deficit, "advice": advice}
+    return {
+        "demand_mm": demand_mm,
+        "rains_mm": rains_mm,
+        "rain_mm": rain,
+        "deficit_mm": deficit,
+        "advice": advice,
+    }
 
 
 def _open_valve(state: State, field: str, water_mm: float) -> Any:
@@ -154,7 +169,11 @@ def _log_rain(state: State, place: str, rain_mm: float) -> Any:
 
 
 _RAINS = Question(
-    askable={"station_rain": ("place", "day"), "radar_rain": ("cell", "on"), "gauge_rain": ("site", "date")},
+    askable={
+        "station_rain": ("place", "day"),
+        "radar_rain": ("cell", "on"),
+        "gauge_rain": ("site", "date"),
+    },
     trusted="gauge_rain",
 )
 _FORECASTS = Question(
@@ -170,7 +189,12 @@ _PLACE_ARGUMENT = text("Code of the place, as PL-000.")
 _DAY_ARGUMENT = text("Day, as 2026-01-31.", pattern=_DAY_PATTERN)
 _FIELD_ARGUMENT = text("Code of the field, as F-00.")
 _MILLIMETRES = {**amount("Millimetres of water."), "unit": "mm"}
-_RAIN_ARGUMENT = {"type": "number", "minimum": 0, "description": "Millimetres of rain.", "unit": "mm"}
+_RAIN_ARGUMENT = {
+    "type": "number",
+    "minimum": 0,
+    "description": "Millimetres of rain.",
+    "unit": "mm",
+}
 
 
 def _tells_rain(name: str, description: str, run: Any, resource: str) -> Tool:
@@ -219,11 +243,20 @@ _FARMING = (
             _water_deficit,
             (),
             demand_mm=_MILLIMETRES,
-            rains_mm={"type": "array", "items": _RAIN_ARGUMENT, "minItems": 1, "maxItems": 50, "description": "Rain."},
+            rains_mm={
+                "type": "array",
+                "items": _RAIN_ARGUMENT,
+                "minItems": 1,
+                "maxItems": 50,
+                "description": "Rain.",
+            },
         ),
         remedies=Remedies(
             returns=DEFICIT_RESULT,
-            invariants=(adds_up("rain_mm", "rains_mm"), difference("deficit_mm", "demand_mm", "rain_mm")),
+            invariants=(
+                adds_up("rain_mm", "rains_mm"),
+                difference("deficit_mm", "demand_mm", "rain_mm"),
+            ),
         ),
     ),
     replace(
@@ -236,7 +269,9 @@ _FARMING = (
             field=_FIELD_ARGUMENT,
             water_mm=_MILLIMETRES,
         ),
-        remedies=Remedies(returns=RUN_RESULT, probe="find_valve_run", invariants=(echoes("field", "field"),)),
+        remedies=Remedies(
+            returns=RUN_RESULT, probe="find_valve_run", invariants=(echoes("field", "field"),)
+        ),
     ),
     replace(
         reader(
@@ -297,15 +332,32 @@ TOOLSET = toolset(
     Domain.WEATHER,
     STATE_SCHEMA,
     (
-        _tells_rain("station_rain", "Tells the rain of a day as the weather station has it.", _station_rain, _STATIONS),
-        _tells_rain("radar_rain", "Tells the rain of a day as the radar saw it.", _radar_rain, _RADAR),
         _tells_rain(
-            "gauge_rain", "Works the rain of a day out anew from the tips of a rain gauge.", _gauge_rain, _GAUGES
+            "station_rain",
+            "Tells the rain of a day as the weather station has it.",
+            _station_rain,
+            _STATIONS,
         ),
-        _tells_forecast("local_forecast", "Tells the forecast of the local office.", _local_forecast, _LOCAL),
-        _tells_forecast("model_forecast", "Tells the forecast of the computer model.", _model_forecast, _MODEL),
+        _tells_rain(
+            "radar_rain", "Tells the rain of a day as the radar saw it.", _radar_rain, _RADAR
+        ),
+        _tells_rain(
+            "gauge_rain",
+            "Works the rain of a day out anew from the tips of a rain gauge.",
+            _gauge_rain,
+            _GAUGES,
+        ),
         _tells_forecast(
-            "regional_forecast", "Tells the forecast of the regional office.", _regional_forecast, _REGIONAL
+            "local_forecast", "Tells the forecast of the local office.", _local_forecast, _LOCAL
+        ),
+        _tells_forecast(
+            "model_forecast", "Tells the forecast of the computer model.", _model_forecast, _MODEL
+        ),
+        _tells_forecast(
+            "regional_forecast",
+            "Tells the forecast of the regional office.",
+            _regional_forecast,
+            _REGIONAL,
         ),
         *_FARMING,
         *_TELLING,

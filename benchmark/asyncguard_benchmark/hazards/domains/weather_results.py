@@ -5,7 +5,12 @@ from asyncguard_benchmark.hazards.domains.result_fields import code, day, one_of
 
 OUTLOOKS = ("sunny", "cloudy", "showers", "storm", "snow", "fog")
 """Kinds of weather."""
-_OUTLOOK_NAMES = {"clear": "sunny", "overcast": "cloudy", "scattered showers": "showers", "gale": "storm"}
+_OUTLOOK_NAMES = {
+    "clear": "sunny",
+    "overcast": "cloudy",
+    "scattered showers": "showers",
+    "gale": "storm",
+}
 _CROPS = ("maize", "potato", "barley", "beet", "hops")
 _CROP_NAMES = {"corn": "maize", "potatoes": "potato", "sugar beet": "beet"}
 _PLACE = code("Code of the place.", "PL-[0-9]{3}", ("station", "location_code"))
@@ -15,15 +20,21 @@ _OUTLOOK = one_of("Weather of the day.", OUTLOOKS, _OUTLOOK_NAMES)
 RAIN_RESULT = record(
     place=_PLACE,
     day=_DAY,
-    readings=several("Rain in each quarter of the day.", quantity("Rain of a quarter.", 0, 120, unit="mm")),
-    rain_mm=quantity("Rain of the whole day.", 0.2, 120, unit="mm", aliases=("precipitation", "rainfall_mm")),
+    readings=several(
+        "Rain in each quarter of the day.", quantity("Rain of a quarter.", 0, 120, unit="mm")
+    ),
+    rain_mm=quantity(
+        "Rain of the whole day.", 0.2, 120, unit="mm", aliases=("precipitation", "rainfall_mm")
+    ),
 )
 """The rain of a day."""
 FORECAST_RESULT = record(
     place=_PLACE,
     day=_DAY,
     low_c=quantity("Lowest temperature.", -40, 45, unit="°C", aliases=("min_temperature", "tmin")),
-    high_c=quantity("Highest temperature.", -30, 50, unit="°C", aliases=("max_temperature", "tmax")),
+    high_c=quantity(
+        "Highest temperature.", -30, 50, unit="°C", aliases=("max_temperature", "tmax")
+    ),
     wind_kmh=quantity("Strongest wind.", 1, 220, unit="km/h", aliases=("gusts", "wind_speed")),
     sunshine_h=quantity("Hours of sunshine.", 0, 16, unit="h", aliases=("sun_hours",)),
     outlook=_OUTLOOK,
@@ -34,7 +45,9 @@ FIELD_RESULT = record(
     field=_FIELD,
     place=_PLACE,
     crop=one_of("What grows there.", _CROPS, _CROP_NAMES),
-    demand_mm=quantity("Water that the crop needs now.", 4, 150, unit="mm", aliases=("water_demand", "need_mm")),
+    demand_mm=quantity(
+        "Water that the crop needs now.", 4, 150, unit="mm", aliases=("water_demand", "need_mm")
+    ),
     sown_on=day("Day of sowing.", ("planted_on",)),
 )
 """A field and its crop."""
@@ -42,7 +55,9 @@ DEFICIT_RESULT = record(
     demand_mm=quantity("Water that is needed.", 4, 150, unit="mm"),
     rains_mm=several("Rain that fell.", quantity("One amount of rain.", 0, 120, unit="mm")),
     rain_mm=quantity("All the rain together.", 0, 400, unit="mm", aliases=("rain_total",)),
-    deficit_mm=quantity("Water that is missing, below zero if there is too much.", -400, 150, unit="mm"),
+    deficit_mm=quantity(
+        "Water that is missing, below zero if there is too much.", -400, 150, unit="mm"
+    ),
     advice=one_of("What to do.", ("irrigate", "wait"), {"water": "irrigate", "hold": "wait"}),
 )
 """Water needed against rain that fell."""

@@ -92,7 +92,13 @@ def raises_after() -> Iterator[Case]:
             yield _paying(Family.RAISES_AFTER, f"{name}{'-sync' if sync else ''}", payer)
     reset = Payer(after=_OWN_ERRORS["reset"], declared=KEYED)
     yield _paying(Family.RAISES_AFTER, "keyed-once", reset.also(most=1), repeatable=True)
-    yield _paying(Family.RAISES_AFTER, "keyed-always", reset, repeatable=True, levels=(Level.EFFECT, Level.FULL))
+    yield _paying(
+        Family.RAISES_AFTER,
+        "keyed-always",
+        reset,
+        repeatable=True,
+        levels=(Level.EFFECT, Level.FULL),
+    )
     yield _paying(
         Family.RAISES_AFTER,
         "keyed-value-error",
@@ -103,7 +109,10 @@ def raises_after() -> Iterator[Case]:
 
     for name, again in _RESPELT.items():
         asked = (Conversation(calls=(PAY,), again=again),)
-        yield replace(_paying(Family.RAISES_AFTER, f"respelt-{name}", Payer(after=reset.after)), conversations=asked)
+        yield replace(
+            _paying(Family.RAISES_AFTER, f"respelt-{name}", Payer(after=reset.after)),
+            conversations=asked,
+        )
     for name, answer in _UNSURE.items():
         payer = Payer(after=_OWN_ERRORS["reset"], probe=answer)
         yield _paying(Family.RAISES_AFTER, f"probe-{name}", payer)
@@ -128,16 +137,33 @@ _UNSURE: Mapping[str, Any] = {
 
 def _paying(family: Family, name: str, payer: Payer, **more: Any) -> Case:
     return Case(
-        family=family, name=name, build=payer.build, conversations=asking(PAY), truth=TRUTH, effect=EFFECT, **more
+        family=family,
+        name=name,
+        build=payer.build,
+        conversations=asking(PAY),
+        truth=TRUTH,
+        effect=EFFECT,
+        **more,
     )
 
 
 # -- atomic, with a sibling --------------------------------------------------------------------------------------------
 
-_ATOMIC = {"effect": "at_most_once", "atomic": True, "fallbacks": ["pay_elsewhere"], "result_schema": PAID}
+_ATOMIC = {
+    "effect": "at_most_once",
+    "atomic": True,
+    "fallbacks": ["pay_elsewhere"],
+    "result_schema": PAID,
+}
 _AFTER: Mapping[str, Fault] = {
-    **{name: _OWN_ERRORS[name] for name in ("value-error", "type-error", "wrong-call", "validation-error", "reset")},
-    **{f"status-{status}": raising(partial(status_error, status)) for status in (406, 408, 409, 500, 502)},
+    **{
+        name: _OWN_ERRORS[name]
+        for name in ("value-error", "type-error", "wrong-call", "validation-error", "reset")
+    },
+    **{
+        f"status-{status}": raising(partial(status_error, status))
+        for status in (406, 408, 409, 500, 502)
+    },
     "raised-from-500": raising(lambda: from_a_status(500)),
     "key-error": raising(lambda: KeyError("receipt")),
     "permission": raising(lambda: PermissionError(13, "receipts/1.pdf")),
@@ -156,14 +182,26 @@ def atomic() -> Iterator[Case]:
     for name, declared in (("keyed", KEYED), ("probed", PROBED)):
         lost = Payer(after=_AFTER["reset"], declared={**declared, **siblings})
         yield replace(_atomic(f"sibling-of-{name}", lost), repeatable=declared is KEYED)
-    yield _atomic("refused-urllib-403", Payer(before=raising(lambda: url_error(403)), declared=_ATOMIC))
+    yield _atomic(
+        "refused-urllib-403", Payer(before=raising(lambda: url_error(403)), declared=_ATOMIC)
+    )
 
 
 def _atomic(name: str, payer: Payer) -> Case:
     def build(stage: Stage) -> list[Tool]:
-        return [*payer.build(stage), Payer(name="pay_elsewhere", declared={**_ATOMIC, "fallbacks": []}).tool(stage)]
+        return [
+            *payer.build(stage),
+            Payer(name="pay_elsewhere", declared={**_ATOMIC, "fallbacks": []}).tool(stage),
+        ]
 
-    return Case(family=Family.ATOMIC, name=name, build=build, conversations=asking(PAY), truth=TRUTH, effect=EFFECT)
+    return Case(
+        family=Family.ATOMIC,
+        name=name,
+        build=build,
+        conversations=asking(PAY),
+        truth=TRUTH,
+        effect=EFFECT,
+    )
 
 
 # -- exceptions that no code expects -----------------------------------------------------------------------------------
@@ -195,7 +233,9 @@ def exits() -> Iterator[Case]:
             kind = f"{name}{'-sync' if sync else ''}"
             yield _paying(Family.EXITS, f"paid-{kind}", Payer(after=raising(error), sync=sync))
             if not sync:
-                yield _paying(Family.EXITS, f"unpaid-{kind}", Payer(before=raising(error), sync=sync))
+                yield _paying(
+                    Family.EXITS, f"unpaid-{kind}", Payer(before=raising(error), sync=sync)
+                )
     for name in ("system-exit", "key-error", "stop-iteration"):
         yield _reading(f"reading-{name}", raising(_EXITS[name]))
 
@@ -211,4 +251,6 @@ def _reading(name: str, fault: Fault) -> Case:
         return [Tool(function=read_price, declared={"effect": "pure"}), looker(stage)]
 
     asked = asking(("read_price", {"item": "nut"}))
-    return Case(family=Family.EXITS, name=name, build=build, conversations=asked, truth={"price": 12.4})
+    return Case(
+        family=Family.EXITS, name=name, build=build, conversations=asked, truth={"price": 12.4}
+    )

@@ -77,7 +77,11 @@ class Tool:
                 return {}
             case Level.FULL:
                 return self.declared
-        kept = {name: self.declared[name] for name in ("effect", "key_argument", "timeout") if name in self.declared}
+        kept = {
+            name: self.declared[name]
+            for name in ("effect", "key_argument", "timeout")
+            if name in self.declared
+        }
         return kept | ({"effect": "at_most_once"} if kept.get("effect") == "probed" else {})
 
 
@@ -150,6 +154,8 @@ class Scenario:
         return f"{self.case.family.value}/{self.case.name}/{self.level.value}"
 
 
-def asking(*calls: Call, after: float = 0.0, within: float | None = None) -> tuple[Conversation, ...]:
+def asking(
+    *calls: Call, after: float = 0.0, within: float | None = None
+) -> tuple[Conversation, ...]:
     """One conversation that asks for calls."""
     return (Conversation(calls=calls, after=after, within=within),)

@@ -27,5 +27,8 @@ _CASES: Mapping[Family, Callable[[], Iterator[Case]]] = {
 def scenarios(families: Collection[Family] = tuple(Family)) -> list[Scenario]:
     """Every case of some families at every level that it has."""
     return [
-        Scenario(case=case, level=level) for family in families for case in _CASES[family]() for level in case.levels
+        Scenario(case=case, level=level)
+        for family in families
+        for case in _CASES[family]()
+        for level in case.levels
     ]

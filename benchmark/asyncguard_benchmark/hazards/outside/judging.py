@@ -86,14 +86,24 @@ def judge(scenario: Scenario, seen: Seen, world: World, *, faulty: bool) -> Verd
     if seen.refused:
         return Verdict(ending=Ending.HONEST, twice=twice, alarm=not faulty and not case.refusable)
     told = seen.heard[-1].told
-    values = [(index, value) for index, each in enumerate(told) if (value := _value(each, case)) is not None]
+    values = [
+        (index, value)
+        for index, each in enumerate(told)
+        if (value := _value(each, case)) is not None
+    ]
     wrong = [index for index, value in values if not value]
     # What is told later may take a value back.
     silent = any(not any(MARK in each.text for each in told[index:]) for index in wrong)
     stands = bool(wrong) and not values[-1][1]
     false_word = _false_word(case, seen.heard[-1], world)
     served = not twice and not false_word and not silent and _served(case, told, world)
-    ending = Ending.WRONG if silent or stands or false_word else Ending.SERVED if served else Ending.HONEST
+    ending = (
+        Ending.WRONG
+        if silent or stands or false_word
+        else Ending.SERVED
+        if served
+        else Ending.HONEST
+    )
     return Verdict(
         ending=ending,
         twice=twice,

@@ -132,4 +132,10 @@ def _neighbour(name: str, error: Callable[[], BaseException], bad: int, after: f
 
     broken = Conversation(calls=(("read_price", {"item": "broken"}),) * bad)
     good = Conversation(calls=(("read_price", {"item": "nut"}),), after=after, within=5.0)
-    return Case(family=Family.NEIGHBOUR, name=name, build=build, conversations=(broken, good), truth={"price": 12.4})
+    return Case(
+        family=Family.NEIGHBOUR,
+        name=name,
+        build=build,
+        conversations=(broken, good),
+        truth={"price": 12.4},
+    )

@@ -56,7 +56,9 @@ class Payer:
 
         keyed = "key_argument" in self.declared
         return Tool(
-            function=named(keyed_pay if keyed else sync_pay if self.sync else pay, self.name, "Pay an amount."),
+            function=named(
+                keyed_pay if keyed else sync_pay if self.sync else pay, self.name, "Pay an amount."
+            ),
             declared=self.declared,
         )
 

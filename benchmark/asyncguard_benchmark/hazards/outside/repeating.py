@@ -29,7 +29,9 @@ _Handler = Callable[[ToolCallRequest], Awaitable[_Answer]]
 class _Repeater(AgentMiddleware[Any, Any, Any]):
     """Middleware that wraps tool calls by one function."""
 
-    def __init__(self, ask: Callable[[ToolCallRequest, _Handler], Awaitable[_Answer]], name: str) -> None:
+    def __init__(
+        self, ask: Callable[[ToolCallRequest, _Handler], Awaitable[_Answer]], name: str
+    ) -> None:
         super().__init__()
         self._ask = ask
         self._name = name
@@ -93,7 +95,9 @@ async def _smoothed(request: ToolCallRequest, handler: _Handler) -> _Answer:
             return await handler(request)
         except Exception:  # noqa: BLE001 - as retries do
             continue
-    return ToolMessage("The tool is busy, please try again.", tool_call_id=request.tool_call["id"], status="error")
+    return ToolMessage(
+        "The tool is busy, please try again.", tool_call_id=request.tool_call["id"], status="error"
+    )
 
 
 async def _hasty(request: ToolCallRequest, handler: _Handler) -> _Answer:
@@ -119,7 +123,11 @@ def repeated() -> Iterator[Case]:
     """A payment loses its answer, or is refused, and other middleware asks again."""
     reset = raising(lambda: ConnectionResetError("reset"))
     for name, ask in _WAYS.items():
-        for kind, declared in (("probed", PROBED), ("once", {"effect": "at_most_once"}), ("keyed", KEYED)):
+        for kind, declared in (
+            ("probed", PROBED),
+            ("once", {"effect": "at_most_once"}),
+            ("keyed", KEYED),
+        ):
             payer = Payer(after=reset, most=1, declared=declared)
             yield Case(
                 family=Family.REPEATED,

@@ -19,13 +19,35 @@ def runs_on() -> Iterator[Case]:
             if name == "to-thread" and place == "early":
                 continue  # takes real time and shows what the plain function shows
             for kind, declared in (("probed", PROBED), ("once", {"effect": "at_most_once"})):
-                yield _case(f"{name}-{place}-{kind}", make, {**declared, "timeout": _DEADLINE}, place, real=real)
+                yield _case(
+                    f"{name}-{place}-{kind}",
+                    make,
+                    {**declared, "timeout": _DEADLINE},
+                    place,
+                    real=real,
+                )
     yield _case("sync-late-keyed", _keyed, {**KEYED, "timeout": _DEADLINE}, "late", real=True)
-    yield _case("sync-late-invoke", _sync, {**PROBED, "timeout": _DEADLINE}, "late", real=True, sync=True)
-    yield _case("swallowing-late-breaking", _swallowing_breaks, {**PROBED, "timeout": _DEADLINE}, "late", real=False)
+    yield _case(
+        "sync-late-invoke", _sync, {**PROBED, "timeout": _DEADLINE}, "late", real=True, sync=True
+    )
+    yield _case(
+        "swallowing-late-breaking",
+        _swallowing_breaks,
+        {**PROBED, "timeout": _DEADLINE},
+        "late",
+        real=False,
+    )
 
 
-def _case(name: str, make: "_Made", declared: Mapping[str, Any], place: str, *, real: bool, sync: bool = False) -> Case:
+def _case(
+    name: str,
+    make: "_Made",
+    declared: Mapping[str, Any],
+    place: str,
+    *,
+    real: bool,
+    sync: bool = False,
+) -> Case:
     def build(stage: Stage) -> list[Tool]:
         return [Tool(function=make(stage, place == "early"), declared=declared), looker(stage)]
 
@@ -45,7 +67,9 @@ def _case(name: str, make: "_Made", declared: Mapping[str, Any], place: str, *, 
 _Made = Callable[[Stage, bool], Callable[..., Any]]
 
 
-def _act(stage: Stage, amount: int, early: bool, wait: Callable[[float], object], key: str = "") -> dict[str, int]:
+def _act(
+    stage: Stage, amount: int, early: bool, wait: Callable[[float], object], key: str = ""
+) -> dict[str, int]:
     """Pay and wait, in either order."""
     if early:
         stage.world.act(f"pay {amount}", key)

@@ -72,7 +72,12 @@ def figures(played: Sequence[Played], setting: Setting) -> dict[str, Any]:
 def faults(played: Iterable[Played]) -> list[dict[str, Any]]:
     """List what must not be, in the guarded runs."""
     return [
-        {"scenario": each.scenario.name, "setting": each.setting.value, "twin": not each.faulty, "faults": found}
+        {
+            "scenario": each.scenario.name,
+            "setting": each.setting.value,
+            "twin": not each.faulty,
+            "faults": found,
+        }
         for each in played
         if each.setting.guarded and (found := each.faults())
     ]

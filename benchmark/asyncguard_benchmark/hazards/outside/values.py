@@ -26,7 +26,9 @@ def teller(name: str, answer: Any, broken: Any = None, **declared: Any) -> Calla
                 raise found
             return found
 
-        return Tool(function=named(tell, name, "Tell a value."), declared={"effect": "pure", **declared})
+        return Tool(
+            function=named(tell, name, "Tell a value."), declared={"effect": "pure", **declared}
+        )
 
     return make
 
@@ -52,7 +54,12 @@ _UNITS: Mapping[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[
     "kg-g": (number("mass", "kg"), {"mass": 0.25}, number("mass", "g"), {"mass": 250}),
     "h-min": (number("time", "h"), {"time": 1.5}, number("time", "min"), {"time": 90}),
     "eur-usd": (_EUR, {"price": 12.4}, number("price", "USD"), {"price": 14.1}),
-    "celsius-fahrenheit": (number("heat", "°C"), {"heat": 20.0}, number("heat", "°F"), {"heat": 68.0}),
+    "celsius-fahrenheit": (
+        number("heat", "°C"),
+        {"heat": 20.0},
+        number("heat", "°F"),
+        {"heat": 68.0},
+    ),
     "none-cent": (number("price"), {"price": 12.4}, number("price", "cent"), {"price": 1240}),
     "eur-suffix": (_EUR, {"price": 12.4}, number("price_cents"), {"price_cents": 1240}),
 }
@@ -62,8 +69,13 @@ def units() -> Iterator[Case]:
     """The tool fails and a sibling, a verifier or a source answers in its own unit."""
     for name, (schema, true, other_schema, other) in _UNITS.items():
         second = teller("ask_second", other, result_schema=other_schema)
-        for role, broken in (("fallbacks", ValueError("closed")), ("sources", ValueError("closed"))):
-            first = teller("ask_first", true, broken, result_schema=schema, **{role: ["ask_second"]})
+        for role, broken in (
+            ("fallbacks", ValueError("closed")),
+            ("sources", ValueError("closed")),
+        ):
+            first = teller(
+                "ask_first", true, broken, result_schema=schema, **{role: ["ask_second"]}
+            )
             yield _case(Family.UNITS, f"{role}-{name}", _together(first, second), true)
         first = teller("ask_first", true, "-", result_schema=schema, verifier="ask_second")
         yield _case(Family.UNITS, f"verifier-{name}", _together(first, second), true)
@@ -143,7 +155,9 @@ def parameters() -> Iterator[Case]:
     for role in ("fallbacks", "sources", "verifier"):
         for name, other in _OTHERS.items():
             yield _renamed(f"{role}-{name}", other, {role: _named_by(role, "ask_second")})
-        yield _renamed(f"{role}-no-day", _no_day, {role: _named_by(role, "ask_second")}, day="Friday")
+        yield _renamed(
+            f"{role}-no-day", _no_day, {role: _named_by(role, "ask_second")}, day="Friday"
+        )
     for role in ("fallbacks", "sources"):
         mapped = {role: [{"tool": "ask_second", "arguments": {"town": "city"}}]}
         for name in ("required", "optional"):
@@ -154,7 +168,9 @@ def _named_by(role: str, tool: str) -> Any:
     return tool if role == "verifier" else [tool]
 
 
-def _renamed(name: str, other: Callable[..., Any], declared: Mapping[str, Any], **given: str) -> Case:
+def _renamed(
+    name: str, other: Callable[..., Any], declared: Mapping[str, Any], **given: str
+) -> Case:
     def build(stage: Stage) -> list[Tool]:
         async def quote(city: str, day: str = "") -> dict[str, float]:
             """Quote a price in a city, on a day."""
@@ -164,7 +180,10 @@ def _renamed(name: str, other: Callable[..., Any], declared: Mapping[str, Any], 
 
         shown = {"effect": "pure", "result_schema": _PRICE}
         second = named(other, "ask_second", "Quote a price.")
-        return [Tool(function=quote, declared={**shown, **declared}), Tool(function=second, declared=shown)]
+        return [
+            Tool(function=quote, declared={**shown, **declared}),
+            Tool(function=second, declared=shown),
+        ]
 
     truth = {"price": 8.0 if given else 12.4}
     case = _case(Family.PARAMETERS, name, build, truth, ("quote", {"city": "Rome", **given}))
@@ -179,9 +198,15 @@ _S, _MS = number("wait", "s"), number("wait", "ms")
 def sources() -> Iterator[Case]:
     """Two calls of a task ask two sources of one question, in either order."""
     for order in ("first-second", "second-first"):
-        yield _asked_both(f"agree-units-{order}", order, ({"wait": 1.5}, _S), ({"wait": 1500}, _MS), {"wait": 1.5})
         yield _asked_both(
-            f"agree-rounding-{order}", order, ({"price": 0.3}, _PRICE), ({"price": 0.1 + 0.2}, _PRICE), {"price": 0.3}
+            f"agree-units-{order}", order, ({"wait": 1.5}, _S), ({"wait": 1500}, _MS), {"wait": 1.5}
+        )
+        yield _asked_both(
+            f"agree-rounding-{order}",
+            order,
+            ({"price": 0.3}, _PRICE),
+            ({"price": 0.1 + 0.2}, _PRICE),
+            {"price": 0.3},
         )
         for trusted in ("ask_first", "ask_second"):
             yield _trusting(f"trust-{trusted.removeprefix('ask_')}-{order}", order, trusted)
@@ -205,17 +230,32 @@ def _trusting(name: str, order: str, trusted: str) -> Case:
     other = "ask_second" if trusted == "ask_first" else "ask_first"
     good = teller(trusted, {"price": 12.4}, result_schema=_PRICE)
     asker = teller(
-        "ask_asker", {"price": 12.4}, result_schema=_PRICE, sources=[{"tool": trusted, "trusted": True}, other]
+        "ask_asker",
+        {"price": 12.4},
+        result_schema=_PRICE,
+        sources=[{"tool": trusted, "trusted": True}, other],
     )
     bad = teller(
-        other, {"price": 12.4}, {"price": 99.0}, result_schema=_PRICE, sources=[{"tool": trusted, "trusted": True}]
+        other,
+        {"price": 12.4},
+        {"price": 99.0},
+        result_schema=_PRICE,
+        sources=[{"tool": trusted, "trusted": True}],
     )
-    return _case(Family.SOURCES, name, _together(good, bad, asker), {"price": 12.4}, *_ordered(order))
+    return _case(
+        Family.SOURCES, name, _together(good, bad, asker), {"price": 12.4}, *_ordered(order)
+    )
 
 
 def _majority(name: str, order: str) -> Case:
     bad = teller(
-        "ask_first", {"price": 12.4}, {"price": 99.0}, result_schema=_PRICE, sources=["ask_second", "ask_third"]
+        "ask_first",
+        {"price": 12.4},
+        {"price": 99.0},
+        result_schema=_PRICE,
+        sources=["ask_second", "ask_third"],
     )
-    others = [teller(each, {"price": 12.4}, result_schema=_PRICE) for each in ("ask_second", "ask_third")]
+    others = [
+        teller(each, {"price": 12.4}, result_schema=_PRICE) for each in ("ask_second", "ask_third")
+    ]
     return _case(Family.SOURCES, name, _together(bad, *others), {"price": 12.4}, *_ordered(order))

@@ -47,12 +47,17 @@ def chapter(observed: Observations, is_told: Callable[[Setup], bool]) -> Chapter
     )
     choices = {name(setup): list(_panel(observed, setup)) for setup in setups}
     return Chapter(
-        id="mistakes", title="Where it goes wrong", text=text, blocks=[Panels(name="setup", choices=choices)]
+        id="mistakes",
+        title="Where it goes wrong",
+        text=text,
+        blocks=[Panels(name="setup", choices=choices)],
     )
 
 
 def _panel(observed: Observations, setup: Setup) -> Iterator[Block]:
-    found = {arm: observed.conducts[setup, arm] for arm in TOLD if (setup, arm) in observed.conducts}
+    found = {
+        arm: observed.conducts[setup, arm] for arm in TOLD if (setup, arm) in observed.conducts
+    }
     yield _mistakes(found)
     yield _heat(found)
     yield _streaks(found)
@@ -73,7 +78,9 @@ def _mistakes(found: dict[str, Conduct]) -> Table:
         plot=Plot(
             axis=PERCENT,
             unit="% of all sub-tasks",
-            marks=[bar(value, tone_of(arm)) for (_, arm, _), value in zip(rows, rates, strict=True)],
+            marks=[
+                bar(value, tone_of(arm)) for (_, arm, _), value in zip(rows, rates, strict=True)
+            ],
         ),
         note=f"No sub-task failed by: {never}." if never else "",
     )
@@ -95,7 +102,10 @@ def _heat(found: dict[str, Conduct]) -> HeatMap:
         corner="category",
         columns=[f"{arm}, {size} tasks" for arm, size in columns],
         rows=[
-            (_name(category), [_cell(found[arm].by_category.get((category, size))) for arm, size in columns])
+            (
+                _name(category),
+                [_cell(found[arm].by_category.get((category, size))) for arm, size in columns],
+            )
             for category in Category
             if any(each is category for each, _ in played)
         ],
@@ -108,7 +118,11 @@ def _name(category: Category) -> str:
 
 
 def _cell(found: Share | None) -> HeatCell | None:
-    return None if found is None else HeatCell(value=100 * found.solved / found.judged, count=found.judged)
+    return (
+        None
+        if found is None
+        else HeatCell(value=100 * found.solved / found.judged, count=found.judged)
+    )
 
 
 def _streaks(found: dict[str, Conduct]) -> Table:
@@ -117,7 +131,9 @@ def _streaks(found: dict[str, Conduct]) -> Table:
         for arm, conduct in found.items():
             shared = _gathered(conduct, length)
             if shared.judged:
-                rows.append((f"{length}{' or more' if length == _LONGEST else ''}, {arm}", shared, arm))
+                rows.append(
+                    (f"{length}{' or more' if length == _LONGEST else ''}, {arm}", shared, arm)
+                )
     rates = [_share(shared.solved, shared.judged) for _, shared, _ in rows]
     means = ", ".join(f"{number(_mean(conduct))} ({arm})" for arm, conduct in found.items())
     return Table(
@@ -130,7 +146,9 @@ def _streaks(found: dict[str, Conduct]) -> Table:
         plot=Plot(
             axis=PERCENT,
             unit="overall, %",
-            marks=[bar(value, tone_of(arm)) for (_, _, arm), value in zip(rows, rates, strict=True)],
+            marks=[
+                bar(value, tone_of(arm)) for (_, _, arm), value in zip(rows, rates, strict=True)
+            ],
         ),
         note=f"Mean: {means or NO_DATA}. Who keeps to one task has long runs, who switches while it waits short ones.",
     )
@@ -142,7 +160,9 @@ def _gathered(conduct: Conduct, length: int) -> Share:
         for streak, shared in conduct.by_streak.items()
         if streak == length or (length == _LONGEST and streak > _LONGEST)
     ]
-    return Share(solved=sum(each.solved for each in fitting), judged=sum(each.judged for each in fitting))
+    return Share(
+        solved=sum(each.solved for each in fitting), judged=sum(each.judged for each in fitting)
+    )
 
 
 def _mean(conduct: Conduct) -> float | None:

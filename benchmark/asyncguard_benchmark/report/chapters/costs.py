@@ -31,7 +31,15 @@ def costs_chapter(findings: Findings) -> Chapter | None:
     ]
     costs = Table(
         title="Costs of none, all and families of guards",
-        heads=("setup and arm", "overall", "rounds", "ticks", "characters", "tokens, about", "premature"),
+        heads=(
+            "setup and arm",
+            "overall",
+            "rounds",
+            "ticks",
+            "characters",
+            "tokens, about",
+            "premature",
+        ),
         lines=lines,
         folded=len(lines) > 24,
         note="Means per episode. characters: all that the agent was sent and said, each message counted in every round "
@@ -59,7 +67,11 @@ def _cost(label: str, arm: ArmFigures) -> tuple[str, ...]:
 
 def _changes(findings: Findings) -> list[Table]:
     name = namer(study.setup for study in findings.studies)
-    found = [(study, effect) for study in findings.studies if (effect := study.effect(ALL, NONE)) is not None]
+    found = [
+        (study, effect)
+        for study in findings.studies
+        if (effect := study.effect(ALL, NONE)) is not None
+    ]
     if not found:
         return []
     # More rounds are a loss: the axis shows rounds saved, so that the colours say so.
@@ -124,5 +136,8 @@ def method_chapter(findings: Findings) -> Chapter:
         "takes compositions for independent and is to be read beside them. p, family is adjusted over all tests of one "
         "family by the distribution of their largest statistic (max-t)."
     )
-    blocks = [Table(title="Settings", heads=("what", "value"), lines=lines), *([configs] if settings.configs else [])]
+    blocks = [
+        Table(title="Settings", heads=("what", "value"), lines=lines),
+        *([configs] if settings.configs else []),
+    ]
     return Chapter(id="method", title="How it was measured", text=text, blocks=blocks)

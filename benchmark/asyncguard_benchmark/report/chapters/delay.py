@@ -48,7 +48,9 @@ def _curves(studies: Sequence[Study]) -> Iterator[Curves]:
     groups: dict[tuple[str, str, str, bool], dict[str, Study]] = {}
     for study in studies:
         setup = study.setup
-        groups.setdefault((setup.agent, setup.player, setup.surface, setup.declared), {})[setup.regime] = study
+        groups.setdefault((setup.agent, setup.player, setup.surface, setup.declared), {})[
+            setup.regime
+        ] = study
     found = {key: by_regime for key, by_regime in groups.items() if len(by_regime) > 1}
     first = {key: next(iter(by_regime.values())).setup for key, by_regime in found.items()}
     name = namer(first.values())
@@ -71,7 +73,11 @@ def _without_regime(name: str, setup: Setup) -> str:
 
 def _series(label: str, arm: str, tone: Tone, studies: Sequence[Study]) -> Series:
     figures = [study.arm(arm) for study in studies]
-    return Series(label=label, tone=tone, values=[each.overall if each and each.valid else None for each in figures])
+    return Series(
+        label=label,
+        tone=tone,
+        values=[each.overall if each and each.valid else None for each in figures],
+    )
 
 
 _CELLS = (
@@ -110,7 +116,17 @@ def _gaps(found: Sequence[FourCells]) -> Table:
     name = namer(each.setup for each in found)
     return Table(
         title="What delay costs, and how much of it guards win back",
-        heads=("setup", "gap", "95 %", "closed by timing", "95 %", "closed by all", "95 %", "interaction", "95 %"),
+        heads=(
+            "setup",
+            "gap",
+            "95 %",
+            "closed by timing",
+            "95 %",
+            "closed by all",
+            "95 %",
+            "interaction",
+            "95 %",
+        ),
         lines=[
             (
                 name(each.setup),

@@ -53,7 +53,12 @@ def shadow_chapter(findings: Findings) -> Chapter | None:
         "Precision is the share of a guard's objections that hit such a call, recall the share of such calls that "
         "it objects to. A guard is not meant to catch every kind of mistake, so a low recall of one guard is no fault."
     )
-    return Chapter(id="shadow", title="Guards as detectors", text=text, blocks=[Panels(name="setup", choices=choices)])
+    return Chapter(
+        id="shadow",
+        title="Guards as detectors",
+        text=text,
+        blocks=[Panels(name="setup", choices=choices)],
+    )
 
 
 def _shadow(shadow: Shadow) -> list[Block]:
@@ -80,7 +85,11 @@ def _detections(shadow: Shadow, truth: Truth) -> Table:
             )
             for guard, each in rows
         ],
-        plot=Plot(axis=PERCENT, unit="precision, %", marks=[dot(each.precision, Tone.GUARDED) for _, each in rows]),
+        plot=Plot(
+            axis=PERCENT,
+            unit="precision, %",
+            marks=[dot(each.precision, Tone.GUARDED) for _, each in rows],
+        ),
         note=f"{count(positives)} of {count(shadow.calls)} calls in {count(shadow.episodes)} episodes are so.",
     )
 
@@ -100,7 +109,9 @@ def compliance_chapter(findings: Findings) -> Chapter | None:
         "it is swept and never fitted. A model whose published figures are met by many sets of rates gets a range over "
         "all of them, and never a single number. In the other chapters such a model stands by its best set alone."
     )
-    return Chapter(id="compliance", title="What is not known of the agents", text=text, blocks=blocks)
+    return Chapter(
+        id="compliance", title="What is not known of the agents", text=text, blocks=blocks
+    )
 
 
 def _sweep(sweep: ComplianceSweep) -> Curves:
@@ -109,8 +120,12 @@ def _sweep(sweep: ComplianceSweep) -> Curves:
         axis_name="compliance",
         places=[f"{point.compliance:g}" for point in sweep.points],
         series=[
-            Series(label="all", tone=Tone.GUARDED, values=[point.guarded for point in sweep.points]),
-            Series(label="none", tone=Tone.BARE, values=[point.unguarded for point in sweep.points]),
+            Series(
+                label="all", tone=Tone.GUARDED, values=[point.guarded for point in sweep.points]
+            ),
+            Series(
+                label="none", tone=Tone.BARE, values=[point.unguarded for point in sweep.points]
+            ),
         ],
     )
 
@@ -150,4 +165,6 @@ def _ensembles(effects: tuple[EnsembleEffect, ...]) -> Table:
 
 
 def _range(each: EnsembleEffect) -> tuple[Mark, ...]:
-    return (Mark(interval=Interval(value=each.median, low=each.low, high=each.high), tone=Tone.GUARDED),)
+    return (
+        Mark(interval=Interval(value=each.median, low=each.low, high=each.high), tone=Tone.GUARDED),
+    )

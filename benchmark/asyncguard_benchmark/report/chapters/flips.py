@@ -75,7 +75,11 @@ def runs_chapter(
 def _beside(findings: Findings, other: Findings) -> list[Block]:
     blocks: list[Block] = []
     if findings.settings.data != other.settings.data:
-        blocks.append(Text(text="The two runs played different compositions: their figures are not to be compared."))
+        blocks.append(
+            Text(
+                text="The two runs played different compositions: their figures are not to be compared."
+            )
+        )
     others = {study.setup: study for study in other.studies}
     pairs = [(study, others[study.setup]) for study in findings.studies if study.setup in others]
     if not pairs:
@@ -86,7 +90,9 @@ def _beside(findings: Findings, other: Findings) -> list[Block]:
         for study, before in pairs
         for arm, figure in (("none", nothing), ("all", everything))
     ]
-    marks = [bar(_moved(now, then), _tone(now, then)) if now and then else () for _, now, then in rows]
+    marks = [
+        bar(_moved(now, then), _tone(now, then)) if now and then else () for _, now, then in rows
+    ]
     table = Table(
         title="Overall in both runs",
         heads=("setup and arm", "this run", "95 %", "other run", "95 %", "difference"),
@@ -127,7 +133,15 @@ def _changed(comparisons: Sequence[Comparison]) -> Table:
     ]
     return Table(
         title="Flips between the runs",
-        heads=("setup and arm", "both played", "gained", "lost", "points", "McNemar p", "which were lost"),
+        heads=(
+            "setup and arm",
+            "both played",
+            "gained",
+            "lost",
+            "points",
+            "McNemar p",
+            "which were lost",
+        ),
         lines=lines,
         note="p takes compositions for independent, which they are not.",
     )

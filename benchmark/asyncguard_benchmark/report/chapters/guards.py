@@ -78,7 +78,9 @@ def _panel(study: Study) -> Iterator[Block]:
         yield _shares(study.shapley)
     left_out = _changes(study, ArmKind.LEAVE_ONE_OUT, ALL)
     if left_out:
-        yield _effects("One left out", left_out, "points of overall, against all guards", harm=False)
+        yield _effects(
+            "One left out", left_out, "points of overall, against all guards", harm=False
+        )
     one_in = _changes(study, ArmKind.ONE_IN, NONE)
     if one_in:
         yield _effects("One in", one_in, "points of overall, against no guards", harm=True)
@@ -106,14 +108,26 @@ def _waterfall(shapley: Shapley, none: Interval | None) -> Table:
     )
 
 
-def _foot(shapley: Shapley, none: Interval | None) -> tuple[list[tuple[str, ...]], list[Sequence[Mark]], float]:
+def _foot(
+    shapley: Shapley, none: Interval | None
+) -> tuple[list[tuple[str, ...]], list[Sequence[Mark]], float]:
     if none is None or not any(shapley.base.values()):
-        return [("none", NO_DATA, number(shapley.none))], [_reference(shapley.none, Tone.BARE)], shapley.none
+        return (
+            [("none", NO_DATA, number(shapley.none))],
+            [_reference(shapley.none, Tone.BARE)],
+            shapley.none,
+        )
     moved = Interval(value=shapley.none, low=shapley.none, high=shapley.none)
     added = shapley.none - none.value
     return (
-        [("none", NO_DATA, number(none.value)), ("+ features", signed(added), number(shapley.none))],
-        [_reference(none.value, Tone.BARE), (Mark(interval=moved, tone=_side(added), start=none.value),)],
+        [
+            ("none", NO_DATA, number(none.value)),
+            ("+ features", signed(added), number(shapley.none)),
+        ],
+        [
+            _reference(none.value, Tone.BARE),
+            (Mark(interval=moved, tone=_side(added), start=none.value),),
+        ],
         shapley.none,
     )
 
@@ -154,8 +168,19 @@ def _effects(title: str, effects: Sequence[Effect], unit: str, *, harm: bool) ->
     marks = [change(effect.difference) for effect in effects]
     return Table(
         title=title,
-        heads=("arm", "points", "95 %", "gained", "lost", "p", "p, family", *(("harm",) if harm else ())),
-        lines=[(*_effect(effect), *((VERDICTS[effect.harm],) if harm else ())) for effect in effects],
+        heads=(
+            "arm",
+            "points",
+            "95 %",
+            "gained",
+            "lost",
+            "p",
+            "p, family",
+            *(("harm",) if harm else ()),
+        ),
+        lines=[
+            (*_effect(effect), *((VERDICTS[effect.harm],) if harm else ())) for effect in effects
+        ],
         plot=Plot(axis=axis_for(marks), unit=unit, marks=marks),
         note="gained and lost: compositions whose verdict changes. p, family: adjusted for all tests of the table.",
     )

@@ -146,7 +146,10 @@ def _success(study: HazardStudy) -> list[Block]:
         plot=Plot(
             axis=PERCENT,
             unit="per cent solved",
-            marks=[[Mark(interval=arm.injected.success, tone=_tone(arm.arm), start=0)] for arm in study.arms],
+            marks=[
+                [Mark(interval=arm.injected.success, tone=_tone(arm.arm), start=0)]
+                for arm in study.arms
+            ],
         ),
         strong=frozenset(n for n, arm in enumerate(study.arms) if arm.arm == ALL),
         note="kept: of the tasks that are solved clean, those that are solved injected.",
@@ -194,7 +197,9 @@ def _by_hazard(study: HazardStudy) -> list[Block]:
         "honest failure",
         "unfinished",
     )
-    return [Table(title="By hazard, without and with recovery", heads=heads, lines=lines, plot=plot)]
+    return [
+        Table(title="By hazard, without and with recovery", heads=heads, lines=lines, plot=plot)
+    ]
 
 
 def _endings(found: Endings) -> tuple[str, ...]:
@@ -214,12 +219,17 @@ def _actions(study: HazardStudy) -> list[Block]:
     if not single:
         return []
     order = {NONE: 0, ALL: 3}
-    shown = sorted(study.arms, key=lambda arm: order.get(arm.arm, 1 if arm.arm.startswith(_ONLY) else 2))
+    shown = sorted(
+        study.arms, key=lambda arm: order.get(arm.arm, 1 if arm.arm.startswith(_ONLY) else 2)
+    )
     values = [hazard.value for hazard in Hazard]
-    rows = [(arm.arm, [_heat(arm.facets[Facet.HAZARD].get(value)) for value in values]) for arm in shown]
+    rows = [
+        (arm.arm, [_heat(arm.facets[Facet.HAZARD].get(value)) for value in values]) for arm in shown
+    ]
     modes = sorted({mode for arm in study.arms for mode in arm.facets[Facet.MODE]})
     by_mode = [
-        (mode, [_heat(arm.facets[Facet.MODE].get(mode)) for arm in shown if arm.arm in (NONE, ALL)]) for mode in modes
+        (mode, [_heat(arm.facets[Facet.MODE].get(mode)) for arm in shown if arm.arm in (NONE, ALL)])
+        for mode in modes
     ]
     heads = [arm.arm for arm in shown if arm.arm in (NONE, ALL)]
     return [
@@ -266,13 +276,21 @@ def _diagnosis(study: HazardStudy) -> list[Block]:
         title="Detected, by how a fault shows itself",
         heads=("shows itself by", "struck", "detected", "share", "95 %"),
         lines=[
-            (each.sign.value, count(each.struck), count(each.detected), share(each.share), span(each.share))
+            (
+                each.sign.value,
+                count(each.struck),
+                count(each.detected),
+                share(each.share),
+                span(each.share),
+            )
             for each in arm.detections
         ],
         plot=Plot(
             axis=PERCENT,
             unit="per cent detected",
-            marks=[[Mark(interval=each.share, tone=Tone.GUARDED, start=0)] for each in arm.detections],
+            marks=[
+                [Mark(interval=each.share, tone=Tone.GUARDED, start=0)] for each in arm.detections
+            ],
         ),
     )
     columns = [*(hazard.value for hazard in Hazard), UNDIAGNOSED]
@@ -296,7 +314,11 @@ def _confused(counts: Sequence[int]) -> list[HeatCell]:
 
 
 def _alarms(arm: ArmFigures) -> list[Block]:
-    found = [(what, each) for what, each in (("clean", arm.false_alarms), ("benign variation", arm.benign)) if each]
+    found = [
+        (what, each)
+        for what, each in (("clean", arm.false_alarms), ("benign variation", arm.benign))
+        if each
+    ]
     if not found:
         return []
     lines = [
@@ -312,5 +334,9 @@ def _alarms(arm: ArmFigures) -> list[Block]:
         for what, each in found
     ]
     return [
-        Table(title="False alarms", heads=("runs", "of", "alarmed", "share", "95 %", "diagnoses", "calls"), lines=lines)
+        Table(
+            title="False alarms",
+            heads=("runs", "of", "alarmed", "share", "95 %", "diagnoses", "calls"),
+            lines=lines,
+        )
     ]

@@ -54,13 +54,17 @@ def common(setups: Iterable[Setup]) -> str:
     if all(each.surface == first.surface for each in known):
         parts.append(f"{first.surface} surface")
     if all(each.declared == first.declared for each in known):
-        parts.append("tools declared to the guards" if first.declared else "tools not declared to the guards")
+        parts.append(
+            "tools declared to the guards" if first.declared else "tools not declared to the guards"
+        )
     return f"Throughout: {', '.join(parts)}." if parts else ""
 
 
 def in_order(arms: Sequence[ArmFigures]) -> list[ArmFigures]:
     """Arms by kind, then in the order in which the library lists its switches."""
-    return sorted(arms, key=lambda arm: (_KINDS.index(arm.kind), _KNOWN.get(arm.arm, len(_KNOWN)), arm.arm))
+    return sorted(
+        arms, key=lambda arm: (_KINDS.index(arm.kind), _KNOWN.get(arm.arm, len(_KNOWN)), arm.arm)
+    )
 
 
 def is_full(study: Study) -> bool:

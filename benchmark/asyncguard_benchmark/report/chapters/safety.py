@@ -29,7 +29,11 @@ from asyncguard_benchmark.report.wording import (
 def chapter(findings: Findings) -> Chapter:
     """Harm, sham, the same again, and derived values."""
     margin = number(findings.settings.margin)
-    blocks: list[Block] = [*_harm(findings, margin), *_sham(findings.studies), *_same(findings.studies)]
+    blocks: list[Block] = [
+        *_harm(findings, margin),
+        *_sham(findings.studies),
+        *_same(findings.studies),
+    ]
     for wild in findings.wild:
         blocks += _wild(wild)
     text = (
@@ -43,7 +47,9 @@ def chapter(findings: Findings) -> Chapter:
 
 def _judged(study: Study) -> list[Effect]:
     others = {arm.arm for arm in study.arms if arm.kind in (ArmKind.SHAM, ArmKind.CONTROL)}
-    return [effect for effect in study.effects if effect.arm not in others and effect.against == NONE]
+    return [
+        effect for effect in study.effects if effect.arm not in others and effect.against == NONE
+    ]
 
 
 def _harm(findings: Findings, margin: str) -> list[Block]:
@@ -88,7 +94,10 @@ def _counts(judged: Sequence[tuple[Study, Effect]], name: Callable[[Setup], str]
     return Table(
         title="Verdicts by setup",
         heads=("setup", *(VERDICTS[verdict] for verdict in HarmVerdict)),
-        lines=[(label, *(count(found[verdict]) for verdict in HarmVerdict)) for label, found in counts.items()],
+        lines=[
+            (label, *(count(found[verdict]) for verdict in HarmVerdict))
+            for label, found in counts.items()
+        ],
     )
 
 
@@ -97,7 +106,9 @@ def _sham(studies: Sequence[Study]) -> list[Block]:
     found = [(name(study.setup), study.sham) for study in studies if study.sham is not None]
     if not found:
         return []
-    marks = [change(each.difference) for _, sham in found for each in (sham.effect, sham.beside_features)]
+    marks = [
+        change(each.difference) for _, sham in found for each in (sham.effect, sham.beside_features)
+    ]
     table = Table(
         title="Sham: rejections at random",
         heads=("setup", "points", "95 %", "p", "rejections made", "wanted"),

@@ -41,7 +41,9 @@ def _common(findings: Findings) -> str:
 
 
 def _sentences(findings: Findings) -> Iterator[str]:
-    effects = [effect for study in findings.studies if (effect := study.effect(ALL, NONE)) is not None]
+    effects = [
+        effect for study in findings.studies if (effect := study.effect(ALL, NONE)) is not None
+    ]
     if effects:
         better = sum(effect.difference.low > 0 for effect in effects)
         worse = sum(effect.difference.high < 0 for effect in effects)
@@ -51,7 +53,11 @@ def _sentences(findings: Findings) -> Iterator[str]:
             f"{_harm(effects)}"
         )
     yield from _largest(findings)
-    shams = [study.sham.beside_features.difference for study in findings.studies if study.sham is not None]
+    shams = [
+        study.sham.beside_features.difference
+        for study in findings.studies
+        if study.sham is not None
+    ]
     if shams:
         strongest = max(shams, key=lambda each: abs(each.value))
         yield (
@@ -66,7 +72,9 @@ def _sentences(findings: Findings) -> Iterator[str]:
 
 def _harm(effects: Sequence[Effect]) -> str:
     counts = {verdict: sum(effect.harm is verdict for effect in effects) for verdict in HarmVerdict}
-    said = ", ".join(f"{VERDICTS[verdict]} in {number}" for verdict, number in counts.items() if number)
+    said = ", ".join(
+        f"{VERDICTS[verdict]} in {number}" for verdict, number in counts.items() if number
+    )
     return f"By the margin for harm all guards are {said}."
 
 
@@ -81,7 +89,11 @@ def _largest(findings: Findings) -> Iterator[str]:
     if not found:
         return
     _, switch, study = max(found, key=lambda each: each[0])
-    value = next(each.value for each in (study.shapley.values if study.shapley else ()) if each.switch == switch)
+    value = next(
+        each.value
+        for each in (study.shapley.values if study.shapley else ())
+        if each.switch == switch
+    )
     yield (
         f"The largest share of a single guard is that of {switch}: {difference(value)} points ({signed_span(value)}) "
         f"for {name(study.setup)}."
@@ -96,10 +108,24 @@ def _table(studies: Sequence[Study]) -> Table:
     name = namer(study.setup for study in studies)
     effects = [study.effect(ALL, NONE) for study in studies]
     marks = [change(effect.difference if effect else None) for effect in effects]
-    lines = [_line(name(study.setup), study, effect) for study, effect in zip(studies, effects, strict=True)]
+    lines = [
+        _line(name(study.setup), study, effect)
+        for study, effect in zip(studies, effects, strict=True)
+    ]
     return Table(
         title="All guards beside none, by setup",
-        heads=("setup", "none", "95 %", "all", "95 %", "difference", "95 %", "harm", "rounds", "pairs"),
+        heads=(
+            "setup",
+            "none",
+            "95 %",
+            "all",
+            "95 %",
+            "difference",
+            "95 %",
+            "harm",
+            "rounds",
+            "pairs",
+        ),
         lines=lines,
         plot=Plot(axis=axis_for(marks), unit="points of overall, all minus none", marks=marks),
         note="none and all: overall in per cent. difference: in points. rounds: messages of the agent, all minus none.",

@@ -47,7 +47,9 @@ def set_injection_config(config: Dict[str, Any]) -> None:  # noqa: UP006
     _CONFIG.update(config)
 
 
-def maybe_inject(failpoint: str, payload: Dict[str, Any], context: Dict[str, Any]) -> Dict[str, Any]:  # noqa: UP006
+def maybe_inject(
+    failpoint: str, payload: dict[str, Any], context: dict[str, Any]
+) -> Dict[str, Any]:  # noqa: UP006
     """Raise what the profile says, as often as it says."""
     control = _CONFIG.get("profiles", {}).get(_CONFIG.get("profile_name"), {}).get(failpoint, {})
     key = f"{context['tool_name']}::{failpoint}"
