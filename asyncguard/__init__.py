@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         UnknownTokenError,
     )
     from asyncguard.journal.open import open_journal
-    from asyncguard.journal.port import Journal, MailKind
+    from asyncguard.journal.port import Journal, SignalKind
     from asyncguard.observability.log import console_logger, log_events
     from asyncguard.observability.observer import Details, Observer
     from asyncguard.observability.trace_file import TraceFile
@@ -48,7 +48,7 @@ _HOMES = {
     "distributed.executor": ("DbosExecutor",),
     "runtime.inbox": ("Inbox",),
     "journal.open": ("open_journal",),
-    "journal.port": ("Journal", "MailKind"),
+    "journal.port": ("Journal", "SignalKind"),
     "errors": (
         "AsyncguardError",
         "CallerError",
@@ -95,12 +95,12 @@ __all__ = [
     "JournalError",
     "JournalLockedError",
     "Limits",
-    "MailKind",
     "Mode",
     "NewsStyle",
     "Observation",
     "Observer",
     "Ports",
+    "SignalKind",
     "Source",
     "Symptom",
     "ThreadBusyError",

@@ -16,7 +16,7 @@ from typing import Any
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from asyncguard import CallState, MailKind, build_agent, guarded, open_journal
+from asyncguard import CallState, SignalKind, build_agent, guarded, open_journal
 from asyncguard.testing import ScriptedChatModel, calls
 
 MORTAL, FOLDER = "--mortal" in sys.argv, Path(sys.argv[-1])
@@ -60,7 +60,7 @@ def main() -> None:
     with contextlib.closing(open_journal(FOLDER / "threads.db.effects", create=False)) as journal:
         entry = journal.entries(states=[CallState.IN_DOUBT])[0]
         journal.resolve(
-            entry.key, MailKind.HAPPENED, "paid 268, receipt 815", by="Ann, who asked the bank"
+            entry.key, SignalKind.HAPPENED, "paid 268, receipt 815", by="Ann, who asked the bank"
         )
     result = run({"messages": [("user", "Is it paid?")]}, "It is: receipt 815.")
     print("told:", result["messages"][-2].text)

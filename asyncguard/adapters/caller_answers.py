@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.state import read_messages
 from asyncguard.adapters.threads.active_runs import input_of, store_nothing
-from asyncguard.adapters.threads.checkpoint_fence import put_back
+from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.errors import CallerError
 
 
@@ -33,7 +33,7 @@ async def refuse_answers(state: Mapping[str, Any], config: RunnableConfig) -> No
     answers = list(_answers_in(input_of(config)))
     if not answers or (call := _answered_again(answers, state)) is None:
         return
-    await put_back(config, begins=True)
+    await undo_refused_input(config, begins=True)
     store_nothing(config)
     raise CallerError(
         f'"messages" holds an answer to the call {call["call_id"]!r} of {call["tool"]!r}, which the runtime answers. '

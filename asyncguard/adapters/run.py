@@ -14,15 +14,15 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.approvals import cancel_beside, decisions
-from asyncguard.adapters.messages.deliver import Teller
+from asyncguard.adapters.messages.deliver import ResultNotifier
 from asyncguard.adapters.messages.history import (
     add_user_evidence,
     collect_evidence,
     repaired,
     unknown_call,
 )
-from asyncguard.adapters.messages.history_cache import Conversation, Conversations
-from asyncguard.adapters.messages.parse import wishes_of
+from asyncguard.adapters.messages.history_cache import CachedHistory, HistoryCache
+from asyncguard.adapters.messages.parse import parse_calls
 from asyncguard.adapters.messages.render import note_for_model, text_of
 from asyncguard.adapters.messages.run_messages import report
 from asyncguard.adapters.run_input import (
@@ -36,11 +36,16 @@ from asyncguard.adapters.run_input import (
 )
 from asyncguard.adapters.state import Thread
 from asyncguard.adapters.threads.checkpoint_barrier import (
-    JournalKeeper,
     JournalTarget,
+    LazyJournal,
     ensure_stored,
 )
-from asyncguard.adapters.threads.checkpoint_fence import keeping, numbered, stands_on, take_thread
+from asyncguard.adapters.threads.checkpoint_fence import (
+    acquire_thread,
+    owned,
+    stands_on,
+    with_fencing_token,
+)
 from asyncguard.adapters.threads.claims import claim_thread
 from asyncguard.adapters.threads.runnable_config import namespace_of, thread_of
 from asyncguard.core import events as ev
@@ -57,7 +62,7 @@ from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.recovery_driver import recover
 from asyncguard.runtime.resume import ALL_TOOLS, Answer, Circumstances, Hands, reconcile, resolve
 from asyncguard.runtime.session.cache import Sessions
-from asyncguard.runtime.signals import any_written_down, ensure_written, take_mail
+from asyncguard.runtime.signals import any_written_down, apply_signals, ensure_written
 from asyncguard.runtime.tasks import cancel_tasks, close_tasks, open_tasks, reopen_tasks
 
 Runner = dispatcher.Runner
@@ -75,9 +80,9 @@ class Threads:
             journal: Where calls with effects are written down; opened when the first run begins.
         """
         self._engine = engine
-        self._keeper = JournalKeeper(engine, journal)
+        self._keeper = LazyJournal(engine, journal)
         self._sessions = Sessions(engine)
-        self._conversations = Conversations()
+        self._conversations = HistoryCache()
 
     def identified(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a state with the identity of its thread, a new one where it has none: a thread begins here."""
@@ -134,7 +139,7 @@ class Run:
     def __init__(
         self,
         sessions: Sessions,
-        conversations: Conversations,
+        conversations: HistoryCache,
         state: Mapping[str, Any],
         config: RunnableConfig,
     ) -> None:
@@ -174,13 +179,13 @@ class Run:
         return self._session.ledger
 
     @property
-    def conversation(self) -> Conversation:
+    def conversation(self) -> CachedHistory:
         """What is known of the thread's history, so that only what is new is looked at."""
         return self._conversations.of(self._session, self._identity["nonce"])
 
-    def take_events(self) -> list[dict[str, Any]]:
+    def drain_events(self) -> list[dict[str, Any]]:
         """Take the events that no state holds yet, as plain JSON."""
-        return self._session.take_events()
+        return self._session.drain_events()
 
     # -- the thread ------------------------------------------------------------------------------------------------
 
@@ -206,24 +211,24 @@ class Run:
         session, state = self._session, self._state
         anew = session.attach(state.get("ledger") or [])
         number = self._identity.get("number", 0)
-        await take_thread(session.lease, self.config, known=number, begins=begins, again=anew)
+        await acquire_thread(session.lease, self.config, known=number, begins=begins, again=anew)
         if anew:
             folded()
         if session.reconcile_due:  # also where an earlier entry failed between the two
             collect_evidence(session.board, self.messages)
             if not reconcile():
                 session.reconciled()
-        take_mail(session)
+        apply_signals(session)
 
     def identity_update(self) -> dict[str, Any]:
         """Return the update of the thread's identity, empty where the state has the number of this process already."""
-        if self._identity.get("number", 0) == self._session.lease.number:
+        if self._identity.get("number", 0) == self._session.lease.fencing_token:
             return {}
-        return {"asyncguard": numbered(self._identity, self._session.lease)}
+        return {"asyncguard": with_fencing_token(self._identity, self._session.lease)}
 
     def leaving_on_error(self) -> AbstractContextManager[None]:
         """Release the thread for other processes if the block raises: the run ends, or rests, there."""
-        return self._session.lease.leaving_on_error()
+        return self._session.lease.releasing_on_error()
 
     def inside(self) -> AbstractContextManager[None]:
         """Mark that the run waits inside the block; any other run that enters meanwhile is refused."""
@@ -235,7 +240,7 @@ class Run:
         Raises:
             ThreadBusyError: Another process carries the thread on.
         """
-        return keeping(self._session.lease, self.config)
+        return owned(self._session.lease, self.config)
 
     async def keep(self) -> None:
         """End the run if another process has taken its thread meanwhile; see :meth:`keeping`."""
@@ -244,11 +249,11 @@ class Run:
 
     async def ask_journal_again(self) -> None:
         """Ask the journal about the open calls: a branch may begin here, whose calls were made on another one."""
-        await self._session.lease.enter(thread_of(self.config), again=True)
+        await self._session.lease.acquire(thread_of(self.config), again=True)
 
     def leave(self) -> None:
         """Give the thread free, as the run ends with this step, and drop its session if nothing of it is alive."""
-        self._session.lease.leave(stands_on(self.config))
+        self._session.lease.release(stands_on(self.config))
         self._sessions.forget(self._session)
 
     # -- beginning -------------------------------------------------------------------------------------------------
@@ -317,8 +322,8 @@ class Run:
             collect_evidence(self.board, messages)
         else:
             add_user_evidence(self.board, [*messages, *([system] if system is not None else [])])
-        identity = numbered(self._identity, session.lease)
-        return {"asyncguard": identity, "messages": written, "ledger": session.take_events()}
+        identity = with_fencing_token(self._identity, session.lease)
+        return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
 
     def _take_input(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
         """Return the messages to write: the tasks, or the whole history where calls were left unanswered."""
@@ -328,7 +333,7 @@ class Run:
                 cancellation(cancelled)
             )  # alone it says nothing about the other tasks, which go on
         else:
-            proposals.freeze_effects(self._session)
+            proposals.squash_unissued_effects(self._session)
             written += self._open_tasks(tasks, cancelled)
         return repaired(self.messages, written, self._answers) or written
 
@@ -366,8 +371,8 @@ class Run:
             message: With usable ids.
             task_argument: Name of the task argument.
         """
-        wishes = wishes_of(message, self.board, task_argument)
-        proposals.take_message(self._session, str(message.id), wishes)
+        wishes = parse_calls(message, self.board, task_argument)
+        proposals.propose_calls(self._session, str(message.id), wishes)
         if wishes:
             return Turn(messages=[message], verdict=None)
         completion = proposals.judge_end(self._session)
@@ -389,7 +394,7 @@ class Run:
     @property
     def questions(self) -> Collection[str]:
         """Keys of the calls whose tools ask a person."""
-        return self._session.live.escapes.keys()
+        return self._session.live.interrupts.keys()
 
     async def ensure_stored(self, records: Iterable[CallRecord]) -> None:
         """Wait until the checkpoint before these calls is on disk, if one of them has an effect.
@@ -411,7 +416,7 @@ class Run:
 
     async def advance(self, *, fresh: bool, due: Callable[[], bool] = lambda: False) -> Step:
         """Collect completions and wait until something is to do outside the engine; see :func:`dispatcher.settle`."""
-        return await dispatcher.settle(self._session, fresh=fresh, due=due)
+        return await dispatcher.run_until_blocked(self._session, fresh=fresh, due=due)
 
     async def wait_changed(self, timeout: float | None = None) -> bool:
         """Wait until something completes or :meth:`wake` is called; return whether that happened in time (s)."""
@@ -436,17 +441,17 @@ class Run:
 
     def take_question(self, key: str) -> BaseException:
         """Take what a call's tool raised to ask a person; the call is queued again."""
-        return dispatcher.take_escape(self._session, key)
+        return dispatcher.take_interrupt(self._session, key)
 
     def give_up_questions(self) -> None:
         """End the calls whose tools ask a person where nobody is left to ask for them."""
-        dispatcher.give_up_escapes(self._session)
+        dispatcher.give_up_interrupts(self._session)
 
     # -- people ----------------------------------------------------------------------------------------------------
 
     def refuse_held(self) -> None:
         """Reject the held calls of a run that nobody could resume, so that nobody can be asked."""
-        proposals.refuse_held(self._session)
+        proposals.reject_held_calls(self._session)
 
     def enter_answer(self, answer: Any, records: Sequence[CallRecord]) -> None:
         """Enter a person's answer about held calls, after what was cancelled with it.
@@ -471,10 +476,10 @@ class Run:
         self._session.record.run_parked([record.key for record in pending])
 
     @property
-    def teller(self) -> Teller:
+    def teller(self) -> ResultNotifier:
         """Tells the model what became of calls."""
         session = self._session
-        return Teller(session.board, session.record, session.live, self._identity["nonce"])
+        return ResultNotifier(session.board, session.record, session.live, self._identity["nonce"])
 
     def end(self, reason: str) -> dict[str, Any]:
         """Close the tasks and return the report.

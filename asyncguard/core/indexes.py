@@ -12,7 +12,7 @@ from asyncguard.core.footprints import Footprint, overlap
 K = TypeVar("K", bound=Hashable)
 
 
-class KeySets(dict[K, str | dict[str, None]], Generic[K]):
+class KeyMultimap(dict[K, str | dict[str, None]], Generic[K]):
     """Which calls belong to a name; keys come out in the order they went in, and an empty set is not there.
 
     A set of one, which most are, is the key itself: with thousands of open calls, dictionaries of one entry would take
@@ -50,8 +50,8 @@ class ResourceIndex:
 
     def __init__(self) -> None:
         """Make an empty index."""
-        self._exact: dict[bool, KeySets[str]] = {False: KeySets(), True: KeySets()}
-        self._wild: dict[bool, KeySets[str]] = {False: KeySets(), True: KeySets()}
+        self._exact: dict[bool, KeyMultimap[str]] = {False: KeyMultimap(), True: KeyMultimap()}
+        self._wild: dict[bool, KeyMultimap[str]] = {False: KeyMultimap(), True: KeyMultimap()}
 
     def add(self, key: str, footprint: Footprint) -> None:
         """Note the declared names of an open call; unknown sides are the barrier's business."""
@@ -71,12 +71,12 @@ class ResourceIndex:
             yield from self._exact[writing].of(name)
         yield from self._overlapping(self._wild[writing], name)
 
-    def _overlapping(self, side: KeySets[str], name: str) -> Iterator[str]:
+    def _overlapping(self, side: KeyMultimap[str], name: str) -> Iterator[str]:
         for other in side:
             if overlap(name, other):
                 yield from side.of(other)
 
-    def _side(self, writing: bool, name: str) -> KeySets[str]:
+    def _side(self, writing: bool, name: str) -> KeyMultimap[str]:
         return (self._wild if name.endswith("*") else self._exact)[writing]
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, Call, CallState
 from asyncguard.core.faults import ErrorCode
-from asyncguard.core.ledger_queries import LedgerViews
+from asyncguard.core.ledger_queries import LedgerQueries
 from asyncguard.core.lifecycle import Move, Task, TaskState, advance, advance_task
 from asyncguard.core.records import CallRecord, Finding, TaskRecord
 from asyncguard.errors import UnknownCallError
@@ -26,7 +26,7 @@ _OUTCOME_MOVES = {
 }
 
 
-class Ledger(LedgerViews):
+class Ledger(LedgerQueries):
     """Calls and tasks of one thread; mutated by :meth:`apply` only."""
 
     def apply(self, event: ev.Event) -> None:
@@ -49,7 +49,7 @@ class Ledger(LedgerViews):
         self.said += event.said
         self.turns, self.retries, self.ended = 0, 0, None
         for record in self._tasks.values():
-            record.rejections, record.retries, record.nudged, record.passed_over = (
+            record.rejections, record.retries, record.nudged, record.skipped_by_model = (
                 0,
                 0,
                 False,
@@ -64,7 +64,7 @@ class Ledger(LedgerViews):
         if known.state is not TaskState.OPEN:
             known.state = advance_task(known.state, TaskState.OPEN)
         known.task = Task(id=event.task, goal=event.goal)
-        known.passed_over = False
+        known.skipped_by_model = False
 
     def _end_task(self, event: ev.TaskEnded) -> None:
         (task,) = self._named_tasks((event.task,))
@@ -74,7 +74,7 @@ class Ledger(LedgerViews):
         tasks = self._named_tasks(event.passed_over)
         self.turns, self.last_message = event.turn, event.message_id
         for task in tasks:
-            task.passed_over = True
+            task.skipped_by_model = True
 
     def _judge_completion(self, event: ev.CompletionJudged) -> None:
         for task in self._named_tasks(event.tasks):
@@ -125,7 +125,7 @@ class Ledger(LedgerViews):
 
     def _defer(self, event: ev.CallDeferred) -> None:
         record = self._move(event.key, Move.DEFER, named=event.on)
-        record.guard, record.reason, record.on = event.guard, event.reason, event.on
+        record.guard, record.reason, record.blocked_by = event.guard, event.reason, event.on
         self._wait_for(record)
 
     def _hold(self, event: ev.CallHeld) -> None:
@@ -135,13 +135,13 @@ class Ledger(LedgerViews):
 
     def _reject(self, event: ev.CallRejected) -> None:
         record = self._move(event.key, Move.REJECT, named=event.on)
-        record.guard, record.reason, record.on = event.guard, event.reason, event.on
+        record.guard, record.reason, record.blocked_by = event.guard, event.reason, event.on
         if (task := self._tasks.get(record.call.task)) is not None:
             task.rejections += 1
 
     def _squash(self, event: ev.CallSquashed) -> None:
         record = self._move(event.key, Move.SQUASH, named=event.on)
-        record.reason, record.on = event.reason, event.on
+        record.reason, record.blocked_by = event.reason, event.on
 
     def _cancel(self, event: ev.CallCancelled) -> None:
         record = self._move(event.key, Move.CANCEL)
@@ -149,13 +149,13 @@ class Ledger(LedgerViews):
 
     def _start(self, event: ev.CallStarted) -> None:
         record = self._move(event.key, Move.START)
-        record.attempts, record.tool, record.epoch = event.attempt, event.tool, event.epoch
+        record.attempts, record.tool, record.begun_by = event.attempt, event.tool, event.epoch
         record.delay = 0.0
         _count(self._running_by_tool, event.tool, 1)
         record.history.append(event)
         if record.aim is ev.Aim.ANSWER:
-            record.tries += 1
-            record.answering, record.latest = event.tool, event.attempt
+            record.answer_attempts += 1
+            record.answer_tool, record.last_answer_attempt = event.tool, event.attempt
         if record.started_at is None:
             record.started_at = event.at
             if (task := self._tasks.get(record.call.task)) is not None:
@@ -168,12 +168,12 @@ class Ledger(LedgerViews):
             tool=event.tool,
             content=event.content,
             error=event.error,
-            tries=record.tries,
+            tries=record.answer_attempts,
         )
         record.findings = (*record.findings, found)
         record.history.append(event)
         if event.aim is ev.Aim.CONTRACT and event.error is None:
-            self.contracts[record.answering] = event.content
+            self.contracts[record.answer_tool] = event.content
 
     def _recover(self, event: ev.CallRecovered) -> None:
         record = self._move(event.key, Move.RECOVER) if event.follows else self.record(event.key)
@@ -184,9 +184,9 @@ class Ledger(LedgerViews):
         if not event.follows:
             return
         record.delay, record.error = event.delay, event.error
-        record.aim, record.sent = event.aim, event.arguments
+        record.aim, record.attempt_arguments = event.aim, event.arguments
         if event.aim is ev.Aim.ANSWER:
-            record.bound = event.arguments
+            record.answer_arguments = event.arguments
         record.tool = event.tool or record.tool
         if event.action is ev.RecoveryAction.RETRY and not asked:
             self.retries += 1
@@ -213,7 +213,7 @@ class Ledger(LedgerViews):
             self._unanswered.pop(key, None)
             self._news.pop(key, None)
             if (task := self._tasks.get(record.call.task)) is not None:
-                task.passed_over = False
+                task.skipped_by_model = False
 
     # -- indexes ---------------------------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Ledger(LedgerViews):
             self._ready.pop(key, None)
             self._blockers.pop(key, None)
             for blocker in (
-                record.on
+                record.blocked_by
             ):  # deferred again, the call must not count the ends of what it waited for before
                 self._dependents.drop(blocker, key)
         if before is CallState.IN_DOUBT:
@@ -267,7 +267,7 @@ class Ledger(LedgerViews):
         for key in equal:
             self._by_fingerprint.put(name, key)
         for waiting in self._by_state[CallState.DEFERRED]:
-            if record.key in self._calls[waiting].on:
+            if record.key in self._calls[waiting].blocked_by:
                 self._dependents.put(record.key, waiting)
                 self._blockers[waiting] = self._blockers.get(waiting, 0) + 1
                 self._ready.pop(waiting, None)
@@ -305,7 +305,7 @@ class Ledger(LedgerViews):
         self._by_fingerprint.drop((call.task, call.fingerprint), call.key)
 
     def _wait_for(self, record: CallRecord) -> None:
-        blockers = [key for key in dict.fromkeys(record.on) if self._calls[key].open]
+        blockers = [key for key in dict.fromkeys(record.blocked_by) if self._calls[key].open]
         self._blockers[record.key] = len(blockers)
         for key in blockers:
             self._dependents.put(key, record.key)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from asyncguard.core.calls import OPEN_STATES, SUCCESS_STATES, CallState
-from asyncguard.core.indexes import KeySets, ResourceIndex
+from asyncguard.core.indexes import KeyMultimap, ResourceIndex
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord, TaskRecord
 from asyncguard.errors import UnknownCallError
@@ -18,7 +18,7 @@ _NEVER_BEGUN = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANC
 _UNUSABLE_STATES = frozenset(CallState) - OPEN_STATES - SUCCESS_STATES
 
 
-class LedgerViews:
+class LedgerQueries:
     """The reading side of :class:`asyncguard.core.ledger.Ledger`, with the indexes that it reads."""
 
     def __init__(self) -> None:
@@ -41,12 +41,12 @@ class LedgerViews:
         self._barriers: dict[str, dict[str, None]] = {}
         self._news: dict[str, None] = {}
         self._unanswered: dict[str, None] = {}
-        self._by_fingerprint: KeySets[tuple[str, str]] = KeySets()
+        self._by_fingerprint: KeyMultimap[tuple[str, str]] = KeyMultimap()
         self._by_label: dict[tuple[str, str], str] = {}
-        self._by_message: KeySets[str] = KeySets()
+        self._by_message: KeyMultimap[str] = KeyMultimap()
         self._open_in_group: Counter[tuple[str, str]] = Counter()
         self._ordinals: Counter[tuple[str, str]] = Counter()
-        self._dependents: KeySets[str] = KeySets()
+        self._dependents: KeyMultimap[str] = KeyMultimap()
         self._blockers: dict[str, int] = {}
         self._ready: dict[str, None] = {}
         self._pending_by_tool: Counter[str] = Counter()
@@ -179,7 +179,7 @@ class LedgerViews:
         pure = record.call.footprint.writes_nothing
         return tuple(
             key
-            for key in record.on
+            for key in record.blocked_by
             if (state := self._calls[key].state) in _UNUSABLE_STATES
             and not (pure and state in _NEVER_BEGUN)
         )

@@ -39,19 +39,19 @@ class CallRecord:
     """With operands substituted; ``None`` while they are the call's own."""
     tool: str = ""
     """Tool of the current attempt."""
-    answering: str = ""
+    answer_tool: str = ""
     """Tool of the latest attempt that was made for the call's own result."""
     attempts: int = 0
     """Attempts handed to an executor."""
-    tries: int = 0
+    answer_attempts: int = 0
     """Attempts that were made for the call's own result."""
-    latest: int = 0
+    last_answer_attempt: int = 0
     """Number of the latest attempt that was made for the call's own result."""
     aim: Aim = Aim.ANSWER
     """What the current attempt is for."""
-    sent: Mapping[str, Any] | None = None
+    attempt_arguments: Mapping[str, Any] | None = None
     """Arguments of the current attempt, where recovery gave it its own."""
-    bound: Mapping[str, Any] | None = None
+    answer_arguments: Mapping[str, Any] | None = None
     """The same of the latest attempt that was made for the call's own result."""
     recoveries: tuple[RecoveryAction, ...] = ()
     """What recovery did for it, in order."""
@@ -59,9 +59,9 @@ class CallRecord:
     """What was learnt on the way."""
     delay: float = 0.0
     """Seconds that the next attempt has to wait."""
-    epoch: str = ""
+    begun_by: str = ""
     """Process of the current attempt."""
-    on: tuple[str, ...] = ()
+    blocked_by: tuple[str, ...] = ()
     """Calls that it waits for (deferred) or that the model should wait for (rejected)."""
     guard: str = ""
     """The guard that spoke last."""
@@ -104,9 +104,9 @@ class CallRecord:
         return self.state in SUCCESS_STATES
 
     @property
-    def heard(self) -> frozenset[str]:
+    def output_sources(self) -> frozenset[str]:
         """The tools whose output the result may hold: who answered, and who was asked on the way."""
-        return frozenset({self.answering or self.tool, *(found.tool for found in self.findings)})
+        return frozenset({self.answer_tool or self.tool, *(found.tool for found in self.findings)})
 
     @property
     def effective_arguments(self) -> Mapping[str, Any]:
@@ -128,7 +128,7 @@ class TaskRecord:
     """Calls rejected in this run."""
     retries: int = 0
     """Attempts repeated in this run."""
-    passed_over: bool = False
+    skipped_by_model: bool = False
     """The model had a turn after the task's last news and did nothing for it."""
     nudged: bool = False
     """The model was told in this run that the task is unfinished."""

@@ -30,7 +30,7 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Escape:
+class Interrupted:
     """An attempt that raised what belongs to the front end, such as an interrupt."""
 
     error: BaseException
@@ -42,4 +42,4 @@ class Started:
     """The work of an external call was started; its result comes through the inbox."""
 
 
-Result = Success | Failure | Escape | Started
+Result = Success | Failure | Interrupted | Started

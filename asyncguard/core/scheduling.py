@@ -32,7 +32,7 @@ class Step(StrEnum):
     """Only external calls are open: rest until a delivery."""
     RECOVER = "recover"
     """An attempt failed and can be repeated or replaced."""
-    ESCAPE = "escape"
+    INTERRUPT = "escape"
     """A tool raised what belongs to the front end, such as an interrupt."""
 
 
@@ -98,7 +98,7 @@ def _ready_to_tell(record: CallRecord, board: Scoreboard) -> bool:
     if record.open:
         return False
     if record.state is CallState.REJECTED and any(
-        board.ledger.record(key).open for key in record.on
+        board.ledger.record(key).open for key in record.blocked_by
     ):
         return False
     return not held_back(record, board)
@@ -128,7 +128,7 @@ def _waits_outside(record: CallRecord, board: Scoreboard) -> bool:
         if found.state is CallState.PENDING and board.spec(found.tool).mode is Mode.EXTERNAL:
             return True
         blockers = [
-            key for key in found.on if found.state is CallState.DEFERRED and key not in seen
+            key for key in found.blocked_by if found.state is CallState.DEFERRED and key not in seen
         ]
         seen.update(blockers)
         left += [board.ledger.record(key) for key in blockers]
@@ -146,7 +146,7 @@ def idle_tasks(board: Scoreboard) -> list[str]:
     return [
         task.task.id
         for task in ledger.open_tasks()
-        if not task.passed_over and not ledger.has_open(task.task.id)
+        if not task.skipped_by_model and not ledger.has_open(task.task.id)
     ]
 
 

@@ -114,7 +114,7 @@ class Scoreboard:
         return True
 
     def _heard_trusted(self, record: CallRecord) -> bool:
-        return all(self.spec(tool).trusted_output for tool in record.heard)
+        return all(self.spec(tool).trusted_output for tool in record.output_sources)
 
     def _sources(self, record: CallRecord) -> list[CallRecord]:
         named = (

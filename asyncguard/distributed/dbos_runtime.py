@@ -19,7 +19,7 @@ _IDLE_TRANSACTION = 8.0
 """Seconds after which the server ends a transaction of a worker that froze in it, and with it its locks."""
 
 
-class Carrier:
+class DbosRuntime:
     """Brings orders to a function. There is one in a process, as there is one DBOS."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Carrier:
         DBOS.launch()
 
     def rename(self, owner: str) -> None:
-        """Take orders under another name from now on: the journal knows this process by another epoch."""
+        """Take orders under another name from now on: the journal knows this process by another process id."""
         GlobalParams.executor_id = (
             owner  # read at each look into the queue; DBOS has no public way to change it
         )

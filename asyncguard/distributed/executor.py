@@ -13,9 +13,9 @@ from pathlib import Path
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result
 from asyncguard.distributed.database_url import database_url
-from asyncguard.distributed.protocol import Order, answer_from_json, order_of, order_to_json
-from asyncguard.distributed.queue_client import Courier, Told
-from asyncguard.distributed.queue_tables import CANCELLED, SUCCESS, Ended, OrderTables
+from asyncguard.distributed.protocol import RemoteJob, answer_from_json, order_of, order_to_json
+from asyncguard.distributed.queue_client import QueueClient, Told
+from asyncguard.distributed.queue_tables import CANCELLED, SUCCESS, Ended, JobTables
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import Backoff, LoopClock
@@ -33,7 +33,7 @@ _CLOSED = "The executor was closed; nothing begins any more."
 @dataclass(kw_only=True, eq=False)
 class _Carried:
     job: Job
-    order: Order
+    order: RemoteJob
     done: Callable[[Completion], None]
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None] | None = None
@@ -80,8 +80,8 @@ class DbosExecutor:
         self._local = LocalExecutor(self._clock, journal)
         self._local_tools = frozenset(local)
         self._queue, self._version = queue, application_version
-        self._tables = OrderTables(database_url(database))
-        self._courier = Courier(
+        self._tables = JobTables(database_url(database))
+        self._courier = QueueClient(
             self._tables, queue=queue, version=application_version, poll=poll, tell=self._told
         )
         self._lock = threading.Lock()
@@ -170,7 +170,7 @@ class DbosExecutor:
             self._stop(carried)
         self._courier.close()
 
-    def _written(self, job: Job) -> tuple[Order, str]:
+    def _written(self, job: Job) -> tuple[RemoteJob, str]:
         if self._closed:
             raise CallerError(_CLOSED)
         if job.intent is not None and job.intent.token is not None:
@@ -245,7 +245,7 @@ class DbosExecutor:
             )
 
 
-def _result(ended: Ended, order: Order) -> Result:
+def _result(ended: Ended, order: RemoteJob) -> Result:
     if ended.state == SUCCESS and ended.answer is not None:
         try:
             return answer_from_json(ended.answer, order.fingerprint)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result, Success
 from asyncguard.distributed.protocol import (
-    Order,
+    RemoteJob,
     answer_to_json,
     order_from_json,
 )
@@ -32,7 +32,7 @@ class Toolbox(Protocol):
         """Why a tool cannot be run here, in a sentence for the model; ``None`` if it can."""
         ...
 
-    async def run(self, order: Order) -> Result:
+    async def run(self, order: RemoteJob) -> Result:
         """Run a tool once. Never raises but for cancellation, which a tool that holds a thread does not heed."""
         ...
 
@@ -43,7 +43,7 @@ class _Running:
     task: asyncio.Task[Result]
 
 
-class Serving:
+class JobRunner:
     """Serves the orders of one worker."""
 
     def __init__(
@@ -61,12 +61,12 @@ class Serving:
         self._journal, self._tools = journal, tools
         self._clock, self._log = clock, log
         self._patience = patience
-        self._accepted: dict[str, Order] = {}
+        self._accepted: dict[str, RemoteJob] = {}
         self._running: dict[str, _Running] = {}
         self._cancelled: set[str] = set()
         self._late: set[asyncio.Task[None]] = set()
 
-    def accepted(self) -> Collection[Order]:
+    def accepted(self) -> Collection[RemoteJob]:
         """The orders that were taken and not answered."""
         return tuple(self._accepted.values())
 
@@ -104,7 +104,7 @@ class Serving:
         write("call ended", **_names(order), outcome=_outcome(result), seconds=seconds)
         return answer_to_json(order.fingerprint, result)
 
-    async def _result(self, order: Order) -> Result:
+    async def _result(self, order: RemoteJob) -> Result:
         refusal = self._refusal(order)
         if refusal is not None:
             return _failure(ErrorCode.REFUSED_BY_WORKER, refusal)
@@ -117,7 +117,7 @@ class Serving:
         await self._end(order, result)
         return result
 
-    def _refusal(self, order: Order) -> str | None:
+    def _refusal(self, order: RemoteJob) -> str | None:
         if order.effect is not None and order.effect.journal != self._journal.id:
             return (
                 "The worker writes another journal than the agent, so nobody could tell whether the call was made "
@@ -125,7 +125,7 @@ class Serving:
             )
         return self._tools.refusal(order.tool)
 
-    async def _begin(self, order: Order) -> Result | None:
+    async def _begin(self, order: RemoteJob) -> Result | None:
         """Ask the journal; what is known already, or ``None`` if the tool is to run."""
         job = Job(
             key=order.key,
@@ -149,7 +149,7 @@ class Serving:
             self._log.warning("journal unavailable", **_names(order))
             await backoff.pause()
 
-    async def _made(self, order: Order) -> Result:
+    async def _made(self, order: RemoteJob) -> Result:
         """Run the tool within its time. What outlives its time or its cancellation is still heard of."""
         if order.id in self._cancelled:
             return _failure(ErrorCode.CANCELLED, CANCELLED_BEFORE_START)
@@ -175,7 +175,7 @@ class Serving:
             )
         return _result(task)
 
-    async def _heard_late(self, order: Order, task: asyncio.Task[Result]) -> None:
+    async def _heard_late(self, order: RemoteJob, task: asyncio.Task[Result]) -> None:
         """Write down a success that came after the time was over: it tells what became of a call in doubt."""
         await asyncio.wait({task})
         result = _result(task)
@@ -188,7 +188,7 @@ class Serving:
         self._late.add(task)
         task.add_done_callback(self._late.discard)
 
-    async def _end(self, order: Order, result: Result) -> None:
+    async def _end(self, order: RemoteJob, result: Result) -> None:
         backoff = self._backoff()
         while True:
             try:
@@ -232,5 +232,5 @@ def _outcome(result: Result) -> str:
     return result.symptom.error if isinstance(result, Failure) else "done"
 
 
-def _names(order: Order) -> dict[str, Any]:
+def _names(order: RemoteJob) -> dict[str, Any]:
     return {"key": order.key, "attempt": order.attempt, "tool": order.tool}

@@ -40,7 +40,7 @@ class Effect:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
+class RemoteJob:
     """One attempt of one call, to be made by a worker."""
 
     key: str
@@ -92,7 +92,7 @@ def order_id(key: str, attempt: int) -> str:
     return f"{key}.{attempt}"
 
 
-def order_of(job: Job, journal: str) -> Order:
+def order_of(job: Job, journal: str) -> RemoteJob:
     """A job as an order.
 
     Args:
@@ -110,7 +110,7 @@ def order_of(job: Job, journal: str) -> Order:
             effect=intent.effect,
             allowed=intent.allowed,
         )
-    return Order(
+    return RemoteJob(
         key=job.key,
         attempt=job.attempt,
         tool=job.tool,
@@ -125,7 +125,7 @@ def order_of(job: Job, journal: str) -> Order:
     )
 
 
-def order_to_json(order: Order) -> str:
+def order_to_json(order: RemoteJob) -> str:
     """The order as text.
 
     Raises:
@@ -162,7 +162,7 @@ def order_to_json(order: Order) -> str:
         ) from error
 
 
-def order_from_json(text: str) -> Order:
+def order_from_json(text: str) -> RemoteJob:
     """The order that :func:`order_to_json` wrote.
 
     Raises:
@@ -175,7 +175,7 @@ def order_from_json(text: str) -> Order:
                 f"The order has the format {data['format']!r}, this worker knows {_FORMAT}; upgrade it."
             )
         effect = data["effect"]
-        return Order(
+        return RemoteJob(
             key=_text(data["key"]),
             attempt=int(data["attempt"]),
             tool=_text(data["tool"]),

@@ -16,7 +16,7 @@ from dbos import error as dbos_error
 
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.results import Failure
-from asyncguard.distributed.queue_tables import Ended, OrderTables, Waiting
+from asyncguard.distributed.queue_tables import Ended, JobTables, Waiting
 
 _IDLE = 5.0
 """Seconds after which a thread with nothing to wait for ends; the next order starts another."""
@@ -34,7 +34,7 @@ Told = Ended | Failure
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Errand:
+class _QueueOperation:
     name: str
     text: str | None = None
     """The order to post; without one, the order of this name is cancelled."""
@@ -42,12 +42,12 @@ class _Errand:
     """Whether it is cancelled even if a worker has taken it."""
 
 
-class Courier:
+class QueueClient:
     """Carries orders to the queue and tells, on its own thread, what became of them."""
 
     def __init__(
         self,
-        tables: OrderTables,
+        tables: JobTables,
         *,
         queue: str,
         version: str,
@@ -67,7 +67,7 @@ class Courier:
         self._queue, self._version, self._poll = queue, version, poll
         self._tell = tell
         self._changed = threading.Condition()
-        self._errands: deque[_Errand] = deque()
+        self._errands: deque[_QueueOperation] = deque()
         self._awaited: set[str] = set()
         self._thread: threading.Thread | None = None
         self._tried: set[str] = set()
@@ -89,11 +89,11 @@ class Courier:
 
     def post(self, name: str, text: str) -> None:
         """Put an order into the queue, or wait for the one of this name that is there."""
-        self._run(_Errand(name=name, text=text))
+        self._run(_QueueOperation(name=name, text=text))
 
     def cancel(self, name: str) -> None:
         """Cancel an order; a worker that runs it is asked to stop."""
-        self._run(_Errand(name=name))
+        self._run(_QueueOperation(name=name))
 
     def close(self) -> None:
         """Cancel the orders that no worker has taken, and end; returns at once.
@@ -106,12 +106,12 @@ class Courier:
             self._closing = True
             posted = {errand.name for errand in self._errands if errand.text is not None}
             self._errands.extend(
-                _Errand(name=name, begun=False) for name in sorted(self._awaited | posted)
+                _QueueOperation(name=name, begun=False) for name in sorted(self._awaited | posted)
             )
             self._start()
             self._changed.notify()
 
-    def _run(self, errand: _Errand) -> None:
+    def _run(self, errand: _QueueOperation) -> None:
         with self._changed:
             self._errands.append(errand)
             self._start()
@@ -181,7 +181,7 @@ class Courier:
                 )
         self._errands.clear()
 
-    def _send(self, batch: list[_Errand]) -> None:
+    def _send(self, batch: list[_QueueOperation]) -> None:
         orders = [(errand.name, errand.text) for errand in batch if errand.text is not None]
         try:
             self._post(orders)

@@ -59,7 +59,7 @@ class Waiting:
     """Seconds since the oldest of them was posted."""
 
 
-class OrderTables:
+class JobTables:
     """The orders of one database. Every method blocks; all may be called from any thread.
 
     Raises:

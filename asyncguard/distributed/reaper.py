@@ -2,7 +2,7 @@
 
 Each look finds who holds orders, asks the journal which of them are gone, and puts their orders back into the queue,
 where the next free worker finds them. Every worker looks, and none has to wait for another: putting back is one
-conditional statement (:meth:`OrderTables.give_back`), so that what one reaper did another cannot do again.
+conditional statement (:meth:`JobTables.give_back`), so that what one reaper did another cannot do again.
 
 DBOS's own ``resume_workflows`` is not used: it would also take orders from a worker that lives, and forget how often
 they were taken, which is what ends the rounds of an order that kills each of its workers.
@@ -11,7 +11,7 @@ they were taken, which is what ends the rounds of an order that kills each of it
 import time
 from typing import Any
 
-from asyncguard.distributed.queue_tables import OrderTables
+from asyncguard.distributed.queue_tables import JobTables
 from asyncguard.journal.port import Journal
 
 _TRUCE = 3.0
@@ -21,7 +21,7 @@ _TRUCE = 3.0
 class Reaper:
     """Takes orders from the dead."""
 
-    def __init__(self, tables: OrderTables, journal: Journal, log: Any) -> None:
+    def __init__(self, tables: JobTables, journal: Journal, log: Any) -> None:
         """Make a reaper.
 
         Args:
@@ -45,13 +45,13 @@ class Reaper:
         """
         if time.monotonic() < self._not_before:
             return 0
-        epoch = self._journal.epoch
-        owners = self._tables.owners() - {epoch}
+        process_id = self._journal.process_id
+        owners = self._tables.owners() - {process_id}
         if not owners:
             return 0
         # Asked for nobody first: if the server came back just now, everybody's lock is free, and ours is another.
         self._journal.gone(())
-        if self._journal.epoch != epoch:
+        if self._journal.process_id != process_id:
             self.hold()
             return 0
         gone = self._journal.gone(owners)

@@ -12,10 +12,10 @@ from typing import Any
 
 import sqlalchemy.exc
 
-from asyncguard.distributed.dbos_runtime import Carrier, ToStructlog
-from asyncguard.distributed.job_runner import Serving, Toolbox
-from asyncguard.distributed.protocol import Order
-from asyncguard.distributed.queue_tables import OrderTables
+from asyncguard.distributed.dbos_runtime import DbosRuntime, ToStructlog
+from asyncguard.distributed.job_runner import JobRunner, Toolbox
+from asyncguard.distributed.protocol import RemoteJob
+from asyncguard.distributed.queue_tables import JobTables
 from asyncguard.distributed.reaper import Reaper
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.port import Journal
@@ -74,16 +74,16 @@ class Worker:
             log: A structlog logger.
         """
         self._settings, self._journal, self._log = settings, journal, log
-        self._serving = Serving(journal, tools, LoopClock(), log)
-        self._tables = OrderTables(settings.url)
+        self._serving = JobRunner(journal, tools, LoopClock(), log)
+        self._tables = JobTables(settings.url)
         self._reaper = Reaper(self._tables, journal, log)
-        self._owner = journal.epoch
+        self._owner = journal.process_id
         self._state = "starting"
         self._away = False
         self._reported: dict[str, int] = {}
         self._next: dict[str, float] = {}
 
-    def run(self, stop: threading.Event) -> Collection[Order]:
+    def run(self, stop: threading.Event) -> Collection[RemoteJob]:
         """Work until ``stop`` is set, then drain. Blocks.
 
         Args:
@@ -109,9 +109,9 @@ class Worker:
             dbos_log.propagate = propagated
             self._tables.close()
 
-    def _launch(self) -> Carrier:
+    def _launch(self) -> DbosRuntime:
         settings = self._settings
-        carrier = Carrier(
+        carrier = DbosRuntime(
             settings.url,
             queue=settings.queue,
             version=settings.application_version,
@@ -136,7 +136,7 @@ class Worker:
                 f"The queue's database cannot be used ({reason}); see --database-url and whether it can be written."
             ) from error
 
-    def _drain(self, carrier: Carrier) -> Collection[Order]:
+    def _drain(self, carrier: DbosRuntime) -> Collection[RemoteJob]:
         self._state = "draining"
         running = len(self._serving.accepted())
         self._log.info(
@@ -158,7 +158,7 @@ class Worker:
         self._log.info("worker ended", **self._names(), left=len(left))
         return left
 
-    def _tend(self, carrier: Carrier) -> None:
+    def _tend(self, carrier: DbosRuntime) -> None:
         """One look at all that is not an order. A database that is away is waited for."""
         try:
             self._keep_name(carrier)
@@ -180,17 +180,17 @@ class Worker:
         if self._due("health", 1.0):
             self._write_health()
 
-    def _keep_name(self, carrier: Carrier) -> None:
+    def _keep_name(self, carrier: DbosRuntime) -> None:
         """Go on under the journal's new name for this process, if it lost its lock with its connection."""
-        epoch = self._journal.epoch
-        if epoch == self._owner:
+        process_id = self._journal.process_id
+        if process_id == self._owner:
             return
         self._reaper.hold()
-        carrier.rename(epoch)
+        carrier.rename(process_id)
         names = [order.id for order in self._serving.accepted()]
-        kept = self._tables.adopt(names, old=self._owner, new=epoch) if names else 0
-        self._log.warning("worker renamed", before=self._owner, after=epoch, orders=kept)
-        self._owner = epoch
+        kept = self._tables.adopt(names, old=self._owner, new=process_id) if names else 0
+        self._log.warning("worker renamed", before=self._owner, after=process_id, orders=kept)
+        self._owner = process_id
 
     def _stop_cancelled(self) -> None:
         names = [order.id for order in self._serving.accepted()]

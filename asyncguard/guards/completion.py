@@ -75,7 +75,7 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
 
 def _asks_user(last: CallRecord) -> bool:
     """Whether a person has the word: the model was told to ask, or a person refused the call."""
-    return last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.on
+    return last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.blocked_by
 
 
 def _nudged(name: str, board: Scoreboard) -> bool:

@@ -19,10 +19,10 @@ from asyncguard.journal.port import (
     Fresh,
     Known,
     Lost,
-    Mail,
-    MailKind,
     Refused,
     Running,
+    Signal,
+    SignalKind,
     Verdict,
 )
 
@@ -74,7 +74,7 @@ class Recorded:
 class Facts:
     """What the journal knows when it is asked."""
 
-    epoch: str
+    process_id: str
     """Of the process that asks."""
     ended: bool
     """Whether that process was declared dead."""
@@ -82,7 +82,7 @@ class Facts:
     """Epoch that holds the thread, empty if none does."""
     recorded: Recorded | None
     """The attempt, if it is known."""
-    mail: tuple[Mail, ...]
+    mail: tuple[Signal, ...]
     """What was told of the call from outside."""
     followed: bool
     """Whether the call has a later attempt."""
@@ -101,7 +101,7 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
         return _fenced(
             "This process was taken for dead, and its calls were given to others; it begins nothing more."
         )
-    if not intent.remote and facts.holder != facts.epoch:
+    if not intent.remote and facts.holder != facts.process_id:
         return _fenced(
             "The conversation is carried on by another process now; nothing more begins in this one."
         )
@@ -121,7 +121,7 @@ def _judge_again(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
     if attempt.fingerprint != intent.fingerprint:
         if recorded.lost and told is None and recorded.effect is EffectClass.AT_MOST_ONCE:
             # What it did is unknown, whatever is wanted now. (A probe knows, but only of the call that was begun.)
-            return Lost(epoch=attempt.epoch, other=True), Write.NOTHING
+            return Lost(process_id=attempt.process_id, other=True), Write.NOTHING
         return _refused(
             "This call was begun before with another tool or other arguments; make it as a new call."
         )
@@ -150,27 +150,27 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
             )
         case AttemptState.INTENT:
             if recorded.alive:
-                return Running(epoch=attempt.epoch), Write.NOTHING
+                return Running(process_id=attempt.process_id), Write.NOTHING
             # Declared anew since, perhaps: what is repeated has to be repeatable by both words.
             if recorded.effect.repeatable and intent.effect.repeatable:
                 return Fresh(), Write.TAKE_OVER
-            return Lost(epoch=attempt.epoch), Write.NOTHING
+            return Lost(process_id=attempt.process_id), Write.NOTHING
 
 
-def _told(number: int, mail: tuple[Mail, ...]) -> Known | None:
-    happened = next((item for item in mail if item.kind is MailKind.HAPPENED), None)
+def _told(number: int, mail: tuple[Signal, ...]) -> Known | None:
+    happened = next((item for item in mail if item.kind is SignalKind.HAPPENED), None)
     if happened is not None:
         return Known(
             result=Success(content=CONFIRMED if happened.content is None else happened.content)
         )
-    denied = (MailKind.NOT_HAPPENED, MailKind.RETRY)
+    denied = (SignalKind.NOT_HAPPENED, SignalKind.RETRY)
     last = next(
         (item for item in reversed(mail) if item.kind in denied and item.attempt == number), None
     )
     if last is None:
         return None
     text = "Somebody looked, and found that it did not happen."
-    again = last.kind is MailKind.RETRY
+    again = last.kind is SignalKind.RETRY
     return Known(
         result=Failure(
             symptom=Symptom(

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from asyncguard.core.faults import Symptom
-from asyncguard.core.results import Escape, Failure, Result, Started, Success
+from asyncguard.core.results import Failure, Interrupted, Result, Started, Success
 from asyncguard.errors import CallerError
 
 
@@ -22,7 +22,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
             }
         case Started():
             return {"kind": "started"}
-        case Escape():
+        case Interrupted():
             return {"kind": "asked"}
 
 

@@ -52,7 +52,7 @@ class Known:
 class Lost:
     """A process that is gone had begun the attempt, it must not be repeated, and nothing is known of its end."""
 
-    epoch: str
+    process_id: str
     """The process."""
     other: bool = False
     """Whether it was begun with another tool or other arguments, so that nobody can be asked with these."""
@@ -62,7 +62,7 @@ class Lost:
 class Running:
     """Another process that is alive has begun the attempt: ask again later."""
 
-    epoch: str
+    process_id: str
     """The process."""
 
 
@@ -79,7 +79,7 @@ class Refused:
 Verdict = Fresh | Known | Lost | Running | Refused
 
 
-class MailKind(StrEnum):
+class SignalKind(StrEnum):
     """What a thread is told from outside."""
 
     DELIVERY = "delivery"
@@ -93,10 +93,10 @@ class MailKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Mail:
+class Signal:
     """One thing that was told from outside, for one call."""
 
-    kind: MailKind
+    kind: SignalKind
     """What."""
     key: str
     """Key of the call."""
@@ -120,7 +120,7 @@ class Attempt:
     """Hash of tool and canonical arguments."""
     state: AttemptState
     """Where it stands."""
-    epoch: str
+    process_id: str
     """The process that began it."""
     begun_at: float
     """Unix time in seconds; for people, nothing is decided by it."""
@@ -166,23 +166,23 @@ class Entry:
     """The same."""
     attempts: tuple[Attempt, ...]
     """In order."""
-    mail: tuple[Mail, ...]
+    signals: tuple[Signal, ...]
     """What was told from outside about it, in order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tenure:
+class LeaseGrant:
     """A thread as this process has taken it."""
 
     attempts: Mapping[str, Attempt]
     """The latest attempt of those calls that have one."""
-    number: int
+    fencing_token: int
     """Rises with each process that takes the thread, so that what an earlier one stores late is known by it."""
-    former: int
+    previous_token: int
     """The number before; the same if this process had the thread last, 0 if nobody had."""
-    seized: bool
+    stolen: bool
     """Whether the process that had the thread lives and never gave it free: it was stopped, and may go on."""
-    ending: str
+    final_checkpoint: str
     """What :meth:`Journal.leave` was told of a last step, if that was just now and its process lives; else empty."""
 
 
@@ -195,19 +195,19 @@ class Journal(Protocol):
         ...
 
     @property
-    def epoch(self) -> str:
+    def process_id(self) -> str:
         """Identity of this process in the journal."""
         ...
 
-    async def enter(
+    async def acquire(
         self,
         session: str,
         thread: str,
         keys: Collection[str],
-        receive: Callable[[Mail], None],
+        receive: Callable[[Signal], None],
         *,
         known: int = 0,
-    ) -> Tenure:
+    ) -> LeaseGrant:
         """Take a thread for this process, and its mail.
 
         ``receive`` gets all mail of the thread that there is before this returns, and what comes later from whatever
@@ -230,7 +230,7 @@ class Journal(Protocol):
         """
         ...
 
-    async def unsettled(self, session: str) -> Collection[str]:
+    async def unfinished(self, session: str) -> Collection[str]:
         """Keys of the thread's calls that were begun and never settled, or resolved and not settled since.
 
         They run, or were settled by a process that ended before that was written; the same of calls that succeeded and
@@ -238,7 +238,7 @@ class Journal(Protocol):
         """
         ...
 
-    def leave(self, session: str, *, ending: str = "") -> None:
+    def release(self, session: str, *, ending: str = "") -> None:
         """Give the thread free; written soon, and not waited for.
 
         Args:
@@ -247,11 +247,11 @@ class Journal(Protocol):
         """
         ...
 
-    def hold(self, session: str) -> None:
+    def keep_alive(self, session: str) -> None:
         """A run of the thread waits inside, maybe for long: keep the thread for this process meanwhile."""
         ...
 
-    def unhold(self, session: str) -> None:
+    def stop_keep_alive(self, session: str) -> None:
         """The run that :meth:`hold` was told of goes on, or ended."""
         ...
 
@@ -302,7 +302,9 @@ class Journal(Protocol):
         """
         ...
 
-    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
+    def record_final_state(
+        self, key: str, state: CallState, error: str = "", *, stored: bool = False
+    ) -> None:
         """Note what the thread made of a call (done, failed, in doubt, resolved); written soon, and not waited for.
 
         Args:
@@ -328,7 +330,7 @@ class Journal(Protocol):
         """
         ...
 
-    def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
+    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
         """Tell what became of a call in doubt; on disk when this returns. Blocks: not for event loops.
 
         Args:
@@ -358,13 +360,13 @@ class Journal(Protocol):
         """
         ...
 
-    def gone(self, epochs: Collection[str]) -> Collection[str]:
+    def gone(self, process_ids: Collection[str]) -> Collection[str]:
         """Which of these processes are gone, those the journal never heard of among them. Blocks: not for event loops.
 
         They are taken for dead from now on: one that was only stopped begins nothing any more.
 
         Args:
-            epochs: Identities of processes, as :attr:`epoch` tells them.
+            process_ids: Identities of processes, as :attr:`process_id` gives them.
 
         Raises:
             JournalError: The database cannot be read or written.

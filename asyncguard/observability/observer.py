@@ -48,7 +48,7 @@ class Details:
     """Key to ``task/tool#ordinal`` of every other call that the event mentions; without the task if it names none."""
 
     @classmethod
-    def of(cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "") -> Self:
+    def from_event(cls, event: ev.Event, ledger: Ledger, *, thread: str, agent: str = "") -> Self:
         """Details of an event that the ledger has just folded in.
 
         Args:
@@ -79,7 +79,7 @@ Observer = Callable[[Details], None]
 
 
 @runtime_checkable
-class TakesHead(Protocol):
+class AcceptsHeader(Protocol):
     """An observer that wants to know, before the first event, what the run is governed by."""
 
     def write_head(self, config: Mapping[str, Any] | None = None, *, version: str = "") -> None:
@@ -131,7 +131,7 @@ class ObserverSet:
             self._observers
         )  # a plain callable may well be of a class that takes heads
         for observer in observers:
-            if isinstance(observer, TakesHead):
+            if isinstance(observer, AcceptsHeader):
                 try:
                     observer.write_head(config, version=version)
                 except Exception as error:  # noqa: BLE001 - as in `notify`

@@ -289,7 +289,7 @@ def _parsed(text: str) -> _Instant | None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settlement:
+class Consensus:
     """What the answers of several sources come to."""
 
     decided: bool
@@ -316,7 +316,7 @@ class Settlement:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
+class SourceAnswer:
     """One answer in the declared form, and whether anything speaks against it but that others differ."""
 
     candidate: Candidate
@@ -327,7 +327,7 @@ class Said:
     """How it was brought into the declared form, in words, without values."""
 
 
-def settle(answers: Sequence[Said], called: ToolSpec) -> Settlement:
+def reach_consensus(answers: Sequence[SourceAnswer], called: ToolSpec) -> Consensus:
     """Compare the answers that a call has got.
 
     What all or most say is accepted, however unusual it is: the declaration was too narrow. Otherwise only those count
@@ -350,8 +350,8 @@ def settle(answers: Sequence[Said], called: ToolSpec) -> Settlement:
     return _of(verdict, verdict.reason, answers)
 
 
-def _of(verdict: Verdict, reason: str, answers: Sequence[Said]) -> Settlement:
-    return Settlement(
+def _of(verdict: Verdict, reason: str, answers: Sequence[SourceAnswer]) -> Consensus:
+    return Consensus(
         decided=verdict.how is not Comparison.TIE,
         firm=verdict.how in (Comparison.AGREE, Comparison.MAJORITY) and len(verdict.agreeing) > 1,
         value=verdict.value,

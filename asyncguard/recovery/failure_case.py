@@ -16,7 +16,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
 from asyncguard.errors import DeclarationError
-from asyncguard.recovery.consensus import Settlement
+from asyncguard.recovery.consensus import Consensus
 from asyncguard.recovery.diagnosis import Observation, UserRule, diagnose, may_have_started, refused
 from asyncguard.recovery.repair.arguments import Rebound, rebind, same_contract
 from asyncguard.recovery.repair.results import Normalised, normalise
@@ -42,7 +42,7 @@ class Probed(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Seen:
+class CallObservation:
     """What came of the latest attempt that was made for the call's own result."""
 
     symptom: Symptom | None = None
@@ -64,7 +64,7 @@ class Seen:
 class Case:
     """All that the policy looks at."""
 
-    seen: Seen
+    seen: CallObservation
     """What came of the attempt."""
     called: ToolSpec
     """Declaration of the tool that the model called: it names siblings, sources and verifier."""
@@ -86,7 +86,7 @@ class Case:
     """What the effect answered, as far as the probe knows, in the form that its tool declares."""
     probe_changes: tuple[str, ...] = ()
     """What was done to bring it into that form, in words, without values."""
-    settlement: Settlement | None
+    settlement: Consensus | None
     """What the sources that were asked come to, if they were."""
     effectful: frozenset[str] = frozenset()
     """The declared siblings that have an effect."""
@@ -148,7 +148,9 @@ class Case:
     def probes(self) -> int:
         """How often the probe was asked about the latest attempt."""
         found = self.record.findings
-        return sum(each.aim is Aim.PROBE and each.tries == self.record.tries for each in found)
+        return sum(
+            each.aim is Aim.PROBE and each.tries == self.record.answer_attempts for each in found
+        )
 
     def done(self, action: RecoveryAction) -> int:
         """How often recovery did this for the call."""
@@ -177,7 +179,7 @@ class Case:
     @property
     def next_source(self) -> Source | None:
         """The first declared source that was not asked and did not answer in place of the tool."""
-        known = self.asked(Aim.SOURCE) | {self.record.answering}
+        known = self.asked(Aim.SOURCE) | {self.record.answer_tool}
         return next((source for source in self.called.sources if source.tool not in known), None)
 
     @property
@@ -216,7 +218,7 @@ class Case:
 def siblings_left(called: ToolSpec, record: CallRecord) -> list[Fallback]:
     """The declared siblings that come after the tool of the latest attempt."""
     names = [sibling.tool for sibling in called.fallbacks]
-    answering = record.answering or record.tool
+    answering = record.answer_tool or record.tool
     return list(
         called.fallbacks[names.index(answering) + 1 :] if answering in names else called.fallbacks
     )
@@ -240,25 +242,25 @@ class Casebook:
 
     def inspect(self, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
         """What is wrong with an answer to the call, by the declarations alone."""
-        reading = self.panel.reading(record, record.answering, read_answer(content))
+        reading = self.panel.reading(record, record.answer_tool, read_answer(content))
         if reading.problems:
             return reading.problems
         found = inspect(self._expected(record), record.effective_arguments, reading.answer)
         if not reading.changes:
             return found
-        message = f"{record.answering} answered in another form than {record.call.tool} declares."
+        message = f"{record.answer_tool} answered in another form than {record.call.tool} declares."
         return (Anomaly(kind=AnomalyKind.UNIT, pointer="", message=message), *found)
 
     def foreign_units(self, record: CallRecord) -> str:
         """The units of an answer of another tool, where the tool that was called declares nothing of its answers."""
         if (
-            record.answering == record.call.tool
+            record.answer_tool == record.call.tool
             or self._spec(record.call.tool).result_schema is not None
         ):
             return ""
-        return units_told(self._spec(record.answering).result_schema)
+        return units_told(self._spec(record.answer_tool).result_schema)
 
-    def build(self, record: CallRecord, seen: Seen, known: Any) -> Case:
+    def build(self, record: CallRecord, seen: CallObservation, known: Any) -> Case:
         """Put together what is known of a call.
 
         Args:
@@ -278,7 +280,7 @@ class Casebook:
             settlement = self.panel.settlement(
                 record, called, own=self.panel.own(record, seen.anomalies, value, answer)
             )
-        against = settlement.against(record.answering) if settlement is not None else ()
+        against = settlement.against(record.answer_tool) if settlement is not None else ()
         return Case(
             seen=seen,
             called=called,
@@ -348,7 +350,7 @@ class Casebook:
     def _expected(self, record: CallRecord) -> ToolSpec:
         """The tool that was tried, answering in the form that the called one declares."""
         called = self._spec(record.call.tool)
-        tool = record.answering or record.tool
+        tool = record.answer_tool or record.tool
         attempted = self._spec(tool)
         if tool == record.call.tool or called.result_schema is None:
             return attempted
@@ -358,11 +360,15 @@ class Casebook:
         self,
         record: CallRecord,
         attempted: ToolSpec,
-        seen: Seen,
+        seen: CallObservation,
         contract: Contract | None,
         disagreeing: tuple[str, ...],
     ) -> Diagnosis:
-        arguments = record.effective_arguments if record.bound is None else record.bound
+        arguments = (
+            record.effective_arguments
+            if record.answer_arguments is None
+            else record.answer_arguments
+        )
         observation = Observation(
             called=self._spec(record.call.tool),
             tool=attempted.name,
@@ -382,7 +388,7 @@ class Casebook:
         schema = self._expected(record).result_schema
         if schema is None:
             return None
-        reading = self.panel.reading(record, record.answering, answer, contract)
+        reading = self.panel.reading(record, record.answer_tool, answer, contract)
         if reading.problems:
             return None
         if reading.changes:
@@ -407,14 +413,23 @@ class Casebook:
         found = rebind(record.effective_arguments, attempted.parameters, contract.parameters)
         # What was tried and refused is not tried again.
         return (
-            None if found is None or not found.changes or found.arguments == record.bound else found
+            None
+            if found is None or not found.changes or found.arguments == record.answer_arguments
+            else found
         )
 
-    def _probe(self, record: CallRecord, seen: Seen) -> tuple[Probed, Any, tuple[str, ...]]:
+    def _probe(
+        self, record: CallRecord, seen: CallObservation
+    ) -> tuple[Probed, Any, tuple[str, ...]]:
         # What was said before the latest attempt ended says nothing about that one.
         later = takewhile(lambda item: item.aim is not Aim.ANSWER, reversed(record.findings))
         found = next(
-            (item for item in later if item.aim is Aim.PROBE and item.tries == record.tries), None
+            (
+                item
+                for item in later
+                if item.aim is Aim.PROBE and item.tries == record.answer_attempts
+            ),
+            None,
         )
         if found is None:
             return Probed.UNASKED, None, ()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.events import Outcome
 from asyncguard.core.faults import Anomaly
-from asyncguard.recovery.consensus import Settlement
+from asyncguard.recovery.consensus import Consensus
 from asyncguard.recovery.failure_case import Case
 
 _WORTH_TELLING = 0.5
@@ -19,7 +19,7 @@ def mark_of_changes(changes: Sequence[str]) -> str:
     return f"the answer was not in the declared form and was brought into it: {'; '.join(changes)}"
 
 
-def mark_of_settlement(settlement: Settlement) -> str:
+def mark_of_consensus(settlement: Consensus) -> str:
     """For an answer that others confirm or replace."""
     return f"the answer was checked against others: {settlement.reason}"
 

@@ -26,8 +26,8 @@ from asyncguard.recovery.failure_case import Case, Probed
 from asyncguard.recovery.messages import (
     diagnosis_and_options,
     mark_of_changes,
+    mark_of_consensus,
     mark_of_doubt,
-    mark_of_settlement,
 )
 
 
@@ -208,7 +208,7 @@ def _always(_: Case, __: GuardConfig, ___: Spent) -> bool:
 
 def _again(case: Case, config: GuardConfig) -> Attempt:
     delay = back_off(case.seen.symptom, case.record, config)
-    return Attempt(tool=case.attempted.name, arguments=case.record.bound, delay=delay)
+    return Attempt(tool=case.attempted.name, arguments=case.record.answer_arguments, delay=delay)
 
 
 def _read_contract(case: Case, _: GuardConfig) -> Attempt:
@@ -267,8 +267,8 @@ def _accept_normalised(case: Case, _: GuardConfig) -> End:
 
 def _accept_settled(case: Case, _: GuardConfig) -> End:
     assert case.settlement is not None  # the row's condition
-    mark = mark_of_settlement(case.settlement)
-    if case.normalised is not None and case.record.answering in case.settlement.agreeing:
+    mark = mark_of_consensus(case.settlement)
+    if case.normalised is not None and case.record.answer_tool in case.settlement.agreeing:
         mark = f"{mark_of_changes(case.normalised.changes)}; {mark}"
     elif case.settlement.changes:
         mark = f"{mark_of_changes(case.settlement.changes)}; {mark}"
@@ -498,5 +498,5 @@ def lost_outcome(spec: ToolSpec) -> Outcome | None:
 
 def _state(record: CallRecord) -> RetryCallState:
     state = RetryCallState(retry_object=Retrying(), fn=None, args=(), kwargs={})
-    state.attempt_number = max(1, record.tries)
+    state.attempt_number = max(1, record.answer_attempts)
     return state

@@ -13,7 +13,13 @@ from asyncguard.core.faults import SCHEMA_VISIBLE, Anomaly, AnomalyKind
 from asyncguard.core.tool_spec import Invariant, ToolSpec
 from asyncguard.recovery.repair.identifiers import shown
 from asyncguard.recovery.repair.unit_annotations import conflicts
-from asyncguard.schema.compiled import Shape, all_finite, check_schema, properties, shape_of
+from asyncguard.schema.compiled import (
+    CompiledSchema,
+    all_finite,
+    check_schema,
+    properties,
+    shape_of,
+)
 from asyncguard.schema.pointers import pointer_of
 from asyncguard.schema.violations import (
     Violation,
@@ -151,7 +157,7 @@ def inspect(spec: ToolSpec, arguments: Mapping[str, Any], answer: Answer) -> tup
     return tuple(dict.fromkeys(found))[:_MAX_ANOMALIES]
 
 
-def declared_value(shape: Shape, answer: Answer) -> Any:
+def declared_value(shape: CompiledSchema, answer: Answer) -> Any:
     """The value that is held against the schema.
 
     A declared text may read like JSON (``"007"``, ``"null"``): then the text itself is what was answered.
@@ -189,7 +195,7 @@ def _broken(
             yield Anomaly(kind=AnomalyKind.INVARIANT, pointer="", message=problem[:_MAX_SENTENCE])
 
 
-def _violations(shape: Shape, answer: Answer) -> list[Anomaly]:
+def _violations(shape: CompiledSchema, answer: Answer) -> list[Anomaly]:
     if not answer.parsed and "string" not in shape.kinds:
         wanted = " or ".join(sorted(shape.kinds))
         return [
@@ -212,7 +218,7 @@ def _violations(shape: Shape, answer: Answer) -> list[Anomaly]:
     return found
 
 
-def _is_error(shape: Shape, value: Any) -> bool:
+def _is_error(shape: CompiledSchema, value: Any) -> bool:
     """Whether an answer is an error object of JSON-RPC, JSON:API, OAuth or RFC 9457 in place of what is declared."""
     if not isinstance(value, Mapping) or not properties(shape.schema).keys().isdisjoint(value):
         return False

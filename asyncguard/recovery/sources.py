@@ -14,7 +14,7 @@ from asyncguard.core.faults import Anomaly, AnomalyKind, Contract
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Mode, Source, ToolSpec
-from asyncguard.recovery.consensus import Candidate, Said, Settlement, settle
+from asyncguard.recovery.consensus import Candidate, Consensus, SourceAnswer, reach_consensus
 from asyncguard.recovery.result_check import Answer, inspect, read_answer
 from asyncguard.recovery.translation import Reading, translate
 
@@ -105,22 +105,24 @@ class Panel:
         anomalies: tuple[Anomaly, ...],
         normalised: Any,
         answer: Answer | None,
-    ) -> Said | None:
+    ) -> SourceAnswer | None:
         """What the call itself was answered, if that can be compared with others at all."""
         value = normalised
         if value is None:
             if answer is None or not only(anomalies, DOUBTFUL):
                 return None
-            reading = self.reading(record, record.answering, answer)
+            reading = self.reading(record, record.answer_tool, answer)
             if reading.problems:
                 return None
             value = reading.answer.value
-        candidate = Candidate(source=record.answering, value=value, trusted=False, date=None)
-        return Said(candidate=candidate, holds=normalised is not None or only(anomalies, _DISPUTED))
+        candidate = Candidate(source=record.answer_tool, value=value, trusted=False, date=None)
+        return SourceAnswer(
+            candidate=candidate, holds=normalised is not None or only(anomalies, _DISPUTED)
+        )
 
     def settlement(
-        self, record: CallRecord, called: ToolSpec, own: Said | None
-    ) -> Settlement | None:
+        self, record: CallRecord, called: ToolSpec, own: SourceAnswer | None
+    ) -> Consensus | None:
         """What the call's own answer and those of its sources come to, ``None`` if no source said anything."""
         others = [
             said for found in record.findings if (said := self._said(record, found)) is not None
@@ -129,9 +131,9 @@ class Panel:
             return None
         answers = others if own is None else [own, *others]
         compared = {called.name, *(said.candidate.source for said in answers)}
-        return settle([self._weighed(said, compared) for said in answers], called)
+        return reach_consensus([self._weighed(said, compared) for said in answers], called)
 
-    def _weighed(self, said: Said, compared: Collection[str]) -> Said:
+    def _weighed(self, said: SourceAnswer, compared: Collection[str]) -> SourceAnswer:
         """The answer, trusted if any of the tools that are compared names its tool as a trusted source."""
         tool = said.candidate.source
         naming = (
@@ -140,7 +142,7 @@ class Panel:
         trusted = any(source.trusted for source in naming if source.tool == tool)
         return replace(said, candidate=replace(said.candidate, trusted=trusted))
 
-    def _said(self, record: CallRecord, found: Finding) -> Said | None:
+    def _said(self, record: CallRecord, found: Finding) -> SourceAnswer | None:
         """What another source said, if it is in the form that is compared, or can be brought there from its own."""
         if found.aim not in (Aim.SOURCE, Aim.VERIFIER) or found.error is not None:
             return None
@@ -157,7 +159,7 @@ class Panel:
         candidate = Candidate(
             source=found.tool, value=reading.answer.value, trusted=False, date=None
         )
-        return Said(candidate=candidate, holds=not anomalies, changes=reading.changes)
+        return SourceAnswer(candidate=candidate, holds=not anomalies, changes=reading.changes)
 
 
 def _through(theirs: Mapping[str, str], other: Source) -> dict[str, str]:

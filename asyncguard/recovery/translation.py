@@ -18,7 +18,7 @@ from asyncguard.recovery.repair.mapping import carry
 from asyncguard.recovery.repair.results import Normalised, normalise
 from asyncguard.recovery.result_check import LIMITS, Answer, declared_value, inspect
 from asyncguard.schema.compiled import (
-    Same,
+    IdentityKey,
     expanded,
     kinds,
     main_form,
@@ -67,7 +67,9 @@ def translate(
         }:  # its form is right then, and can be read
             return Reading(answer=answer, problems=broken or (_incomparable(said_by.name),))
         read = Normalised(value=declared_value(shape_of(own), answer), changes=())
-    carried = carry(read.value, *_forms(Same(own), Same(wanted)), filling=False, same_tool=False)
+    carried = carry(
+        read.value, *_forms(IdentityKey(own), IdentityKey(wanted)), filling=False, same_tool=False
+    )
     if carried is None:
         return Reading(answer=answer, problems=(_incomparable(said_by.name),))
     if not read.changes and _within(carried.value, read.value):
@@ -114,7 +116,7 @@ def _at_stake(own: Schema, wanted: Schema) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _forms(own: Same, wanted: Same) -> tuple[Schema, Schema]:
+def _forms(own: IdentityKey, wanted: IdentityKey) -> tuple[Schema, Schema]:
     """Both schemas ready to be carried between: limits are held against the value that comes of it."""
     return _unlimited(_completed(own.held, wanted.held)), _unlimited(expanded(wanted.held))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncguard.core.faults import ErrorCode
-from asyncguard.core.results import Escape, Failure, Result
+from asyncguard.core.results import Failure, Interrupted, Result
 from asyncguard.runtime.executors.port import Completion
 
 _KEPT = 512
@@ -33,7 +33,7 @@ def _was_not_begun(result: Result) -> bool:
     """Whether the call can still be begun: a question to a person is asked anew, and so is a journal that refused."""
     if isinstance(result, Failure):
         return result.symptom.error in _NOT_BEGUN
-    return isinstance(result, Escape)
+    return isinstance(result, Interrupted)
 
 
 @dataclass(kw_only=True)
@@ -52,7 +52,7 @@ class _Attempt:
     """How it ended; ``None`` while it runs."""
 
 
-class Begun:
+class AttemptRegistry:
     """The latest attempt of each call that must not be repeated; safe to use from any thread."""
 
     def __init__(self) -> None:

@@ -13,9 +13,9 @@ from asyncguard.config import GuardConfig
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Result, Success
 from asyncguard.core.tool_spec import Mode, ToolSpec
-from asyncguard.journal.port import Mail, MailKind
+from asyncguard.journal.port import Signal, SignalKind
 from asyncguard.runtime.executors.port import Completion
-from asyncguard.runtime.late_results import heard_late
+from asyncguard.runtime.late_results import record_late_end
 from asyncguard.runtime.session.session import Session
 
 
@@ -70,7 +70,7 @@ def attempt_of(session: Session, record: CallRecord) -> Attempt:
     known = key in session.lease.begun_before or key in session.live.replays
 
     def take_late(result: Result) -> None:
-        heard_late(session, tool, Completion(key=key, attempt=number, result=result))
+        record_late_end(session, tool, Completion(key=key, attempt=number, result=result))
 
     return Attempt(
         key=key,
@@ -85,15 +85,15 @@ def attempt_of(session: Session, record: CallRecord) -> Attempt:
         specs=session.engine.specs,
         config=session.engine.config,
         foreground=board.in_foreground(record.call.tool),
-        begun_before=record.tries > 1 or known,
+        begun_before=record.answer_attempts > 1 or known,
         take_late=take_late,
     )
 
 
 def _arguments(session: Session, record: CallRecord) -> dict[str, Any]:
     """The arguments of the current attempt: recovery's own, or translated, if a sibling answers for the tool called."""
-    if record.sent is not None:
-        return dict(record.sent)
+    if record.attempt_arguments is not None:
+        return dict(record.attempt_arguments)
     arguments = dict(record.effective_arguments)
     if record.tool == record.call.tool:
         return arguments
@@ -118,7 +118,7 @@ def _issue_token(session: Session, record: CallRecord) -> str:
 
     def receive(result: Success) -> None:
         session.receive(
-            Mail(kind=MailKind.DELIVERY, key=key, attempt=attempt, content=result.content)
+            Signal(kind=SignalKind.DELIVERY, key=key, attempt=attempt, content=result.content)
         )
 
     # With a journal the token stands in the intent; the delivery is mail to the process with the lease.

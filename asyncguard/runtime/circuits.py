@@ -75,9 +75,9 @@ def move_circuit(session: Session, record: CallRecord, tool: str, symptom: Sympt
 def tell_circuit(session: Session, record: CallRecord, case: Case, symptom: Symptom) -> None:
     """Outages open a circuit; a refusal shows that the tool works; other errors may be the caller's and say nothing."""
     if case.diagnosis.hazard is HazardKind.EXECUTION and is_transient(symptom):
-        move_circuit(session, record, record.answering, symptom)
+        move_circuit(session, record, record.answer_tool, symptom)
     elif case.refused or case.answered:
-        move_circuit(session, record, record.answering, None)
+        move_circuit(session, record, record.answer_tool, None)
 
 
 def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:

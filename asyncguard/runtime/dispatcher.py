@@ -13,12 +13,12 @@ from asyncguard.core.resume_policy import Fate, Why
 from asyncguard.core.scheduling import Step, dispatchable, next_step
 from asyncguard.runtime.attempts import Attempt, attempt_of
 from asyncguard.runtime.executors.port import Completion, Job
-from asyncguard.runtime.failure_cases import take_failure
-from asyncguard.runtime.late_results import heard_late, settled_late, took_own_end
-from asyncguard.runtime.recovery_driver import ask_again, may_begin, take
+from asyncguard.runtime.failure_cases import handle_failure
+from asyncguard.runtime.late_results import record_late_end, resolved_late, took_own_end
+from asyncguard.runtime.recovery_driver import ask_again, handle_completion, may_begin
 from asyncguard.runtime.resume import resolve
 from asyncguard.runtime.session.session import Session
-from asyncguard.runtime.signals import intent_of, take_mail
+from asyncguard.runtime.signals import apply_signals, intent_of
 
 Runner = Callable[[Attempt], Callable[[], Awaitable[Result]]]
 """Makes, for an attempt, the function that runs its tool once."""
@@ -56,7 +56,7 @@ def issue_again(session: Session, runner: Runner) -> int:
     Returns:
         How many were handed out.
     """
-    keys = session.live.take_again()
+    keys = session.live.drain_replays()
     for key in keys:
         _start(session, session.ledger.record(key), runner, delay=0.0)
     return len(keys)
@@ -78,7 +78,7 @@ def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float
         delay=delay,
         timeout=None if attempt.external else attempt.spec.timeout,
         stoppable=attempt.spec.effect.repeatable,
-        late=partial(heard_late, session, record.tool),
+        late=partial(record_late_end, session, record.tool),
         gate=partial(may_begin, session, record.key, record.tool, record.aim),
         intent=intent_of(session, record, attempt.arguments) if journaled else None,
     )
@@ -122,39 +122,41 @@ def _receiver(
 def collect(session: Session) -> None:
     """Take the completions that have arrived: results retire their calls, failures are put before the policy."""
     session.engine.executor.poll()
-    take_mail(session)
+    apply_signals(session)
     if session.board.starting:
         session.board.still_pending(session.engine.executor.pending())
-    for completion in session.take_completions():
+    for completion in session.drain_completions():
         record = session.ledger.find(completion.key)
         if record is None:
             continue  # a call of another branch of the thread: nobody here asked for it
-        if settled_late(session, record, completion) or took_own_end(session, record, completion):
+        if resolved_late(session, record, completion) or took_own_end(session, record, completion):
             continue
         if record.state is CallState.PENDING and completion.attempt == record.attempts:
-            take(session, record, completion)
+            handle_completion(session, record, completion)
 
 
-def take_escape(session: Session, key: str) -> BaseException:
+def take_interrupt(session: Session, key: str) -> BaseException:
     """What a call raised for the front end; the call is queued again, for the tool runs anew when it was answered."""
-    error = session.live.take_escape(key)
+    error = session.live.take_interrupt(key)
     ask_again(session, session.ledger.record(key))
     return error
 
 
-def give_up_escapes(session: Session) -> None:
+def give_up_interrupts(session: Session) -> None:
     """End calls whose tools ask a person where no front end is left to ask for them; they stopped at the question.
 
     The call was deferred, and its wrapper has returned, or its run was cancelled. Made anew, it gets a wrapper.
     """
-    for key in list(session.live.escapes):
-        session.live.take_escape(key)
+    for key in list(session.live.interrupts):
+        session.live.take_interrupt(key)
         text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
         symptom = Symptom(error=ErrorCode.CANCELLED, message=text, transient=False, started=False)
-        take_failure(session, session.ledger.record(key), symptom)
+        handle_failure(session, session.ledger.record(key), symptom)
 
 
-async def settle(session: Session, *, fresh: bool, due: Callable[[], bool] = lambda: False) -> Step:
+async def run_until_blocked(
+    session: Session, *, fresh: bool, due: Callable[[], bool] = lambda: False
+) -> Step:
     """Collect completions and wait until something is to do outside the engine.
 
     Args:
@@ -182,8 +184,8 @@ async def settle(session: Session, *, fresh: bool, due: Callable[[], bool] = lam
 
 
 def _outward_step(session: Session) -> Step:
-    if session.live.escapes:
-        return Step.ESCAPE
+    if session.live.interrupts:
+        return Step.INTERRUPT
     if session.live.recoveries:
         return Step.RECOVER
     return next_step(session.board)

@@ -17,7 +17,7 @@ from asyncguard.observability.observer import Observer, ObserverSet
 from asyncguard.recovery.circuit_breaker import Circuit
 from asyncguard.recovery.failure_case import Casebook, UserDiagnosis
 from asyncguard.recovery.result_check import prepare
-from asyncguard.runtime.attempt_registry import Begun
+from asyncguard.runtime.attempt_registry import AttemptRegistry
 from asyncguard.runtime.clock import Clock, LoopClock
 from asyncguard.runtime.executors.local import LocalExecutor
 from asyncguard.runtime.executors.port import Executor
@@ -81,7 +81,7 @@ class Engine:
         self.executor: Executor = ports.executor or LocalExecutor(ports.clock)
         self.inbox = ports.inbox
         self.journal: Journal | None = None
-        self.begun = Begun()
+        self.begun = AttemptRegistry()
         self.circuits: dict[str, Circuit] = {}
         self.guards: tuple[Guard, ...] = enabled(config)
         self.watching: tuple[Guard, ...] = watching(config)

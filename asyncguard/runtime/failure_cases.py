@@ -15,36 +15,41 @@ from asyncguard.core.results import Failure, Success
 from asyncguard.core.tool_spec import Source
 from asyncguard.recovery.consensus import Candidate, compare
 from asyncguard.recovery.decisions import End, Spent
-from asyncguard.recovery.failure_case import Case, Seen, symptom_of_finding
+from asyncguard.recovery.failure_case import CallObservation, Case, symptom_of_finding
 from asyncguard.recovery.messages import mark_of_units
 from asyncguard.recovery.policy import LOOKING, decide
 from asyncguard.runtime.circuits import move_circuit, tell_circuit
 from asyncguard.runtime.session.session import Session
 
 
-def take_failure(session: Session, record: CallRecord, symptom: Symptom) -> None:
+def handle_failure(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Take a failed attempt; what was seen of it is kept with the call, so that a restart comes to the same case."""
-    learn(session, record, ev.Aim.ANSWER, record.answering, asdict(symptom), error=symptom.error)
-    session.live.saw(record.key, Seen(symptom=symptom))
-    consider(session, record)
+    record_finding(
+        session, record, ev.Aim.ANSWER, record.answer_tool, asdict(symptom), error=symptom.error
+    )
+    session.live.saw(record.key, CallObservation(symptom=symptom))
+    decide_recovery(session, record)
 
 
 def attempt_ended(record: CallRecord) -> bool:
     """Return whether the state tells how the current attempt of a call ended."""
     return any(
-        found.aim is record.aim and found.tool == record.tool and found.tries == record.tries
+        found.aim is record.aim
+        and found.tool == record.tool
+        and found.tries == record.answer_attempts
         for found in record.findings
     )
 
 
 def harmless(session: Session, record: CallRecord) -> bool:
     """Whether nothing that was attempted for a call can have had an effect that the model would have to know of."""
-    if session.board.spec(record.answering or record.tool).effect.renewable:
+    if session.board.spec(record.answer_tool or record.tool).effect.renewable:
         return True
-    if not record.tries:
+    if not record.answer_attempts:
         return record.key not in session.live.replays
     ended = any(
-        found.aim is ev.Aim.ANSWER and found.tries == record.tries for found in record.findings
+        found.aim is ev.Aim.ANSWER and found.tries == record.answer_attempts
+        for found in record.findings
     )
     return ended and not case_of(session, record).unknown
 
@@ -61,9 +66,9 @@ def raw_of(result: Success) -> Any:
     return result.update if result.raw is None else result.raw
 
 
-def take_answer(session: Session, record: CallRecord, result: Success) -> None:
+def handle_answer(session: Session, record: CallRecord, result: Success) -> None:
     """Take the answer of an attempt for the call's own result."""
-    move_circuit(session, record, record.answering, None)
+    move_circuit(session, record, record.answer_tool, None)
     anomalies = anomalies_of(session, record, result.content)
     if not anomalies:
         retire(session, record, result, mark=mark_of_units(session.casebook.foreign_units(record)))
@@ -71,21 +76,21 @@ def take_answer(session: Session, record: CallRecord, result: Success) -> None:
     session.live.answered(
         record.key, raw_of(result)
     )  # a marked answer still has the state updates that came with it
-    learn(session, record, ev.Aim.ANSWER, record.answering, result.content)
-    session.live.saw(record.key, Seen(content=result.content, anomalies=anomalies))
-    consider(session, record)
+    record_finding(session, record, ev.Aim.ANSWER, record.answer_tool, result.content)
+    session.live.saw(record.key, CallObservation(content=result.content, anomalies=anomalies))
+    decide_recovery(session, record)
 
 
-def seen_of(session: Session, record: CallRecord) -> Seen:
+def seen_of(session: Session, record: CallRecord) -> CallObservation:
     """What came of the latest attempt for the call's own result; after a restart, from what the state tells of it."""
-    known = session.live.seen.get(record.key)
+    known = session.live.observations.get(record.key)
     if known is None:
         answers = (found for found in reversed(record.findings) if found.aim is ev.Aim.ANSWER)
         found = next(answers)
         if found.error is not None:
-            known = Seen(symptom=_outlived(session, record, symptom_of_finding(found)))
+            known = CallObservation(symptom=_outlived(session, record, symptom_of_finding(found)))
         else:
-            known = Seen(
+            known = CallObservation(
                 content=found.content, anomalies=anomalies_of(session, record, found.content)
             )
         session.live.saw(record.key, known)
@@ -95,7 +100,11 @@ def seen_of(session: Session, record: CallRecord) -> Seen:
 def _outlived(session: Session, record: CallRecord, symptom: Symptom) -> Symptom:
     """Return a symptom as the journal has it: no attempt runs on after the end of its process."""
     known = session.lease.begun_before.get(record.key)
-    if known is None or known.number != record.latest or not isinstance(known.result, Failure):
+    if (
+        known is None
+        or known.number != record.last_answer_attempt
+        or not isinstance(known.result, Failure)
+    ):
         return symptom
     return replace(symptom, running=symptom.running and known.result.symptom.running)
 
@@ -112,7 +121,7 @@ def anomalies_of(session: Session, record: CallRecord, content: Any) -> tuple[An
     if found or not config.cross_check:
         return found
     return _disagreements(
-        session, record, session.casebook.panel.comparable(record, record.answering, content)
+        session, record, session.casebook.panel.comparable(record, record.answer_tool, content)
     )
 
 
@@ -134,7 +143,7 @@ def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[An
                 found.aim is ev.Aim.SOURCE and found.tool == source.tool
                 for found in record.findings
             ):
-                learn(session, record, ev.Aim.SOURCE, source.tool, other.content)
+                record_finding(session, record, ev.Aim.SOURCE, source.tool, other.content)
             message = f"{other.call.label} says something else about the same"
             differing.append(Anomaly(kind=AnomalyKind.DISAGREEMENT, pointer="", message=message))
     return tuple(differing)
@@ -150,7 +159,7 @@ def _same_question(session: Session, record: CallRecord, source: Source) -> list
     ]
 
 
-def learn(
+def record_finding(
     session: Session,
     record: CallRecord,
     aim: ev.Aim,
@@ -163,7 +172,7 @@ def learn(
     session.record.found(record.key, aim=aim, tool=tool, content=content, error=error)
 
 
-def consider(session: Session, record: CallRecord) -> None:
+def decide_recovery(session: Session, record: CallRecord) -> None:
     """Ask the recovery policy about a call; ``recovery_driver.recover`` carries its decision out."""
     case = case_of(session, record)
     if case.normalised is not None and not case.disputed and session.engine.config.cross_check:
@@ -176,7 +185,7 @@ def consider(session: Session, record: CallRecord) -> None:
             case = case_of(session, record)
     fresh = record.aim is ev.Aim.ANSWER
     if fresh or case.diagnosis.hazard is not session.live.hazards.get(record.key):
-        _tell(session, record, case)
+        _log_diagnosis(session, record, case)
     if fresh and case.seen.symptom is not None:
         tell_circuit(session, record, case, case.seen.symptom)
     session.live.decided(
@@ -199,7 +208,7 @@ def _spent(session: Session, name: str) -> Spent:
     )
 
 
-def case_of(session: Session, record: CallRecord, seen: Seen | None = None) -> Case:
+def case_of(session: Session, record: CallRecord, seen: CallObservation | None = None) -> Case:
     """Put together what is known of a call.
 
     Args:
@@ -207,11 +216,11 @@ def case_of(session: Session, record: CallRecord, seen: Seen | None = None) -> C
         record: The call.
         seen: What came of its latest attempt; what was seen of it by default.
     """
-    known = session.ledger.contracts.get(record.answering)
+    known = session.ledger.contracts.get(record.answer_tool)
     return session.casebook.build(record, seen_of(session, record) if seen is None else seen, known)
 
 
-def _tell(session: Session, record: CallRecord, case: Case) -> None:
+def _log_diagnosis(session: Session, record: CallRecord, case: Case) -> None:
     session.live.diagnosed(record.key, case.diagnosis.hazard)
     session.record.diagnosed(record.key, case.diagnosis, symptom=case.seen.kinds)
 

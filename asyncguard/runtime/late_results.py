@@ -13,23 +13,23 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Success
 from asyncguard.recovery.decisions import End
-from asyncguard.recovery.failure_case import Seen
+from asyncguard.recovery.failure_case import CallObservation
 from asyncguard.recovery.messages import diagnosis_and_options, mark_of_doubt
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.failure_cases import (
     anomalies_of,
     case_of,
     end_call,
+    handle_answer,
+    handle_failure,
     raw_of,
-    take_answer,
-    take_failure,
 )
 from asyncguard.runtime.session.session import Session
 
 _log = logging.getLogger("asyncguard")
 
 
-def heard_late(session: Session, tool: str, completion: Completion) -> None:
+def record_late_end(session: Session, tool: str, completion: Completion) -> None:
     """Take what an attempt came to after it was given up; from any thread.
 
     Args:
@@ -50,7 +50,7 @@ def heard_late(session: Session, tool: str, completion: Completion) -> None:
         session.engine.journal.end_soon(completion.key, completion.attempt, completion.result)
 
 
-def settled_late(session: Session, record: CallRecord, completion: Completion) -> bool:
+def resolved_late(session: Session, record: CallRecord, completion: Completion) -> bool:
     """Whether the completion settles a doubt: by a result, or because it says that nothing was begun."""
     if record.state is not CallState.IN_DOUBT or not _answers_for(session, record, completion):
         return False  # it answers what another tool was asked
@@ -66,7 +66,7 @@ def settled_late(session: Session, record: CallRecord, completion: Completion) -
             )
             return True
         case Failure(symptom=symptom):
-            case = case_of(session, record, Seen(symptom=symptom))
+            case = case_of(session, record, CallObservation(symptom=symptom))
             if case.unknown or not (case.untouched or case.answered):
                 return False
             text = diagnosis_and_options(case, ev.Outcome.FAILED)
@@ -79,10 +79,10 @@ def settled_late(session: Session, record: CallRecord, completion: Completion) -
 
 def _answers_for(session: Session, record: CallRecord, completion: Completion) -> bool:
     """Whether an attempt's end is one of the call: of the latest attempt, or a result under the key of them all."""
-    if completion.attempt == record.latest:
+    if completion.attempt == record.last_answer_attempt:
         return True
     keyed = (
-        record.answering == record.call.tool
+        record.answer_tool == record.call.tool
         and session.board.spec(record.tool).effect is EffectClass.KEYED
     )
     return keyed and isinstance(completion.result, Success)
@@ -91,10 +91,14 @@ def _answers_for(session: Session, record: CallRecord, completion: Completion) -
 def took_own_end(session: Session, record: CallRecord, completion: Completion) -> bool:
     """Whether the completion is the own end of an attempt about which a probe is still asked; it then counts."""
     asking = record.aim is not ev.Aim.ANSWER
-    if completion.attempt != record.latest or not (asking or record.key in session.live.recoveries):
+    if completion.attempt != record.last_answer_attempt or not (
+        asking or record.key in session.live.recoveries
+    ):
         return False
     if asking and record.state is CallState.QUEUED:
-        session.put_off(completion)  # the question is not under way yet; looked at again when it is
+        session.postpone(
+            completion
+        )  # the question is not under way yet; looked at again when it is
         return True
     if record.state is not CallState.PENDING:
         return False
@@ -103,7 +107,7 @@ def took_own_end(session: Session, record: CallRecord, completion: Completion) -
     session.live.undecided(record.key)
     match completion.result:
         case Success() as result:
-            take_answer(session, record, result)
+            handle_answer(session, record, result)
         case Failure(symptom=symptom):
-            take_failure(session, record, symptom)
+            handle_failure(session, record, symptom)
     return True

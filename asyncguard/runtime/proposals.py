@@ -28,7 +28,7 @@ from asyncguard.schema.pointers import PointerError, in_result
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wish:
+class ParsedCall:
     """One call as a front end read it from a model message."""
 
     tool: str
@@ -43,7 +43,7 @@ class Wish:
     """Why it cannot be read; empty if it can."""
 
 
-def take_message(session: Session, message_id: str, wishes: Sequence[Wish]) -> None:
+def propose_calls(session: Session, message_id: str, wishes: Sequence[ParsedCall]) -> None:
     """Enter a model message: one turn, and a verdict for each of its calls."""
     ledger = session.ledger
     session.board.runs_elsewhere(
@@ -72,7 +72,7 @@ def judge_end(session: Session) -> Completion:
     return completion
 
 
-def _propose(session: Session, message_id: str, position: int, wish: Wish) -> Proposal:
+def _propose(session: Session, message_id: str, position: int, wish: ParsedCall) -> Proposal:
     ledger = session.ledger
     spec = session.engine.specs.get(wish.tool)
     text = canonical_json(wish.arguments)
@@ -108,7 +108,7 @@ def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> N
                 key, guard=verdict.guard, reason=verdict.reason, on=verdict.on, also=verdict.also
             )
         case Admit():
-            _let_pass(session, proposal, verdict, released=released)
+            _admit(session, proposal, verdict, released=released)
 
 
 def _tell_objections(session: Session, proposal: Proposal) -> None:
@@ -125,7 +125,7 @@ def _tell_objections(session: Session, proposal: Proposal) -> None:
                 objected(key, objection.HOLD, guard=guard, reason=reason)
 
 
-def _let_pass(session: Session, proposal: Proposal, verdict: Admit, *, released: bool) -> None:
+def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bool) -> None:
     """Fill the operands in, then queue the call, or hold it for a person, who is shown what would be issued."""
     key = proposal.call.key
     try:
@@ -224,7 +224,7 @@ def release_ready(session: Session) -> None:
         failed = tuple(
             key
             for key in session.ledger.failed_blockers(record)
-            if not _taken_back(session, record, key)
+            if not _withdrawn(session, record, key)
         )
         labels = ", ".join(session.ledger.record(key).call.label for key in failed)
         given = Circumstances(failed=failed, told=f"{labels} gave no usable result")
@@ -233,7 +233,7 @@ def release_ready(session: Session) -> None:
     _stop_tasks(session)
 
 
-def _taken_back(session: Session, record: CallRecord, blocker: str) -> bool:
+def _withdrawn(session: Session, record: CallRecord, blocker: str) -> bool:
     """Whether a call was waited for only because of its order, and by another task than the one that was stopped."""
     task = session.ledger.record(blocker).call.task
     stopped = session.ledger.task(task)
@@ -253,7 +253,7 @@ def answer_approval(
         _judge(session, _again(session, record, approved=True), released=True)
 
 
-def refuse_held(session: Session) -> None:
+def reject_held_calls(session: Session) -> None:
     """Reject the held calls of a run that nobody could resume, so that nobody can be asked."""
     for record in session.ledger.in_state(CallState.HELD):
         reason = "The call needs a person's approval, and in this run nobody can be asked."
@@ -273,7 +273,7 @@ def _again(session: Session, record: CallRecord, *, approved: bool = False) -> P
     return Proposal(call=record.call, spec=spec, approved=approved or record.approved)
 
 
-def freeze_effects(session: Session) -> None:
+def squash_unissued_effects(session: Session) -> None:
     """Squash what was held back and would have an effect: the user spoke, and "stop" must win.
 
     The model is told and may ask for the call again.

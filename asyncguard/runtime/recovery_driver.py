@@ -13,7 +13,7 @@ from typing import Any
 from asyncguard.core import events as ev
 from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.records import CallRecord
-from asyncguard.core.results import Escape, Failure, Started, Success
+from asyncguard.core.results import Failure, Interrupted, Started, Success
 from asyncguard.core.resume_policy import Fate, Why
 from asyncguard.errors import ThreadBusyError
 from asyncguard.recovery.decisions import Attempt, End, Recovery
@@ -21,41 +21,41 @@ from asyncguard.recovery.diagnosis import is_transient
 from asyncguard.runtime.circuits import let_through, move_circuit
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.failure_cases import (
-    consider,
+    decide_recovery,
     end_call,
-    learn,
+    handle_answer,
+    handle_failure,
+    record_finding,
     seen_of,
-    take_answer,
-    take_failure,
 )
 from asyncguard.runtime.resume import Circumstances, resolve
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import replays
 
 
-def take(session: Session, record: CallRecord, completion: Completion) -> None:
+def handle_completion(session: Session, record: CallRecord, completion: Completion) -> None:
     """Take the end of a pending call's attempt."""
     match completion.result:
         case Success() if record.aim is not ev.Aim.ANSWER:
             move_circuit(session, record, record.tool, None)
-            learn(session, record, record.aim, record.tool, completion.result.content)
-            consider(session, record)
+            record_finding(session, record, record.aim, record.tool, completion.result.content)
+            decide_recovery(session, record)
         case Success():
-            take_answer(session, record, completion.result)
+            handle_answer(session, record, completion.result)
         case Failure(symptom=symptom) if record.aim is not ev.Aim.ANSWER:
             if is_transient(symptom):
                 move_circuit(session, record, record.tool, symptom)
-            learn(session, record, record.aim, record.tool, None, error=symptom.error)
-            consider(session, record)
+            record_finding(session, record, record.aim, record.tool, None, error=symptom.error)
+            decide_recovery(session, record)
         case Failure(symptom=symptom):
-            _take_end(session, record, symptom)
-        case Escape(error=error):
-            session.live.escaped(record.key, error)
+            _handle_failed_attempt(session, record, symptom)
+        case Interrupted(error=error):
+            session.live.interrupted(record.key, error)
         case Started():
             session.live.runs_outside(record.key)  # it was started in a process that is gone
 
 
-def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
+def _handle_failed_attempt(session: Session, record: CallRecord, symptom: Symptom) -> None:
     """Take the failure of an attempt for the call's own result; some are the journal's word, and not the tool's."""
     if symptom.error == ErrorCode.TAKEN_OVER:
         session.demand_reconcile()  # if the thread comes back to this process, the call is to be issued again
@@ -70,7 +70,7 @@ def _take_end(session: Session, record: CallRecord, symptom: Symptom) -> None:
     elif symptom.error == ErrorCode.INTERRUPT:
         ask_again(session, record)
     else:
-        take_failure(session, record, symptom)
+        handle_failure(session, record, symptom)
 
 
 def ask_again(session: Session, record: CallRecord) -> None:
@@ -80,7 +80,7 @@ def ask_again(session: Session, record: CallRecord) -> None:
         record.key,
         error=ErrorCode.INTERRUPT,
         reason="a person was asked",
-        arguments=record.sent,
+        arguments=record.attempt_arguments,
         aim=record.aim,
     )
 
@@ -149,7 +149,7 @@ def _stopped(session: Session, record: CallRecord) -> Symptom | None:
     """
     replayed = replays(session, record)
     message = session.live.barred.get(record.key)
-    if message is None and (replayed or record.key not in session.live.stopped):
+    if message is None and (replayed or record.key not in session.live.no_further_attempts):
         return None
     message = message or "The user sent a new message before it was tried again."
     return Symptom(error=ErrorCode.USER_SPOKE, message=message, transient=False, started=replayed)

@@ -34,10 +34,10 @@ from asyncguard.recovery.policy import lost_outcome
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.failure_cases import (
     attempt_ended,
-    consider,
+    decide_recovery,
     end_call,
+    handle_failure,
     harmless,
-    take_failure,
 )
 from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import journaled, was_begun
@@ -191,7 +191,9 @@ def _facts_to_issue(session: Session, record: CallRecord) -> Facts:
         effect=Effect(session.board.spec(record.tool).effect.value),
         side_query=record.aim is not ev.Aim.ANSWER,
         edited=begun.differs(record.key, record.call.fingerprint),
-        here=Here.LATER if begun.knows(record.key, after=record.latest) else Here.NOTHING,
+        here=Here.LATER
+        if begun.knows(record.key, after=record.last_answer_attempt)
+        else Here.NOTHING,
     )
 
 
@@ -215,7 +217,7 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         attempt_ended=record.state is CallState.PENDING and attempt_ended(record),
         history=_history(record, given),
         tool=_tool(session, record, given.hands),
-        begun=record.tries > 0 or record.key in session.live.replays,
+        begun=record.answer_attempts > 0 or record.key in session.live.replays,
         harmless=_is_harmless(session, record, why, given),
         said=given.said,
         blocker_failed=bool(given.failed),
@@ -251,7 +253,7 @@ def _journal(session: Session, record: CallRecord, why: Why) -> Journal:
 
 def _outside(session: Session, record: CallRecord, why: Why) -> bool:
     if why is Why.CANCELLED:
-        issued = record.state is CallState.PENDING and record.key in session.live.tokens
+        issued = record.state is CallState.PENDING and record.key in session.live.delivery_tokens
         return issued and record.key not in session.engine.executor.pending()
     known = session.lease.begun_before.get(record.key)
     if known is None or known.state is not AttemptState.STARTED:
@@ -265,7 +267,7 @@ def _here(session: Session, record: CallRecord, given: Circumstances) -> Here:
         if given.lost is not None and record.key not in given.lost:
             return Here.IN_HAND
         return Here.CURRENT if latest == record.attempts else Here.NOTHING
-    if latest > record.latest:
+    if latest > record.last_answer_attempt:
         return Here.LATER
     in_hand = (
         record.state is CallState.QUEUED and given.lost is not None and record.key not in given.lost
@@ -347,7 +349,7 @@ def _requeue(case: Case) -> None:
         record.key,
         error=ErrorCode.PROCESS_LOST,
         reason="process lost, repeatable",
-        arguments=record.sent,
+        arguments=record.attempt_arguments,
         aim=record.aim,
     )
 
@@ -355,7 +357,7 @@ def _requeue(case: Case) -> None:
 def _interrupt(case: Case) -> None:
     key, session = case.record.key, case.session
     session.live.bar(key, _STOPPED)
-    if not session.engine.executor.cancel(key) and key in session.live.tokens:
+    if not session.engine.executor.cancel(key) and key in session.live.delivery_tokens:
         _leave_outside(case)  # it has returned just now, and its work goes on outside
 
 
@@ -366,7 +368,7 @@ def _put_in_doubt(case: Case) -> None:
     if record.state is CallState.QUEUED:
         session.record.assumed_started(record.key)
     if session.board.spec(record.tool).probe is not None and session.engine.config.verify:
-        take_failure(
+        handle_failure(
             session, record, Symptom(error=ErrorCode.PROCESS_LOST, message=_LOST, transient=True)
         )
         return
@@ -424,7 +426,7 @@ def _take_over(case: Case) -> None:
     """Have an attempt of this process answer to this session."""
     session, record = case.session, case.record
     pending = record.state is CallState.PENDING
-    after = record.attempts - 1 if pending else record.latest
+    after = record.attempts - 1 if pending else record.last_answer_attempt
     found = session.engine.begun.take_over(record.key, session.completed, after=after)
     if found is not None and not pending:
         number, tool = found
@@ -469,7 +471,7 @@ def _follow(case: Case) -> None:
 def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
     """Bring a queued call to the attempt before the one that is known."""
     session.record.started(
-        record.key, attempt=known.number - 1, tool=record.tool, epoch=known.epoch
+        record.key, attempt=known.number - 1, tool=record.tool, epoch=known.process_id
     )
     _requeue_as(session, record, known)
 
@@ -492,8 +494,8 @@ CARRIED_OUT: Mapping[Fate, Callable[[Case], None]] = {
     Fate.RUN_ALONE: _run_alone,
     Fate.TAKE_OVER: _take_over,
     Fate.AWAIT: lambda case: case.session.live.token_issued(case.record.key, ""),
-    Fate.REPLAY: lambda case: case.session.live.hand_out_again(case.record.key),
-    Fate.RECONSIDER: lambda case: consider(case.session, case.record),
+    Fate.REPLAY: lambda case: case.session.live.replay(case.record.key),
+    Fate.RECONSIDER: lambda case: decide_recovery(case.session, case.record),
     Fate.EXPECT: _expect,
     Fate.REQUEUE: _requeue,
     Fate.FOLLOW: _follow,

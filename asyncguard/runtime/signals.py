@@ -15,7 +15,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Success
 from asyncguard.journal.begin_policy import CONFIRMED
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import AttemptState, Mail, MailKind
+from asyncguard.journal.port import AttemptState, Signal, SignalKind
 from asyncguard.runtime.executors.port import Completion
 from asyncguard.runtime.session.session import Session, journal_of
 
@@ -40,7 +40,7 @@ def journaled(session: Session, record: CallRecord) -> bool:
     kept = session.board.kept.get(record.tool)
     if kept is not None and not kept.written_down:
         return False  # it was no effect when the call was made, so nothing was written down
-    epoch = record.epoch if record.state is CallState.PENDING else session.ledger.epoch
+    epoch = record.begun_by if record.state is CallState.PENDING else session.ledger.epoch
     return journal_of(epoch) == journal.id
 
 
@@ -54,14 +54,14 @@ def any_written_down(session: Session, records: Iterable[CallRecord]) -> bool:
 def was_begun(session: Session, record: CallRecord) -> bool:
     """Whether the journal has an attempt of a journaled call that the state does not tell of."""
     known = session.lease.begun_before.get(record.key)
-    return known is not None and known.number > record.latest
+    return known is not None and known.number > record.last_answer_attempt
 
 
 def begun_elsewhere(session: Session, record: CallRecord) -> bool:
     """Whether another life or branch of the thread began a call that is not begun here: who ends it would be wrong."""
     if journaled(session, record) and was_begun(session, record):
         return True
-    return session.engine.begun.knows(record.key, after=record.latest)
+    return session.engine.begun.knows(record.key, after=record.last_answer_attempt)
 
 
 def replays(session: Session, record: CallRecord) -> bool:
@@ -103,7 +103,7 @@ def intent_of(session: Session, record: CallRecord, arguments: Mapping[str, Any]
         arguments=arguments,
         fingerprint=fingerprint(record.tool, arguments),
         timeout=spec.timeout,
-        token=session.live.tokens.get(record.key) or None,
+        token=session.live.delivery_tokens.get(record.key) or None,
         allowed=_allowed(session, record),
     )
 
@@ -124,44 +124,48 @@ def _allowed(session: Session, record: CallRecord) -> bool:
 # -- mail ----------------------------------------------------------------------------------------------------------
 
 
-def take_mail(session: Session) -> None:
+def apply_signals(session: Session) -> None:
     """Carry out what was told from outside since the last call; what is about a settled call changes nothing."""
-    for mail in session.take_mail():
+    for mail in session.drain_signals():
         record = session.ledger.find(mail.key)
         if record is None:
             continue  # a call of another branch of the thread
         if record.open and record.attempts < mail.attempt:
-            session.put_back(
+            session.defer_signal(
                 mail
             )  # the state is behind; the call is issued again, and is pending then
-        elif mail.kind is MailKind.DELIVERY:
-            _take_delivery(session, record, mail)
-        elif record.state is CallState.IN_DOUBT and mail.attempt >= record.latest:
-            _resolve(session, record, mail)
+        elif mail.kind is SignalKind.DELIVERY:
+            _apply_delivery(session, record, mail)
+        elif record.state is CallState.IN_DOUBT and mail.attempt >= record.last_answer_attempt:
+            _apply_resolution(session, record, mail)
 
 
-def _take_delivery(session: Session, record: CallRecord, mail: Mail) -> None:
+def _apply_delivery(session: Session, record: CallRecord, mail: Signal) -> None:
     """The result of work outside; also of an earlier attempt that had started it and whose own answer was lost."""
-    attempt = record.latest if record.state is CallState.IN_DOUBT else record.attempts
+    attempt = record.last_answer_attempt if record.state is CallState.IN_DOUBT else record.attempts
     if record.state in (CallState.PENDING, CallState.IN_DOUBT) and record.aim is ev.Aim.ANSWER:
         result = Success(content=mail.content)
         session.completed(Completion(key=record.key, attempt=attempt, result=result))
 
 
-def _resolve(session: Session, record: CallRecord, mail: Mail) -> None:
+def _apply_resolution(session: Session, record: CallRecord, mail: Signal) -> None:
     by = mail.by or "somebody"
     match mail.kind:
-        case MailKind.HAPPENED:
+        case SignalKind.HAPPENED:
             content = CONFIRMED if mail.content is None else mail.content
             session.completed(
-                Completion(key=record.key, attempt=record.latest, result=Success(content=content))
+                Completion(
+                    key=record.key,
+                    attempt=record.last_answer_attempt,
+                    result=Success(content=content),
+                )
             )
-        case MailKind.RETRY:
+        case SignalKind.RETRY:
             session.record.requeued(
                 record.key,
                 error=ErrorCode.NOT_HAPPENED,
                 reason=f"{by} found that it did not happen, and wants it made again",
-                arguments=record.bound,
+                arguments=record.answer_arguments,
             )
         case _:
             text = f"It did not happen, as {by} found. Call it again if it is still wanted."

@@ -17,7 +17,7 @@ from asyncguard.core.scoreboard import Validator
 from asyncguard.errors import DeclarationError
 from asyncguard.schema.compiled import keyword_texts, without_identity
 from asyncguard.schema.excerpts import clipped, listed, short
-from asyncguard.schema.fast_check import surely_fits
+from asyncguard.schema.fast_check import compile_fast_check
 from asyncguard.schema.pointers import in_schema
 from asyncguard.schema.violations import (
     Violation,
@@ -72,7 +72,7 @@ def _compile(schema: Mapping[str, Any]) -> Validator:
                 f"The schema refers to {short(target)}, which is not in it; inline the definition."
             )
     validator: Any = _OperandValidator(own)
-    fits = surely_fits(own)
+    fits = compile_fast_check(own)
 
     def check(arguments: Mapping[str, Any]) -> tuple[str, ...]:
         if fits is not None and fits(arguments):

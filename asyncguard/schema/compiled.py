@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError
 
 from asyncguard.errors import DeclarationError
-from asyncguard.schema.fast_check import FORMATS, Fits, is_finite, surely_fits
+from asyncguard.schema.fast_check import FORMATS, Fits, compile_fast_check, is_finite
 from asyncguard.schema.pointers import in_schema
 from asyncguard.schema.violations import Violation
 
@@ -37,7 +37,7 @@ _FORMATS = _format_checker()
 
 
 @dataclass(frozen=True)
-class Shape:
+class CompiledSchema:
     """One schema, or a part of one."""
 
     schema: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Shape:
 
     @cached_property
     def _quick(self) -> Fits | None:
-        return surely_fits(without_identity(self.schema))
+        return compile_fast_check(without_identity(self.schema))
 
     @cached_property
     def _validator(self) -> Draft202012Validator:
@@ -85,7 +85,7 @@ def without_identity(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in schema.items() if name not in ("$schema", "$id")}
 
 
-class Same:
+class IdentityKey:
     """A key that is equal for the same object only; it keeps the object, so that its identity stays its own."""
 
     __slots__ = ("held",)
@@ -97,17 +97,17 @@ class Same:
         return id(self.held)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.held is self.held
+        return isinstance(other, IdentityKey) and other.held is self.held
 
 
-def shape_of(schema: Mapping[str, Any]) -> Shape:
+def shape_of(schema: Mapping[str, Any]) -> CompiledSchema:
     """Return the compiled form of a schema, made once for each schema object, which must not change afterwards."""
-    return _shape(Same(schema))
+    return _shape(IdentityKey(schema))
 
 
 @lru_cache(maxsize=4096)
-def _shape(key: Same) -> Shape:
-    return Shape(schema=expanded(key.held), source=key.held)
+def _shape(key: IdentityKey) -> CompiledSchema:
+    return CompiledSchema(schema=expanded(key.held), source=key.held)
 
 
 def check_schema(schema: Mapping[str, Any], whose: str) -> None:

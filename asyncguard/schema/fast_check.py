@@ -34,7 +34,7 @@ _OF_OBJECTS = frozenset({"properties", "required", "additionalProperties"})
 _FULL_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def surely_fits(schema: Any) -> Fits | None:
+def compile_fast_check(schema: Any) -> Fits | None:
     """Return the quick check of a schema, or ``None`` where it has keywords that are not understood here.
 
     Args:
@@ -151,19 +151,21 @@ def _pattern(wanted: str) -> Fits | None:
 
 
 def _any_of(wanted: Any) -> Fits | None:
-    branches = [fits for branch in wanted if (fits := surely_fits(branch)) is not None]
+    branches = [fits for branch in wanted if (fits := compile_fast_check(branch)) is not None]
     return (lambda value: any(fits(value) for fits in branches)) if branches else None
 
 
 def _items(wanted: Any) -> Fits | None:
-    if (item := surely_fits(wanted)) is None:
+    if (item := compile_fast_check(wanted)) is None:
         return None
     return lambda value: isinstance(value, list) and all(map(item, value))
 
 
 def _object(schema: Mapping[str, Any]) -> Fits:
-    known = {name: surely_fits(inner) for name, inner in schema.get("properties", {}).items()}
-    others = surely_fits(schema.get("additionalProperties", True))
+    known = {
+        name: compile_fast_check(inner) for name, inner in schema.get("properties", {}).items()
+    }
+    others = compile_fast_check(schema.get("additionalProperties", True))
     required = frozenset(schema.get("required", ()))
 
     def fits(value: Any) -> bool:

@@ -190,7 +190,7 @@ async def _place(target: str | None) -> AsyncIterator[tuple[str, Journal, Worker
 async def _measure(name: str, target: str | None, options: argparse.Namespace) -> list[Figure]:
     figures: list[Figure] = []
     async with _place(target) as (database, journal, workers):
-        await journal.enter("dispatch", "", (), lambda _: None)
+        await journal.acquire("dispatch", "", (), lambda _: None)
         local = LocalExecutor(LoopClock(), journal)
         queued = DbosExecutor(database, journal=journal, application_version=VERSION)
         await workers.add()

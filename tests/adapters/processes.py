@@ -15,7 +15,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.results import Result
 from asyncguard.errors import JournalError
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import Entry, Mail, MailKind, Tenure, Verdict
+from asyncguard.journal.port import Entry, LeaseGrant, Signal, SignalKind, Verdict
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -67,24 +67,24 @@ class MortalJournal:
         return self._journal.id
 
     @property
-    def epoch(self) -> str:
-        return self._journal.epoch
+    def process_id(self) -> str:
+        return self._journal.process_id
 
-    async def enter(
+    async def acquire(
         self,
         session: str,
         thread: str,
         keys: Collection[str],
-        receive: Callable[[Mail], None],
+        receive: Callable[[Signal], None],
         *,
         known: int = 0,
-    ) -> Tenure:
+    ) -> LeaseGrant:
         await self._alive()
-        return await self._journal.enter(session, thread, keys, receive, known=known)
+        return await self._journal.acquire(session, thread, keys, receive, known=known)
 
-    async def unsettled(self, session: str) -> Collection[str]:
+    async def unfinished(self, session: str) -> Collection[str]:
         await self._alive()
-        return await self._journal.unsettled(session)
+        return await self._journal.unfinished(session)
 
     async def holds(self, session: str) -> bool:
         await self._alive()
@@ -93,15 +93,15 @@ class MortalJournal:
     def gone(self, epochs: Collection[str]) -> Collection[str]:
         return self._journal.gone(epochs)
 
-    def leave(self, session: str, *, ending: str = "") -> None:
+    def release(self, session: str, *, ending: str = "") -> None:
         if not self.dead:
-            self._journal.leave(session, ending=ending)
+            self._journal.release(session, ending=ending)
 
-    def hold(self, session: str) -> None:
-        self._journal.hold(session)
+    def keep_alive(self, session: str) -> None:
+        self._journal.keep_alive(session)
 
-    def unhold(self, session: str) -> None:
-        self._journal.unhold(session)
+    def stop_keep_alive(self, session: str) -> None:
+        self._journal.stop_keep_alive(session)
 
     async def begin(self, intent: Intent) -> Verdict:
         await self._alive()
@@ -124,14 +124,16 @@ class MortalJournal:
         if not self.dead:
             self._journal.conclude(key, attempt, result)
 
-    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
+    def record_final_state(
+        self, key: str, state: CallState, error: str = "", *, stored: bool = False
+    ) -> None:
         if not self.dead:
-            self._journal.settle(key, state, error, stored=stored)
+            self._journal.record_final_state(key, state, error, stored=stored)
 
     def deliver(self, token: str, content: Any) -> None:
         self._journal.deliver(token, content)
 
-    def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
+    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
         return self._journal.resolve(key, kind, content, by=by)
 
     def entries(

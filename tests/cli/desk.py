@@ -14,7 +14,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Started, Success
 from asyncguard.journal.intent import Intent
 from asyncguard.journal.open import open_journal
-from asyncguard.journal.port import Entry, Journal, Mail, Verdict
+from asyncguard.journal.port import Entry, Journal, Signal, Verdict
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -57,7 +57,7 @@ def tell(
 
     async def live() -> Any:
         journal = opened() if opened else open_journal(target)
-        await journal.enter(SESSION, THREAD, [], lambda mail: None)
+        await journal.acquire(SESSION, THREAD, [], lambda mail: None)
         told = await story(journal)
         journal.close()
         return told
@@ -76,11 +76,11 @@ async def everything(journal: Journal) -> None:
     await journal.begin(intent("pay#1", timeout=30.0))
     await journal.begin(intent("book#2"))
     await journal.end(key("book#2"), 1, Success(content=f"booked, {SECRETS[1]}"))
-    journal.settle(key("book#2"), CallState.DONE)
+    journal.record_final_state(key("book#2"), CallState.DONE)
     await journal.begin(intent("mail#3", task="news"))
     late = Failure(symptom=Symptom(error="TimeoutError", message=f"{SECRETS[2]} does not answer"))
     await journal.end(key("mail#3"), 1, late)
-    journal.settle(key("mail#3"), CallState.IN_DOUBT, "TimeoutError")
+    journal.record_final_state(key("mail#3"), CallState.IN_DOUBT, "TimeoutError")
     await journal.begin(intent("note#4", EffectClass.IDEMPOTENT))
     await journal.begin(intent("ask#5", token=TOKEN))
     await journal.end(key("ask#5"), 1, Started())
@@ -105,7 +105,7 @@ def entry(target: str | Path, label: str) -> Entry:
 
 
 @contextmanager
-def listening(target: str | Path, got: list[Mail]) -> Iterator[None]:
+def listening(target: str | Path, got: list[Signal]) -> Iterator[None]:
     """A process that is alive and holds the thread."""
     journal = open_journal(target)
     asyncio.run(_enter(journal, got))
@@ -113,8 +113,8 @@ def listening(target: str | Path, got: list[Mail]) -> Iterator[None]:
     journal.close()
 
 
-async def _enter(journal: Journal, got: list[Mail]) -> None:
-    await journal.enter(SESSION, THREAD, [], got.append)
+async def _enter(journal: Journal, got: list[Signal]) -> None:
+    await journal.acquire(SESSION, THREAD, [], got.append)
 
 
 def copied(made: Path, place: Path) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from asyncguard.cli import main
 from asyncguard.core.results import Started
 from asyncguard.journal.open import open_journal
-from asyncguard.journal.port import Mail, MailKind
+from asyncguard.journal.port import Signal, SignalKind
 from tests.cli.desk import TOKEN, entry, intent, key, listening, tell
 
 Capture = pytest.CaptureFixture[str]
@@ -41,19 +41,19 @@ def test_a_delivery_is_kept_for_its_thread(desk: Path, capsys: Capture) -> None:
     )
     assert deliver(capsys, TOKEN, "certified", code=1) == UNKNOWN
     assert deliver(capsys, "guessed", "certified", code=1) == UNKNOWN
-    (mail,) = entry(desk, "ask#5").mail
-    assert (mail.kind, mail.content, mail.attempt) == (MailKind.DELIVERY, "certified", 1)
+    (mail,) = entry(desk, "ask#5").signals
+    assert (mail.kind, mail.content, mail.attempt) == (SignalKind.DELIVERY, "certified", 1)
 
 
 def test_a_run_that_waits_gets_it_soon(desk: Path, capsys: Capture) -> None:
     """In another process, within a second."""
-    got: list[Mail] = []
+    got: list[Signal] = []
     with listening(desk, got):
         deliver(capsys, TOKEN, "certified")
         until = time.monotonic() + 5
         while not got and time.monotonic() < until:
             time.sleep(0.01)
-    assert [(mail.kind, mail.content) for mail in got] == [(MailKind.DELIVERY, "certified")]
+    assert [(mail.kind, mail.content) for mail in got] == [(SignalKind.DELIVERY, "certified")]
 
 
 @pytest.mark.parametrize("source", ["--file", "-"])
@@ -65,7 +65,7 @@ def test_the_result_comes_from_a_file_or_the_input(
     Path("answer.txt").write_text(text, encoding="utf-8")
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     deliver(capsys, TOKEN, *(["--file", "answer.txt"] if source == "--file" else ["-"]))
-    assert entry(desk, "ask#5").mail[0].content == text
+    assert entry(desk, "ask#5").signals[0].content == text
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_json_is_checked_and_delivered_as_such(
 ) -> None:
     """Content blocks stay blocks; other values are the model's as JSON text."""
     deliver(capsys, TOKEN, "--json", given)
-    content = entry(desk, "ask#5").mail[0].content
+    content = entry(desk, "ask#5").signals[0].content
     assert (json.loads(content) if given[0] == "{" else content) == (
         json.loads(given) if given[0] == "{" else kept
     )
@@ -111,7 +111,7 @@ def test_the_token_need_not_stand_in_the_list_of_processes(
     )
     assert "comes from $ASYNCGUARD_TOKEN, so" in wrong(capsys, TOKEN, "x")
     deliver(capsys, "--token-file", "token.txt", "by file")
-    assert entry(desk, "ask#5").mail[0].content == "by file"
+    assert entry(desk, "ask#5").signals[0].content == "by file"
 
 
 def test_a_token_from_the_environment_counts(
@@ -120,7 +120,7 @@ def test_a_token_from_the_environment_counts(
     """As the same token would elsewhere."""
     monkeypatch.setenv("ASYNCGUARD_TOKEN", TOKEN)
     deliver(capsys, "--", "-5 degrees")
-    assert entry(desk, "ask#5").mail[0].content == "-5 degrees"
+    assert entry(desk, "ask#5").signals[0].content == "-5 degrees"
 
 
 @pytest.mark.parametrize("token", ["-abcDEF_12", "--file-of-mine", "-h3"])
@@ -134,7 +134,7 @@ def test_a_token_may_begin_with_a_dash(desk: Path, capsys: Capture, token: str) 
     tell(desk, start)
     assert main(["deliver", token, "done", "--journal", str(desk)]) == 0
     assert token not in capsys.readouterr().out
-    assert entry(desk, "new#7").mail[0].content == "done"
+    assert entry(desk, "new#7").signals[0].content == "done"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from asyncguard.cli.ledger.calls import FIELDS, PAYLOADS
 from asyncguard.cli.ledger.options import parser
 from asyncguard.core.calls import CallState
 from asyncguard.core.results import Failure, Success
-from asyncguard.journal.port import Fresh, Known, Lost, Mail, MailKind
+from asyncguard.journal.port import Fresh, Known, Lost, Signal, SignalKind
 from tests.cli.desk import (
     HOSTILE,
     LABELS,
@@ -75,14 +75,14 @@ def test_what_happened_is_what_the_thread_is_told(desk: Path, capsys: Capture) -
         "interrupted in the middle does when it is run again, and a thread whose run has ended with its next message."
     )
     assert ask(desk, "pay#1") == Known(result=Success(content="paid"))
-    (mail,) = entry(desk, "pay#1").mail
-    assert (mail.kind, mail.by, mail.attempt) == (MailKind.HAPPENED, "Ann", 1)
+    (mail,) = entry(desk, "pay#1").signals
+    assert (mail.kind, mail.by, mail.attempt) == (SignalKind.HAPPENED, "Ann", 1)
 
 
 def test_a_result_may_be_unknown_or_come_from_a_file(desk: Path, capsys: Capture) -> None:
     """What it answered is told as it stands in the file."""
     assert "what it answered is not known" in run(capsys, "resolve", key("mail#3"), desk, *HAPPENED)
-    assert entry(desk, "mail#3").mail[0].content is None
+    assert entry(desk, "mail#3").signals[0].content is None
     Path("answer.txt").write_text("paid,\nat last ✓", encoding="utf-8")
     run(capsys, "resolve", key("pay#1"), desk, *HAPPENED, "--result-file", "answer.txt")
     assert ask(desk, "pay#1") == Known(result=Success(content="paid,\nat last ✓"))
@@ -108,13 +108,13 @@ def test_what_did_not_happen_is_made_again_on_request_only(
 
 def test_a_thread_that_is_at_work_learns_of_it_soon(desk: Path, capsys: Capture) -> None:
     """No restart is needed."""
-    got: list[Mail] = []
+    got: list[Signal] = []
     with listening(desk, got):
         run(capsys, "retry", key("pay#1"), desk, "--yes")
         until = time.monotonic() + 5
         while not got and time.monotonic() < until:
             time.sleep(0.01)
-    assert [(mail.kind, mail.key) for mail in got] == [(MailKind.RETRY, key("pay#1"))]
+    assert [(mail.kind, mail.key) for mail in got] == [(SignalKind.RETRY, key("pay#1"))]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_only_what_is_in_doubt_is_resolved(
     """Nothing is written, whatever is said."""
     for words in (["resolve", *HAPPENED], ["resolve", *DENIED], ["retry", "--yes"], ["retry"]):
         assert reason in run(capsys, words[0], key(label), desk, *words[1:], code=1)
-    assert entry(desk, label).mail == ()
+    assert entry(desk, label).signals == ()
 
 
 def test_the_first_answer_stays(desk: Path, capsys: Capture) -> None:
@@ -140,7 +140,7 @@ def test_the_first_answer_stays(desk: Path, capsys: Capture) -> None:
     assert "it was resolved before (happened)" in run(
         capsys, "retry", key("pay#1"), desk, "--yes", code=1
     )
-    assert len(entry(desk, "pay#1").mail) == 1
+    assert len(entry(desk, "pay#1").signals) == 1
 
 
 def test_nobody_to_ask_is_no_consent(
@@ -151,7 +151,7 @@ def test_nobody_to_ask_is_no_consent(
     for words in (["resolve", "--happened"], ["retry"]):
         text = run(capsys, words[0], key("pay#1"), desk, *words[1:], code=2)
         assert text == "asyncguard: Nobody can be asked here whether this is right; say --yes."
-    assert entry(desk, "pay#1").mail == ()
+    assert entry(desk, "pay#1").signals == ()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_person_is_asked_first(
         f"pay#1 of task main, thread {THREAD}: not happened, and to be made again. Sure? [y/N] "
         + ("asyncguard: Nothing was changed." if code else "pay#1 (")
     )
-    assert len(entry(desk, "pay#1").mail) == 1 - code
+    assert len(entry(desk, "pay#1").signals) == 1 - code
 
 
 def test_who_says_so_is_the_user_by_default(
@@ -176,7 +176,7 @@ def test_who_says_so_is_the_user_by_default(
     """One without a name has to give one."""
     monkeypatch.setattr(getpass, "getuser", lambda: "ann")
     run(capsys, "resolve", key("pay#1"), desk, *HAPPENED)
-    assert entry(desk, "pay#1").mail[0].by == "ann"
+    assert entry(desk, "pay#1").signals[0].by == "ann"
 
     def nobody() -> str:
         raise KeyError("uid not found: 4711")
@@ -184,7 +184,7 @@ def test_who_says_so_is_the_user_by_default(
     monkeypatch.setattr(getpass, "getuser", nobody)
     assert "say who you are with --by" in run(capsys, "retry", key("mail#3"), desk, "--yes", code=1)
     run(capsys, "retry", key("mail#3"), desk, "--yes", "--by", "night shift")
-    assert entry(desk, "mail#3").mail[0].by == "night shift"
+    assert entry(desk, "mail#3").signals[0].by == "night shift"
 
 
 def test_contradictions_are_usage_errors(desk: Path, capsys: Capture) -> None:
@@ -216,7 +216,7 @@ def test_an_unreadable_result_changes_nothing(desk: Path, capsys: Capture) -> No
     ):
         text = run(capsys, "resolve", key("pay#1"), desk, *HAPPENED, "--result-file", name, code=1)
         assert text == f"asyncguard: The result cannot be read from {name}: {why}."
-    assert entry(desk, "pay#1").mail == ()
+    assert entry(desk, "pay#1").signals == ()
 
 
 # -- export, prune -------------------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ def test_a_journal_in_postgresql_is_served_in_the_same_way(
     assert "1 call was removed" not in run(capsys, "prune", "--older-than", "1h")
     assert main(["deliver", TOKEN, "certified"]) == 0
     capsys.readouterr()
-    assert entry(postgres_url, "ask#5").mail[0].content == "certified"
+    assert entry(postgres_url, "ask#5").signals[0].content == "certified"
     rows = {row["key"]: row for row in exported(capsys)}
     assert [rows[key(label)]["answer"] for label in ("pay#1", "mail#3", "note#4")] == [
         "happened",

@@ -69,7 +69,7 @@ def check_lookups(ledger: Ledger) -> None:
     """Ready calls, equal calls, ordinals and resources agree with the records."""
     records = list(ledger.calls())
     waiting = [r for r in records if r.state is CallState.DEFERRED]
-    ready = [r for r in waiting if not any(is_open(ledger.record(key)) for key in r.on)]
+    ready = [r for r in waiting if not any(is_open(ledger.record(key)) for key in r.blocked_by)]
     assert keys(ledger.ready()) == keys(ready)
     for record in records:
         task, mark = record.call.task, record.call.fingerprint

@@ -30,6 +30,6 @@ def place(tmp_path: Path) -> Iterator[Shop]:
 async def journal(place: Shop) -> AsyncIterator[Journal]:
     """The journal of the agent, which is at work on its thread."""
     made = open_journal(place.journal)
-    await made.enter("thread", "", (), lambda _: None)
+    await made.acquire("thread", "", (), lambda _: None)
     yield made
     made.close()

@@ -13,7 +13,7 @@ import structlog
 from asyncguard.core.results import Result
 from asyncguard.distributed.database_url import database_url
 from asyncguard.distributed.executor import DbosExecutor
-from asyncguard.distributed.protocol import Order
+from asyncguard.distributed.protocol import RemoteJob
 from asyncguard.distributed.worker import Worker, WorkerSettings
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Journal
@@ -32,7 +32,7 @@ class Returned:
     def refusal(self, tool: str) -> str | None:
         return None
 
-    async def run(self, order: Order) -> Result:
+    async def run(self, order: RemoteJob) -> Result:
         async def code() -> Result:
             return await self._codes[order.id]()
 

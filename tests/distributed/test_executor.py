@@ -12,7 +12,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Result, Success
 from asyncguard.distributed import queue_client
 from asyncguard.distributed.database_url import database_url
-from asyncguard.distributed.queue_tables import APPLICATION, OrderTables
+from asyncguard.distributed.queue_tables import APPLICATION, JobTables
 from asyncguard.errors import CallerError
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Journal
@@ -117,12 +117,12 @@ async def test_nothing_is_sent_for_a_thread_that_another_process_took_over(
     place: Shop, journal: Journal
 ) -> None:
     """No worker could know: it begins calls of threads that it does not hold. A pure call may go on."""
-    journal.leave("thread")
+    journal.release("thread")
     await journal.flush()
     other = open_journal(place.journal)
     executor = place.executor(journal)
     try:
-        await other.enter("thread", "", (), lambda _: None)
+        await other.acquire("thread", "", (), lambda _: None)
         assert await other.holds("thread")
         assert not await journal.holds("thread")
         assert not await journal.holds("never entered")
@@ -191,7 +191,7 @@ async def test_an_order_that_the_database_refuses_does_not_hold_up_others(
     place: Shop, journal: Journal
 ) -> None:
     """A name that a workflow of somebody else has, in the same transaction as another order."""
-    tables = OrderTables(database_url(place.database))
+    tables = JobTables(database_url(place.database))
     tables.prepare()
     tables.close()
     database = sqlite3.connect(place.database)
@@ -215,7 +215,7 @@ async def test_an_order_that_the_database_refuses_does_not_hold_up_others(
 
 def test_orders_go_back_only_from_the_dead_and_only_ours(place: Shop) -> None:
     """Rows of other applications and of live workers stay; the count of claims does, too."""
-    tables = OrderTables(database_url(place.database))
+    tables = JobTables(database_url(place.database))
     tables.prepare()
     tables.post([("a.1", "a"), ("b.1", "b"), ("c.1", "c")], queue="q", version="v")
     database = sqlite3.connect(place.database)

@@ -11,7 +11,7 @@ import structlog
 from asyncguard.core.faults import Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Result, Success
-from asyncguard.distributed.job_runner import Serving
+from asyncguard.distributed.job_runner import JobRunner
 from asyncguard.distributed.protocol import answer_from_json, order_of, order_to_json
 from asyncguard.distributed.reaper import Reaper
 from asyncguard.errors import JournalError
@@ -27,7 +27,7 @@ ONCE = EffectClass.AT_MOST_ONCE
 class Scripted:
     """A journal that answers what it was told to, and keeps what it is told."""
 
-    id, epoch = "journal", "me"
+    id, process_id = "journal", "me"
 
     def __init__(
         self, *verdicts: Verdict | JournalError, ends: tuple[JournalError, ...] = ()
@@ -85,7 +85,7 @@ class Bench:
             raise structlog.DropEvent
 
         log = structlog.wrap_logger(structlog.PrintLogger(), processors=[keep])
-        self.serving = Serving(journal, self.tools, LoopClock(), log, **options)  # type: ignore[arg-type]
+        self.serving = JobRunner(journal, self.tools, LoopClock(), log, **options)  # type: ignore[arg-type]
 
     async def serve(self, tool: str = "pay", **changes: Any) -> Result:
         """Serve one order, to the answer as the agent reads it."""
@@ -116,7 +116,7 @@ async def test_a_tool_without_effect_needs_no_journal() -> None:
 @pytest.mark.parametrize(
     ("verdict", "error", "started"),
     [
-        (Lost(epoch="other"), "process_lost", True),
+        (Lost(process_id="other"), "process_lost", True),
         (Refused(reason="no"), "journal_refused", False),
         (Known(result=Failure(symptom=Symptom(error="Boom", message="x"))), "Boom", True),
     ],
@@ -137,7 +137,7 @@ async def test_what_may_not_begin_does_not_begin(
 def test_an_attempt_that_runs_elsewhere_is_waited_for() -> None:
     """Until its end is known."""
     journal = Scripted(
-        Running(epoch="b"), Running(epoch="b"), Known(result=Success(content="theirs"))
+        Running(process_id="b"), Running(process_id="b"), Known(result=Success(content="theirs"))
     )
     bench = Bench(journal)
     assert run_virtual(bench.serve()).result == Success(content="theirs")
@@ -267,16 +267,16 @@ class Living:
     """A journal that knows who lives."""
 
     def __init__(self, *alive: str) -> None:
-        self.epoch = "me"
+        self.process_id = "me"
         self.alive = alive
         self.asked: set[str] = set()
         self.restarted = False
 
-    def gone(self, epochs: Any) -> Any:
+    def gone(self, process_ids: Any) -> Any:
         if self.restarted:
-            self.epoch = "me again"
-        self.asked |= set(epochs)
-        return [epoch for epoch in epochs if epoch not in self.alive]
+            self.process_id = "me again"
+        self.asked |= set(process_ids)
+        return [process_id for process_id in process_ids if process_id not in self.alive]
 
 
 def test_only_the_dead_lose_their_orders() -> None:

@@ -33,7 +33,7 @@ ONCE = EffectClass.AT_MOST_ONCE
 async def shop_at(url: str, folder: Path) -> AsyncIterator[tuple[Shop, Journal]]:
     """A queue and a journal in one database."""
     shop, journal = Shop(database=url, journal=url, folder=folder), open_journal(url)
-    await journal.enter("thread", "", (), lambda _: None)
+    await journal.acquire("thread", "", (), lambda _: None)
     try:
         yield shop, journal
     finally:
@@ -144,7 +144,7 @@ async def test_calls_end_although_the_server_is_restarted(
 async def test_an_executor_waits_for_a_server_that_is_away(tmp_path: Path) -> None:
     """Nothing is lost and nothing hangs: the health says why, and a call that was not sent can be cancelled."""
     journal = open_journal(tmp_path / "journal")
-    await journal.enter("thread", "", (), lambda _: None)
+    await journal.acquire("thread", "", (), lambda _: None)
     executor = DbosExecutor(
         "postgresql://nobody@127.0.0.1:9/none", journal=journal, application_version="v"
     )

@@ -22,12 +22,12 @@ def say(answer: object) -> None:
 async def main(target: str) -> None:
     """Open the journal and obey."""
     journal = open_journal(target)
-    say(journal.epoch)
+    say(journal.process_id)
     for line in sys.stdin:
         try:
             match json.loads(line):
                 case ["enter", session]:
-                    await journal.enter(session, session, (), lambda mail: None)
+                    await journal.acquire(session, session, (), lambda mail: None)
                     say("entered")
                 case ["begin", key, effect]:
                     say(repr(await journal.begin(intent(key, effect=EffectClass(effect)))))
@@ -42,7 +42,7 @@ async def main(target: str) -> None:
                 case ["fork"]:
                     say(fork(journal, key="forked"))
                 case ["epoch"]:
-                    say(journal.epoch)
+                    say(journal.process_id)
         except AsyncguardError as error:
             say(f"{type(error).__name__}: {error}")
 

@@ -12,7 +12,7 @@ from typing import Any
 from asyncguard.core.calls import fingerprint
 from asyncguard.core.footprints import EffectClass
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import Mail
+from asyncguard.journal.port import Signal
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
@@ -42,10 +42,10 @@ def journal_at(file: Path, *, ahead: float = 0.0) -> SqlJournal:
     return SqlJournal(SqliteStore(file, ProcessKind.AGENT, wall_clock=lambda: time.time() + ahead))
 
 
-async def entered(journal: SqlJournal, session: str = "s") -> list[Mail]:
+async def entered(journal: SqlJournal, session: str = "s") -> list[Signal]:
     """Enter a thread; the list grows with its mail."""
-    mail: list[Mail] = []
-    await journal.enter(session, session, (), mail.append)
+    mail: list[Signal] = []
+    await journal.acquire(session, session, (), mail.append)
     return mail
 
 

@@ -17,10 +17,10 @@ from asyncguard.journal.port import (
     Fresh,
     Known,
     Lost,
-    Mail,
-    MailKind,
     Refused,
     Running,
+    Signal,
+    SignalKind,
     Verdict,
 )
 
@@ -40,7 +40,7 @@ ASK = Intent(
     fingerprint="f",
 )
 KNOWN = Facts(
-    epoch="me", ended=False, holder="me", recorded=None, mail=(), followed=False, rival=""
+    process_id="me", ended=False, holder="me", recorded=None, mail=(), followed=False, rival=""
 )
 
 
@@ -50,7 +50,7 @@ def recorded(
     alive: bool = False,
     effect: EffectClass = ONCE,
     fingerprint: str = "f",
-    epoch: str = "other",
+    process_id: str = "other",
     result: Result | None = None,
 ) -> Recorded:
     """An attempt that is in the journal."""
@@ -59,7 +59,7 @@ def recorded(
         tool="pay",
         fingerprint=fingerprint,
         state=state,
-        epoch=epoch,
+        process_id=process_id,
         begun_at=1.0,
         ended_at=None,
         deadline=None,
@@ -68,9 +68,9 @@ def recorded(
     return Recorded(attempt=attempt, effect=effect, alive=alive)
 
 
-def mail(kind: MailKind, *, attempt: int = 1, content: object = None) -> Mail:
+def mail(kind: SignalKind, *, attempt: int = 1, content: object = None) -> Signal:
     """Something that was told of the call."""
-    return Mail(kind=kind, key="k", attempt=attempt, content=content)
+    return Signal(kind=kind, key="k", attempt=attempt, content=content)
 
 
 def not_happened(*, again: bool) -> Known:
@@ -86,13 +86,13 @@ def not_happened(*, again: bool) -> Known:
 INTENT = recorded(AttemptState.INTENT)
 ENDED = recorded(AttemptState.ENDED, result=DONE)
 HAPPENED, DENIED, RETRY = (
-    mail(MailKind.HAPPENED, content="x"),
-    mail(MailKind.NOT_HAPPENED),
-    mail(MailKind.RETRY),
+    mail(SignalKind.HAPPENED, content="x"),
+    mail(SignalKind.NOT_HAPPENED),
+    mail(SignalKind.RETRY),
 )
 
 
-OTHER = Lost(epoch="other", other=True)
+OTHER = Lost(process_id="other", other=True)
 
 
 def answered() -> Known:
@@ -111,16 +111,26 @@ def answered() -> Known:
         (
             ASK,
             replace(KNOWN, recorded=replace(INTENT, alive=True)),
-            Running(epoch="other"),
+            Running(process_id="other"),
             NOTHING,
         ),
-        (ASK, replace(KNOWN, recorded=INTENT), Lost(epoch="other"), NOTHING),
-        (replace(ASK, effect=KEYED), replace(KNOWN, recorded=INTENT), Lost(epoch="other"), NOTHING),
-        (ASK, replace(KNOWN, recorded=replace(INTENT, effect=KEYED)), Lost(epoch="other"), NOTHING),
+        (ASK, replace(KNOWN, recorded=INTENT), Lost(process_id="other"), NOTHING),
+        (
+            replace(ASK, effect=KEYED),
+            replace(KNOWN, recorded=INTENT),
+            Lost(process_id="other"),
+            NOTHING,
+        ),
+        (
+            ASK,
+            replace(KNOWN, recorded=replace(INTENT, effect=KEYED)),
+            Lost(process_id="other"),
+            NOTHING,
+        ),
         (
             replace(ASK, effect=PROBED),
             replace(KNOWN, recorded=replace(INTENT, effect=PROBED)),
-            Lost(epoch="other"),
+            Lost(process_id="other"),
             NOTHING,
         ),
         (
@@ -132,7 +142,7 @@ def answered() -> Known:
         (
             replace(ASK, effect=KEYED),
             replace(KNOWN, recorded=replace(INTENT, effect=KEYED, alive=True)),
-            Running(epoch="other"),
+            Running(process_id="other"),
             NOTHING,
         ),
         (ASK, replace(KNOWN, recorded=recorded(AttemptState.ASKED)), Fresh(), TAKE_OVER),
@@ -173,13 +183,13 @@ def answered() -> Known:
         (
             ASK,
             replace(KNOWN, recorded=INTENT, mail=(replace(RETRY, attempt=2),)),
-            Lost(epoch="other"),
+            Lost(process_id="other"),
             NOTHING,
         ),
         (
             ASK,
-            replace(KNOWN, recorded=INTENT, mail=(mail(MailKind.DELIVERY),)),
-            Lost(epoch="other"),
+            replace(KNOWN, recorded=INTENT, mail=(mail(SignalKind.DELIVERY),)),
+            Lost(process_id="other"),
             NOTHING,
         ),
     ],

@@ -18,12 +18,12 @@ from asyncguard.journal.port import (
     Entry,
     Fresh,
     Known,
+    LeaseGrant,
     Lost,
-    Mail,
-    MailKind,
     Refused,
     Running,
-    Tenure,
+    Signal,
+    SignalKind,
     Verdict,
 )
 from asyncguard.journal.sql.journal import SqlJournal
@@ -66,7 +66,7 @@ class Trusting(Broken):
     async def begin(self, intent: Intent) -> Verdict:
         verdict = await super().begin(intent)
         if isinstance(verdict, Refused) and "other arguments" in verdict.reason:
-            return Running(epoch=self.epoch)
+            return Running(process_id=self.process_id)
         return verdict
 
 
@@ -110,7 +110,7 @@ class Timid(Broken):
             isinstance(verdict, Fresh) and intent.effect.repeatable and len(known[0].attempts) == 1
         )
         first = again and known[0].created_at == known[0].updated_at
-        return Lost(epoch="nobody") if again and not first else verdict
+        return Lost(process_id="nobody") if again and not first else verdict
 
 
 class Forgetful(Broken):
@@ -169,73 +169,73 @@ class Overwriting(Broken):
 class Uncounted(Broken):
     """All processes have one number."""
 
-    async def enter(
+    async def acquire(
         self,
         session: str,
         thread: str,
         keys: Collection[str],
-        receive: Callable[[Mail], None],
+        receive: Callable[[Signal], None],
         *,
         known: int = 0,
-    ) -> Tenure:
-        tenure = await super().enter(session, thread, keys, receive, known=known)
-        return replace(tenure, number=1, former=1)
+    ) -> LeaseGrant:
+        tenure = await super().acquire(session, thread, keys, receive, known=known)
+        return replace(tenure, fencing_token=1, previous_token=1)
 
 
 class Suspicious(Broken):
     """Takes everybody who had a thread for one who may go on."""
 
-    async def enter(
+    async def acquire(
         self,
         session: str,
         thread: str,
         keys: Collection[str],
-        receive: Callable[[Mail], None],
+        receive: Callable[[Signal], None],
         *,
         known: int = 0,
-    ) -> Tenure:
-        tenure = await super().enter(session, thread, keys, receive, known=known)
-        return replace(tenure, seized=tenure.number > tenure.former)
+    ) -> LeaseGrant:
+        tenure = await super().acquire(session, thread, keys, receive, known=known)
+        return replace(tenure, stolen=tenure.fencing_token > tenure.previous_token)
 
 
 class Speechless(Broken):
     """Does not tell of a last step."""
 
-    def leave(self, session: str, *, ending: str = "") -> None:
-        super().leave(session)
+    def release(self, session: str, *, ending: str = "") -> None:
+        super().release(session)
 
 
 class Unaware(Broken):
     """Does not go beyond what the state tells."""
 
-    async def enter(
+    async def acquire(
         self,
         session: str,
         thread: str,
         keys: Collection[str],
-        receive: Callable[[Mail], None],
+        receive: Callable[[Signal], None],
         *,
         known: int = 0,
-    ) -> Tenure:
-        return await super().enter(session, thread, keys, receive)
+    ) -> LeaseGrant:
+        return await super().acquire(session, thread, keys, receive)
 
 
 class Deaf(Broken):
     """Loses mail that comes later."""
 
-    async def enter(
+    async def acquire(
         self,
         session: str,
         thread: str,
         keys: Collection[str],
-        receive: Callable[[Mail], None],
+        receive: Callable[[Signal], None],
         *,
         known: int = 0,
-    ) -> Tenure:
+    ) -> LeaseGrant:
         entering = True
         try:
             first = lambda mail: receive(mail) if entering else None  # noqa: E731
-            return await super().enter(session, thread, keys, first, known=known)
+            return await super().acquire(session, thread, keys, first, known=known)
         finally:
             entering = False
 
@@ -243,19 +243,19 @@ class Deaf(Broken):
 class Amnesic(Broken):
     """Loses mail that was there before."""
 
-    async def enter(
+    async def acquire(
         self,
         session: str,
         thread: str,
         keys: Collection[str],
-        receive: Callable[[Mail], None],
+        receive: Callable[[Signal], None],
         *,
         known: int = 0,
-    ) -> Tenure:
+    ) -> LeaseGrant:
         entering = True
         try:
             later = lambda mail: None if entering else receive(mail)  # noqa: E731
-            return await super().enter(session, thread, keys, later, known=known)
+            return await super().acquire(session, thread, keys, later, known=known)
         finally:
             entering = False
 
@@ -263,20 +263,20 @@ class Amnesic(Broken):
 class Stammering(Broken):
     """Hands each piece of mail over twice."""
 
-    async def enter(
+    async def acquire(
         self,
         session: str,
         thread: str,
         keys: Collection[str],
-        receive: Callable[[Mail], None],
+        receive: Callable[[Signal], None],
         *,
         known: int = 0,
-    ) -> Tenure:
-        def twice(mail: Mail) -> None:
+    ) -> LeaseGrant:
+        def twice(mail: Signal) -> None:
             receive(mail)
             receive(mail)
 
-        return await super().enter(session, thread, keys, twice, known=known)
+        return await super().acquire(session, thread, keys, twice, known=known)
 
 
 class Careless(Broken):
@@ -290,7 +290,7 @@ class Careless(Broken):
 class Willing(Broken):
     """Resolves anything."""
 
-    def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
+    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
         try:
             return super().resolve(key, kind, content, by=by)
         except CallerError:
@@ -298,15 +298,17 @@ class Willing(Broken):
 
 
 class Silent(Broken):
-    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
+    def record_final_state(
+        self, key: str, state: CallState, error: str = "", *, stored: bool = False
+    ) -> None:
         """Forgets."""
 
 
 class Contented(Broken):
     """Takes what was resolved for settled."""
 
-    async def unsettled(self, session: str) -> Collection[str]:
-        found = await super().unsettled(session)
+    async def unfinished(self, session: str) -> Collection[str]:
+        found = await super().unfinished(session)
         pending = {
             entry.key for entry in await asyncio.to_thread(self.entries, states=[CallState.PENDING])
         }
@@ -314,7 +316,7 @@ class Contented(Broken):
 
 
 class Immortal(Broken):
-    def gone(self, epochs: Collection[str]) -> Collection[str]:
+    def gone(self, process_ids: Collection[str]) -> Collection[str]:
         return ()
 
 
@@ -373,7 +375,7 @@ async def test_a_broken_journal_is_caught(
 class Shared(Broken):
     """All processes are one."""
 
-    epoch = "one"
+    process_id = "one"
 
 
 class Closable(Broken):
@@ -387,7 +389,7 @@ class Closable(Broken):
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"), [(Shared, "epoch"), (Closable, "a closed journal answered")]
+    ("broken", "said"), [(Shared, "process_id"), (Closable, "a closed journal answered")]
 )
 async def test_a_journal_that_misjudges_processes_is_caught(
     file: Path, broken: type[Broken], said: str

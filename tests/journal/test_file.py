@@ -54,7 +54,7 @@ async def test_only_its_owner_can_read_it(file: Path) -> None:
         "journal.db-wal": 0o600,
         "journal.db-shm": 0o600,
         "journal.db.processes": 0o700,
-        journal.epoch: 0o600,
+        journal.process_id: 0o600,
     }
     journal.close()
 
@@ -152,8 +152,8 @@ async def test_a_journal_of_the_first_version_is_brought_up_to_date(file: Path) 
     connection.close()
     journal = open_journal(file)
     assert journal.id == "abc"
-    tenure = await journal.enter("s", "t", (), lambda _: None)
-    assert (tenure.number, tenure.former, tenure.seized) == (1, 0, False)
+    tenure = await journal.acquire("s", "t", (), lambda _: None)
+    assert (tenure.fencing_token, tenure.previous_token, tenure.stolen) == (1, 0, False)
     journal.close()
     assert raw(file, "SELECT value FROM meta WHERE name = 'version'") == [("2",)]
 
@@ -204,16 +204,16 @@ async def test_who_is_cancelled_while_it_takes_a_thread_leaves_it(file: Path) ->
     journal, other = open_journal(file), open_journal(file)
     for number in range(20):
         entering = asyncio.ensure_future(
-            journal.enter(f"s{number}", f"t{number}", (), lambda _: None)
+            journal.acquire(f"s{number}", f"t{number}", (), lambda _: None)
         )
         for _ in range(number % 4):
             await asyncio.sleep(0)
         entering.cancel()
         await asyncio.wait([entering])
         if not entering.cancelled():
-            journal.leave(f"s{number}")
+            journal.release(f"s{number}")
     for number in range(20):
-        await other.enter(f"s{number}", f"t{number}", (), lambda _: None)
+        await other.acquire(f"s{number}", f"t{number}", (), lambda _: None)
     journal.close()
     assert journal._upkeep._entered == {}
     other.close()
@@ -405,16 +405,16 @@ async def test_values_are_never_part_of_the_language(file: Path) -> None:
     """Names with quotes, zero bytes and halves of characters are kept as what they are, or as an escape."""
     journal = open_journal(file)
     odd = "x'; DROP TABLE calls; -- \x00 \ud800 %_?"
-    await journal.enter(odd, odd, (), lambda mail: None)
+    await journal.acquire(odd, odd, (), lambda mail: None)
     asked = intent(
         session=odd, task=odd, label=odd, tool=odd, namespace=odd, arguments={odd: odd}, token=odd
     )
     assert isinstance(await journal.begin(asked), Fresh)
-    journal.settle("k", CallState.IN_DOUBT, odd)
+    journal.record_final_state("k", CallState.IN_DOUBT, odd)
     journal.deliver(odd, odd)
     (entry,) = journal.entries(session=odd)
     assert entry.arguments == {odd: odd}
-    assert entry.mail[0].content == odd
+    assert entry.signals[0].content == odd
     assert entry.label == "x'; DROP TABLE calls; -- \\x00 \\ud800 %_?"
     assert journal.entries(key="%") == []
     journal.close()
@@ -430,7 +430,7 @@ async def test_what_ended_long_ago_is_removed_on_opening(file: Path) -> None:
         await journal.begin(intent(key, remote=True))
         await journal.end(key, 1, Success(content="x"))
         if state is CallState.DONE:
-            journal.settle(key, state)
+            journal.record_final_state(key, state)
     journal.close()
     kept: list[list[str]] = []
     for days in (29.0, 29.5, 31.0):

@@ -27,7 +27,16 @@ from asyncguard.core.faults import Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Result, Started, Success
 from asyncguard.errors import CallerError, ThreadBusyError, UnknownTokenError
-from asyncguard.journal.port import Fresh, Known, Lost, Mail, MailKind, Refused, Running, Verdict
+from asyncguard.journal.port import (
+    Fresh,
+    Known,
+    Lost,
+    Refused,
+    Running,
+    Signal,
+    SignalKind,
+    Verdict,
+)
 from asyncguard.journal.sql.journal import SqlJournal
 from tests.journal.conftest import memory
 from tests.journal.desk import intent, journal_at
@@ -67,7 +76,7 @@ class World(RuleBasedStateMachine):
         """What came first."""
         self.late: set[tuple[str, int]] = set()
         """Attempts of calls that succeeded after a failure was written."""
-        self.told: list[tuple[MailKind, str, Any]] = []
+        self.told: list[tuple[SignalKind, str, Any]] = []
         """Deliveries and resolutions that returned."""
         self.tokens: set[str] = set()
         self.used: set[str] = set()
@@ -76,7 +85,7 @@ class World(RuleBasedStateMachine):
         """Epoch that entered the thread last."""
         self.holder: str | None = None
         """The same, until it leaves or dies."""
-        self.mail: list[Mail] = []
+        self.mail: list[Signal] = []
         """What the process that entered last has got."""
 
     @initialize()
@@ -94,22 +103,22 @@ class World(RuleBasedStateMachine):
     def enter(self, seat: int) -> None:
         """A thread goes to one process: the one that has it, or the next if that is dead or left."""
         journal = self.seats[seat]
-        mail: list[Mail] = []
+        mail: list[Signal] = []
         try:
-            self._run(journal.enter("s", "t", (), mail.append))
+            self._run(journal.acquire("s", "t", (), mail.append))
         except ThreadBusyError:
-            assert self.holder not in (None, journal.epoch)
+            assert self.holder not in (None, journal.process_id)
             return
-        assert self.holder in (None, journal.epoch)
-        self.owner = self.holder = journal.epoch
+        assert self.holder in (None, journal.process_id)
+        self.owner = self.holder = journal.process_id
         self.mail = mail
 
     @rule(seat=SEATS)
     def leave(self, seat: int) -> None:
         """Given free, the thread is anybody's; who does not have it gives nothing free."""
         journal = self.seats[seat]
-        journal.leave("s")
-        if self.holder == journal.epoch:
+        journal.release("s")
+        if self.holder == journal.process_id:
             self.holder = None
         journal.entries(key="-")  # written by then
 
@@ -135,16 +144,16 @@ class World(RuleBasedStateMachine):
         match verdict:
             case Fresh():
                 assert not forged
-                assert remote or self.owner == journal.epoch
+                assert remote or self.owner == journal.process_id
                 self._may_begin(journal, key, attempt)
-                begun.append(journal.epoch)
+                begun.append(journal.process_id)
                 self.tokens |= {f"{key}{attempt}"} - self.used
             case Known(result=result):
                 assert not forged
                 resolved = [
                     kind
                     for kind, told, _ in self.told
-                    if told == key and kind is not MailKind.DELIVERY
+                    if told == key and kind is not SignalKind.DELIVERY
                 ]
                 late = isinstance(result, Success) and (key, attempt) in self.late
                 assert result == outcome or resolved or late, (
@@ -160,7 +169,7 @@ class World(RuleBasedStateMachine):
                 assert outcome is None
                 assert not EFFECTS[key].repeatable
             case Refused():
-                fenced = not remote and self.owner != journal.epoch
+                fenced = not remote and self.owner != journal.process_id
                 rival = not begun and key in ("a", "b")
                 assert forged or fenced or rival, verdict
 
@@ -168,7 +177,7 @@ class World(RuleBasedStateMachine):
         begun, outcome = self.begun[key, attempt], self.outcomes.get((key, attempt))
         if begun:
             assert EFFECTS[key].repeatable, (
-                f"attempt {attempt} of {key} was begun twice: {begun}, {journal.epoch}"
+                f"attempt {attempt} of {key} was begun twice: {begun}, {journal.process_id}"
             )
             assert outcome is None
             assert begun[-1] in self.dead
@@ -194,7 +203,7 @@ class World(RuleBasedStateMachine):
     )
     def settle(self, seat: int, key: str, state: CallState) -> None:
         """What the thread makes of it."""
-        self.seats[seat].settle(key, state)
+        self.seats[seat].record_final_state(key, state)
         self.seats[seat].entries(key="-")  # written by then
 
     @rule(seat=SEATS, token=st.sampled_from(["a1", "a2", "b1", "c1", "d1", "d2", "x"]))
@@ -208,33 +217,33 @@ class World(RuleBasedStateMachine):
         assert token in self.tokens
         self.tokens.remove(token)
         self.used.add(token)
-        self.told.append((MailKind.DELIVERY, token[0], token))
+        self.told.append((SignalKind.DELIVERY, token[0], token))
 
     @rule(
         seat=SEATS,
         key=KEYS,
-        kind=st.sampled_from([MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY]),
+        kind=st.sampled_from([SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY]),
     )
-    def resolve(self, seat: int, key: str, kind: MailKind) -> None:
+    def resolve(self, seat: int, key: str, kind: SignalKind) -> None:
         """Only what is in doubt."""
         journal = self.seats[seat]
         before = {entry.key: entry.state for entry in journal.entries()}
-        told = [entry.mail for entry in journal.entries(key=key)]
+        told = [entry.signals for entry in journal.entries(key=key)]
         try:
-            entry = journal.resolve(key, kind, "x" if kind is MailKind.HAPPENED else None)
+            entry = journal.resolve(key, kind, "x" if kind is SignalKind.HAPPENED else None)
         except CallerError:
             return
         assert before[key] is CallState.IN_DOUBT
-        assert entry.mail[:-1] == told[0]
-        self.told.append((kind, key, entry.mail[-1].content))
+        assert entry.signals[:-1] == told[0]
+        self.told.append((kind, key, entry.signals[-1].content))
 
     @precondition(lambda self: self.seats)
     @rule(seat=SEATS, goodbye=st.booleans())
     def die(self, seat: int, goodbye: bool) -> None:
         """A process ends, with or without a word, and another one starts."""
         journal = self.seats[seat]
-        self.dead.add(journal.epoch)
-        if self.holder == journal.epoch:
+        self.dead.add(journal.process_id)
+        if self.holder == journal.process_id:
             self.holder = None
         if not goodbye:
             journal._writer.stop(lambda _: None)  # its lock is free, and nothing was written
@@ -248,14 +257,14 @@ class World(RuleBasedStateMachine):
             return
         entries = self.seats[0].entries()
         written = {
-            entry.key: [(mail.kind, mail.content) for mail in entry.mail] for entry in entries
+            entry.key: [(mail.kind, mail.content) for mail in entry.signals] for entry in entries
         }
         for key in EFFECTS:
             told = [(kind, content) for kind, about, content in self.told if about == key]
             own = [item for item in written.get(key, []) if item in told]
             assert own == told, f"{told} was told of {key}, and {own} is written"
         if self.holder is not None:
-            journal = next(each for each in self.seats if each.epoch == self.holder)
+            journal = next(each for each in self.seats if each.process_id == self.holder)
             journal._upkeep.mail_was_sent()
             for _ in range(2):  # the round after the first has looked
                 journal.entries(key="-")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from asyncguard.errors import JournalError
-from asyncguard.journal.port import Mail, MailKind
-from asyncguard.journal.sql.leases import RENEWAL, take
-from asyncguard.journal.sql.maintenance import LOOK, Upkeep, with_transaction
+from asyncguard.journal.port import Signal, SignalKind
+from asyncguard.journal.sql.leases import RENEWAL, acquire
+from asyncguard.journal.sql.maintenance import LOOK, Maintenance, with_transaction
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
 
@@ -37,9 +37,9 @@ def store(file: Path, times: Times) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def enter(upkeep: Upkeep, store: SqliteStore, session: str) -> None:
+def enter(upkeep: Maintenance, store: SqliteStore, session: str) -> None:
     """Enter a thread as the journal does."""
-    with_transaction(store, lambda: take(store, session, ""))
+    with_transaction(store, lambda: acquire(store, session, ""))
     upkeep.entered(session, lambda _: None, [], 0)
 
 
@@ -52,7 +52,7 @@ def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(
     store: SqliteStore, times: Times
 ) -> None:
     """A run that waits for long is not taken for gone; one that died inside is."""
-    upkeep = Upkeep(None, clock=times)
+    upkeep = Maintenance(None, clock=times)
     for session in ("held", "entered", "let go"):
         enter(upkeep, store, session)
     for session in ("held", "let go", "never entered"):
@@ -72,27 +72,28 @@ def test_a_held_thread_gets_a_sign_in_time_and_another_one_does_not(
 
 def test_rounds_are_made_while_there_is_something_to_look_after(store: SqliteStore) -> None:
     """An idle journal in a file wakes nobody up."""
-    upkeep = Upkeep(None)
+    upkeep = Maintenance(None)
     assert upkeep.pause() is None
     enter(upkeep, store, "s")
     assert upkeep.pause() == LOOK
     upkeep.left("s")
     assert upkeep.pause() is None
-    assert Upkeep(1.0).pause() == 1.0
+    assert Maintenance(1.0).pause() == 1.0
 
 
 def test_a_receiver_that_raises_keeps_no_mail_from_others(caplog: pytest.LogCaptureFixture) -> None:
     """It is logged, without what the mail says."""
-    got: list[Mail] = []
+    got: list[Signal] = []
 
-    def receive(mail: Mail) -> None:
+    def receive(mail: Signal) -> None:
         got.append(mail)
         raise ZeroDivisionError
 
     mail = [
-        Mail(kind=MailKind.DELIVERY, key=key, attempt=1, content="hunter2") for key in ("a", "b")
+        Signal(kind=SignalKind.DELIVERY, key=key, attempt=1, content="hunter2")
+        for key in ("a", "b")
     ]
-    Upkeep(None).entered("s", receive, mail, 2)
+    Maintenance(None).entered("s", receive, mail, 2)
     assert got == mail
     assert len(caplog.records) == 2
     assert "hunter2" not in caplog.text
@@ -102,11 +103,11 @@ def test_a_transaction_that_fails_is_undone(store: SqliteStore) -> None:
     """The next one can begin."""
 
     def half() -> None:
-        take(store, "s", "")
+        acquire(store, "s", "")
         raise JournalError
 
     with pytest.raises(JournalError):
         with_transaction(store, half)
     assert signs(store) == {}
-    with_transaction(store, lambda: take(store, "s", ""))
+    with_transaction(store, lambda: acquire(store, "s", ""))
     assert set(signs(store)) == {"s"}

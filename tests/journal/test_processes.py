@@ -35,7 +35,7 @@ async def test_a_killed_process_leaves_its_threads_and_intents_to_the_next(file:
             await entered(journal)
         asked = [intent(effect.value, effect=effect) for effect in EFFECTS]
         remote = intent(EFFECTS[-1].value, remote=True)
-        assert await journal.begin(remote) == Running(epoch=actor.epoch)
+        assert await journal.begin(remote) == Running(process_id=actor.epoch)
         actor.kill()
         await entered(journal)
         answers = [await journal.begin(item) for item in asked]
@@ -43,7 +43,7 @@ async def test_a_killed_process_leaves_its_threads_and_intents_to_the_next(file:
         Fresh(),
         Fresh(),
         Known(result=Success(content="found")),
-        Lost(epoch=actor.epoch),
+        Lost(process_id=actor.epoch),
     ]
     equal = intent("another", arguments={"for": EFFECTS[-1].value})
     assert isinstance(await journal.begin(equal), Refused)
@@ -61,9 +61,9 @@ async def test_a_stopped_process_is_fenced_when_its_thread_is_taken(file: Path) 
         early, late = journal_at(file, ahead=LEASE - 2), journal_at(file, ahead=LEASE + 2)
         with pytest.raises(ThreadBusyError):
             await entered(early)
-        tenure = await late.enter("s", "s", (), lambda mail: None)
-        assert (tenure.seized, tenure.number) == (True, tenure.former + 1)
-        assert await late.begin(intent()) == Running(epoch=actor.epoch)
+        tenure = await late.acquire("s", "s", (), lambda mail: None)
+        assert (tenure.stolen, tenure.fencing_token) == (True, tenure.previous_token + 1)
+        assert await late.begin(intent()) == Running(process_id=actor.epoch)
         actor.go_on()
         assert "Refused" in actor.ask("begin", "k2", "at_most_once")
         assert actor.ask("end", "k", "done") == "ended"
@@ -76,15 +76,19 @@ async def test_a_process_that_left_or_died_is_not_one_that_may_go_on(file: Path)
     """However long it was silent: only who was stopped in the middle can store something late."""
     left, killed = journal_at(file), Actor(file)
     await entered(left, "left")
-    left.leave("left")
+    left.release("left")
     left.entries()
     with killed:
         killed.ask("enter", "killed")
         killed.kill()
         heir = journal_at(file, ahead=LEASE + 2)
         for session in ("left", "killed"):
-            tenure = await heir.enter(session, session, (), lambda mail: None)
-            assert (session, tenure.seized, tenure.number) == (session, False, tenure.former + 1)
+            tenure = await heir.acquire(session, session, (), lambda mail: None)
+            assert (session, tenure.stolen, tenure.fencing_token) == (
+                session,
+                False,
+                tenure.previous_token + 1,
+            )
         heir.close()
     left.close()
 
@@ -104,17 +108,17 @@ async def test_a_process_that_was_taken_for_dead_begins_nothing_more(file: Path)
     journal, other = journal_at(file), journal_at(file)
     await entered(journal)
     assert isinstance(await journal.begin(intent("before")), Fresh)
-    assert other.gone([journal.epoch]) == frozenset()
-    lock = Path(f"{file}.processes") / journal.epoch
+    assert other.gone([journal.process_id]) == frozenset()
+    lock = Path(f"{file}.processes") / journal.process_id
     lock.unlink()
-    assert other.gone([journal.epoch]) == {journal.epoch}
+    assert other.gone([journal.process_id]) == {journal.process_id}
     for remote in (False, True):
         refused = await journal.begin(intent("after", remote=remote))
         assert isinstance(refused, Refused)
         assert "taken for dead" in refused.reason
     with pytest.raises(JournalError, match="taken for dead"):
         await entered(journal)
-    assert await other.begin(intent("before", remote=True)) == Lost(epoch=journal.epoch)
+    assert await other.begin(intent("before", remote=True)) == Lost(process_id=journal.process_id)
     await journal.end("before", 1, Success(content="done"))
     assert await other.begin(intent("before", remote=True)) == Known(result=Success(content="done"))
     for each in (journal, other):
@@ -142,7 +146,7 @@ def test_many_open_a_new_file_at_once(file: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         journals = list(pool.map(lambda _: open_journal(file), range(6)))
     assert len({journal.id for journal in journals}) == 1
-    assert len({journal.epoch for journal in journals}) == 6
+    assert len({journal.process_id for journal in journals}) == 6
     for journal in journals:
         journal.close()
     assert list(Path(f"{file}.processes").iterdir()) == []
@@ -162,8 +166,8 @@ def test_an_interpreter_that_exits_ends_the_journal(file: Path, end: str) -> Non
         "def sleep(): time.sleep(0.1)\n"
         f"journal = open_journal({str(file)!r})\n"
         "asyncio.run(journal.begin(intent(remote=True)))\n"
-        "journal.settle('k', CallState.FAILED)\n"
-        f"print(journal.epoch)\n{end}\n"
+        "journal.record_final_state('k', CallState.FAILED)\n"
+        f"print(journal.process_id)\n{end}\n"
     )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
@@ -183,9 +187,9 @@ def test_an_interpreter_that_exits_ends_the_journal(file: Path, end: str) -> Non
 async def test_a_journal_that_nobody_has_any_more_ends_itself(file: Path) -> None:
     """Its thread, its connection and its lock go with it."""
     journal = open_journal(file)
-    epoch = journal.epoch
+    epoch = journal.process_id
     await entered(journal)
-    journal.leave("s")
+    journal.release("s")
     thread = journal._writer._thread
     del journal
     gc.collect()

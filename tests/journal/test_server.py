@@ -54,7 +54,7 @@ async def test_a_server_that_comes_back_is_found_again(
 ) -> None:
     """While it is away nothing begins; then the process goes on under a new epoch with its threads and attempts."""
     with opened(postgres_server.url()) as (journal,):
-        epoch = journal.epoch
+        epoch = journal.process_id
         await entered(journal)
         await journal.begin(intent("before"))
         crash(postgres_server)  # type: ignore[operator]
@@ -63,8 +63,8 @@ async def test_a_server_that_comes_back_is_found_again(
         with pytest.raises(JournalError):
             await journal.end("before", 1, Success(content="done"))
         postgres_server.start()
-        assert await journal.begin(intent("before")) == Running(epoch=journal.epoch)
-        assert journal.epoch != epoch
+        assert await journal.begin(intent("before")) == Running(process_id=journal.process_id)
+        assert journal.process_id != epoch
         assert isinstance(await journal.begin(intent("meanwhile")), Fresh)
         await journal.end("before", 1, Success(content="done"))
         assert await journal.begin(intent("before")) == Known(result=Success(content="done"))
@@ -90,7 +90,7 @@ async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_mor
     with opened(postgres_url, 2) as (journal, other):
         await entered(journal)
         await journal.begin(intent("k"))
-        epoch = journal.epoch
+        epoch = journal.process_id
         # The other one loses its connection, too, and comes back first: the writer of the journal is kept from looking.
         hold = journal._writer.submit(lambda _: time.sleep(2.5))
         cut(postgres_url)
@@ -98,7 +98,7 @@ async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_mor
         with pytest.raises(ConnectionLostError):
             hold.result(5.0)
         assert isinstance(await journal.begin(intent("k2")), Refused)
-        assert await journal.begin(intent("k", remote=True)) == Lost(epoch=epoch)
+        assert await journal.begin(intent("k", remote=True)) == Lost(process_id=epoch)
         await journal.end("k", 1, Success(content="done"))
         assert await other.begin(intent("k", remote=True)) == Known(result=Success(content="done"))
         await entered(journal)
@@ -108,17 +108,17 @@ async def test_who_lost_its_connection_and_was_taken_for_dead_begins_nothing_mor
 async def test_an_idle_process_comes_back_unasked(postgres_url: str) -> None:
     """One that runs a long call must not be taken for dead because nobody asked it anything."""
     with opened(postgres_url, 2) as (journal, other):
-        before = journal.epoch
+        before = journal.process_id
         cut(postgres_url)
 
         def wait() -> None:
             give_up = time.monotonic() + 10.0
-            while journal.epoch == before and time.monotonic() < give_up:
+            while journal.process_id == before and time.monotonic() < give_up:
                 time.sleep(0.02)
 
         await asyncio.to_thread(wait)
-        assert journal.epoch != before
-        assert other.gone([journal.epoch]) == frozenset()
+        assert journal.process_id != before
+        assert other.gone([journal.process_id]) == frozenset()
 
 
 async def test_a_killed_worker_is_dead_at_once(postgres_url: str) -> None:
@@ -127,14 +127,16 @@ async def test_a_killed_worker_is_dead_at_once(postgres_url: str) -> None:
         actor.ask("enter", "s")
         for effect in ("keyed", "at_most_once"):
             actor.ask("begin", effect, effect)
-        assert await journal.begin(intent("keyed", remote=True)) == Running(epoch=actor.epoch)
+        assert await journal.begin(intent("keyed", remote=True)) == Running(process_id=actor.epoch)
         actor.kill()
         start = time.monotonic()
         while journal.gone([actor.epoch]) != {actor.epoch}:
             assert time.monotonic() - start < 2.0
         keyed = intent("keyed", effect=EffectClass.KEYED, remote=True)
         assert isinstance(await journal.begin(keyed), Fresh)
-        assert await journal.begin(intent("at_most_once", remote=True)) == Lost(epoch=actor.epoch)
+        assert await journal.begin(intent("at_most_once", remote=True)) == Lost(
+            process_id=actor.epoch
+        )
 
 
 async def test_a_process_that_freezes_in_a_transaction_holds_nobody_up_for_long(
@@ -201,7 +203,7 @@ async def test_an_intent_whose_commit_got_lost_is_taken_back(postgres_url: str) 
     with pytest.raises(JournalError):
         await journal.begin(running)
     await asyncio.sleep(0.6)
-    assert await journal.begin(running) == Running(epoch=journal.epoch), (
+    assert await journal.begin(running) == Running(process_id=journal.process_id), (
         "one that does run was taken back"
     )
     journal.close()
@@ -213,7 +215,7 @@ async def test_mail_is_announced_and_found_without_announcement(
     """A notification brings it within a look; one that got lost costs a few seconds, and no mail."""
     for lost in (False, True):
         if lost:
-            monkeypatch.setattr(PostgresStore, "told", lambda _: None)
+            monkeypatch.setattr(PostgresStore, "notify", lambda _: None)
             monkeypatch.setattr(postgres, "_NET", 1.5)
         with opened(postgres_url, 2) as (journal, other):
             session = f"s{lost}"
@@ -232,7 +234,7 @@ async def test_it_keeps_to_its_schema(postgres_url: str) -> None:
         connection.execute("CREATE TABLE calls (x int)")
         with opened(postgres_url) as (journal,):
             await journal.begin(intent(remote=True))
-            journal.settle("k", CallState.DONE)
+            journal.record_final_state("k", CallState.DONE)
         sql = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
         found = connection.execute(sql).fetchall()
         assert [name for name in found if name[0] != "asyncguard"] == [("public", "calls")]
@@ -275,12 +277,12 @@ FORKING = """
 import asyncio, os, signal, sys, time
 from asyncguard.journal.open import open_journal
 journal = open_journal(sys.argv[1])
-asyncio.run(journal.enter("thread", "", (), print))
+asyncio.run(journal.acquire("thread", "", (), print))
 child = os.fork()
 if not child:
     time.sleep(60)
     os._exit(0)
-print(journal.epoch, child, flush=True)
+print(journal.process_id, child, flush=True)
 sys.stdin.read()
 assert journal.entries() == []
 os.kill(os.getpid(), signal.SIGKILL)

@@ -12,7 +12,7 @@ import pytest
 
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.sql.store import ConnectionLostError, Row, Store
-from asyncguard.journal.sql.writer import Rounds, Writer
+from asyncguard.journal.sql.writer import Rounds, WriterThread
 
 
 class FakeStore:
@@ -74,9 +74,11 @@ def failing(error: Exception) -> Callable[[Store], str]:
 
 
 @contextmanager
-def running(store: FakeStore, work: Callable[[Store], None] = lambda _: None) -> Iterator[Writer]:
+def running(
+    store: FakeStore, work: Callable[[Store], None] = lambda _: None
+) -> Iterator[WriterThread]:
     """A writer that has started."""
-    writer = Writer(store, Rounds(pause=lambda: 0.01, work=work))  # type: ignore[arg-type]
+    writer = WriterThread(store, Rounds(pause=lambda: 0.01, work=work))  # type: ignore[arg-type]
     writer.start()
     yield writer
     writer.stop(lambda _: None)
@@ -85,7 +87,7 @@ def running(store: FakeStore, work: Callable[[Store], None] = lambda _: None) ->
 
 
 @contextmanager
-def one_batch(writer: Writer) -> Iterator[None]:
+def one_batch(writer: WriterThread) -> Iterator[None]:
     """What is submitted inside comes to the writer at once."""
     begun, gate = threading.Event(), threading.Event()
 
@@ -311,7 +313,7 @@ class Busy(queue.SimpleQueue[Any]):
 def test_nothing_overtakes_what_came_while_the_writer_took_something(idle: bool) -> None:
     """What goes with the next transaction goes behind what was queued before it, also then."""
     store = FakeStore()
-    writer = Writer(store, Rounds(pause=lambda: 0.05, work=lambda _: None))  # type: ignore[arg-type]
+    writer = WriterThread(store, Rounds(pause=lambda: 0.05, work=lambda _: None))  # type: ignore[arg-type]
     busy = writer._queue = Busy()
     writer.start()
 
@@ -407,7 +409,7 @@ def test_nothing_waits_for_a_thread_that_ended(monkeypatch: pytest.MonkeyPatch) 
     store = FakeStore()
     raised: list[type[BaseException]] = []
     monkeypatch.setattr(threading, "excepthook", lambda said: raised.append(said.exc_type))
-    writer = Writer(store, Rounds(pause=lambda: fail(store), work=lambda _: None))  # type: ignore[arg-type]
+    writer = WriterThread(store, Rounds(pause=lambda: fail(store), work=lambda _: None))  # type: ignore[arg-type]
     writer.start()
     writer._thread.join(5.0)
     with pytest.raises(JournalError, match="closed"):
@@ -422,7 +424,7 @@ def test_a_round_that_fails_answers_requests_all_the_same(caplog: pytest.LogCapt
     def fail(_: Store) -> None:
         raise ZeroDivisionError
 
-    writer = Writer(FakeStore(), Rounds(pause=lambda: None, work=fail))  # type: ignore[arg-type]
+    writer = WriterThread(FakeStore(), Rounds(pause=lambda: None, work=fail))  # type: ignore[arg-type]
     writer.start()
     writer.submit(put("a")).result(5.0)
     writer.submit(put("b")).result(5.0)
@@ -434,7 +436,7 @@ def test_a_store_that_does_not_open_is_whoever_opens_its_to_hear() -> None:
     """Nothing is left running."""
     store = FakeStore()
     store.error = JournalError("no such file")
-    writer = Writer(store, Rounds(pause=lambda: None, work=lambda _: None))  # type: ignore[arg-type]
+    writer = WriterThread(store, Rounds(pause=lambda: None, work=lambda _: None))  # type: ignore[arg-type]
     with pytest.raises(JournalError, match="no such file"):
         writer.start()
     writer._thread.join(5.0)

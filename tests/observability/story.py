@@ -39,7 +39,7 @@ class Story:
     def tell(self, kind: type[ev.Event], **values: Any) -> Details:
         event = kind(n=self.ledger.n + 1, at=self.now, **values)
         self.ledger.apply(event)
-        details = Details.of(event, self.ledger, thread=self.thread, agent=self.agent)
+        details = Details.from_event(event, self.ledger, thread=self.thread, agent=self.agent)
         self.told.append(details)
         self.observers.notify(details)
         return details

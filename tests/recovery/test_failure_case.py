@@ -17,10 +17,10 @@ from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
 from asyncguard.recovery.decisions import Spent
 from asyncguard.recovery.failure_case import (
+    CallObservation,
     Case,
     Casebook,
     Probed,
-    Seen,
     hidden_arguments,
     read_contract,
     siblings_left,
@@ -57,8 +57,8 @@ def record_of(
     return CallRecord(
         call=call,
         tool=answering,
-        answering=answering,
-        tries=tries,
+        answer_tool=answering,
+        answer_attempts=tries,
         attempts=tries,
         findings=findings,
     )
@@ -104,7 +104,7 @@ def test_a_probe_is_believed_only_word_for_word_and_about_the_latest_attempt(
     findings: tuple[Finding, ...], known: Probed, result: Any
 ) -> None:
     """Anything else is not known, and what is not known is not repeated."""
-    case = book(**PROBED).build(record_of(*findings), Seen(symptom=RESET), None)
+    case = book(**PROBED).build(record_of(*findings), CallObservation(symptom=RESET), None)
     assert (case.probed, case.probe_result) == (known, result)
     assert case.safe is (known is Probed.NOT_HAPPENED)
 
@@ -128,20 +128,26 @@ def test_only_the_tool_can_say_that_nothing_has_begun(
     effect: EffectClass, symptom: Symptom, safe: bool
 ) -> None:
     """A status that refuses does not say it."""
-    assert book(effect=effect).build(record_of(), Seen(symptom=symptom), None).safe is safe
+    assert (
+        book(effect=effect).build(record_of(), CallObservation(symptom=symptom), None).safe is safe
+    )
 
 
 def test_a_strange_answer_of_an_effect_is_not_safe() -> None:
     """It has happened."""
     for effect in (EffectClass.AT_MOST_ONCE, EffectClass.PROBED):
-        case = book(effect=effect, probe="check").build(record_of(), Seen(content="ok"), None)
+        case = book(effect=effect, probe="check").build(
+            record_of(), CallObservation(content="ok"), None
+        )
         assert not case.safe
 
 
 def test_the_effect_class_of_a_sibling_counts() -> None:
     """The read may be repeated; the order that answered in its place may not."""
     books = book(ToolSpec(name="order"), fallbacks=(Fallback(tool="order"),))
-    assert not books.build(record_of(answering="order", tries=2), Seen(symptom=RESET), None).safe
+    assert not books.build(
+        record_of(answering="order", tries=2), CallObservation(symptom=RESET), None
+    ).safe
 
 
 def test_siblings_are_tried_in_order_and_once() -> None:
@@ -170,7 +176,7 @@ def test_helpers_are_those_that_the_task_may_call() -> None:
         verifier=Fallback(tool="mine"),
     )
     for task, allowed in (("a", ["ours"]), ("b", ["mine", "ours"])):
-        case = books.build(record_of(task=task), Seen(symptom=RESET), None)
+        case = books.build(record_of(task=task), CallObservation(symptom=RESET), None)
         assert [item.tool for item in case.called.fallbacks] == allowed
         assert [item.tool for item in case.called.sources] == allowed
         assert (case.called.verifier is not None) is ("mine" in allowed)
@@ -190,11 +196,11 @@ def test_what_was_tried_and_refused_is_not_bound_again() -> None:
     )
     told = json.dumps({"parameters": renamed, "returns": None})
     record = record_of()
-    first = books.build(record, Seen(symptom=REFUSED), told)
+    first = books.build(record, CallObservation(symptom=REFUSED), told)
     assert first.rebound is not None
     assert first.rebound.arguments == {"article": "nut"}
-    record.bound = first.rebound.arguments
-    assert books.build(record, Seen(symptom=REFUSED), told).rebound is None
+    record.answer_arguments = first.rebound.arguments
+    assert books.build(record, CallObservation(symptom=REFUSED), told).rebound is None
 
 
 @pytest.mark.parametrize(
@@ -291,10 +297,10 @@ def test_whatever_tools_say_there_is_a_case_and_a_decision(data: st.DataObject) 
         *data.draw(st.lists(FINDINGS, max_size=3)), tries=data.draw(st.integers(1, 2))
     )
     if data.draw(st.booleans()):
-        seen = Seen(symptom=data.draw(st.sampled_from([RESET, REFUSED])))
+        seen = CallObservation(symptom=data.draw(st.sampled_from([RESET, REFUSED])))
     else:
         content = data.draw(SAID)
-        seen = Seen(content=content, anomalies=books.inspect(record, content))
+        seen = CallObservation(content=content, anomalies=books.inspect(record, content))
     case = books.build(record, seen, data.draw(st.none() | CONTRACT))
     assert isinstance(case, Case)
     assert case.diagnosis.hazard in HazardKind

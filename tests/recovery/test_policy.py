@@ -24,9 +24,9 @@ from asyncguard.core.faults import (
 from asyncguard.core.footprints import EffectClass, Footprint
 from asyncguard.core.records import CallRecord, Finding
 from asyncguard.core.tool_spec import Fallback, Source, ToolSpec
-from asyncguard.recovery.consensus import Candidate, Settlement
+from asyncguard.recovery.consensus import Candidate, Consensus
 from asyncguard.recovery.decisions import Attempt, End, Recovery, Spent
-from asyncguard.recovery.failure_case import Case, Probed, Seen
+from asyncguard.recovery.failure_case import CallObservation, Case, Probed
 from asyncguard.recovery.policy import (
     FAILED,
     STRANGE,
@@ -57,10 +57,10 @@ SOURCED = Finding(aim=Aim.SOURCE, tool="s", content="1")
 LIVE = Contract(parameters={"type": "object"}, returns=None)
 
 
-def bound(*, firm: bool = True, decided: bool = True) -> Settlement:
+def bound(*, firm: bool = True, decided: bool = True) -> Consensus:
     """What sources came to."""
     own = Candidate(source="t", value=1, trusted=False, date=None)
-    return Settlement(
+    return Consensus(
         decided=decided, firm=firm, value=1, reason="s agrees", candidates=(own,), agreeing=("s",)
     )
 
@@ -81,7 +81,7 @@ class Given:
     rebound: Rebound | None = None
     probed: Probed = Probed.UNASKED
     result: Any = None
-    settlement: Settlement | None = None
+    settlement: Consensus | None = None
 
     def case(self) -> Case:
         """All of it."""
@@ -101,8 +101,8 @@ class Given:
         record = CallRecord(
             call=call,
             tool="t",
-            answering="t",
-            tries=self.tries,
+            answer_tool="t",
+            answer_attempts=self.tries,
             attempts=self.tries,
             findings=self.findings,
             recoveries=self.recoveries,
@@ -113,7 +113,7 @@ class Given:
             else (Anomaly(kind=self.anomaly, pointer="", message="It is odd."),)
         )
         return Case(
-            seen=Seen(symptom=self.symptom, content="odd", anomalies=wrong),
+            seen=CallObservation(symptom=self.symptom, content="odd", anomalies=wrong),
             called=spec,
             attempted=spec,
             record=record,

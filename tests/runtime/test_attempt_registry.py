@@ -1,8 +1,8 @@
 """What was begun in this process is not begun again."""
 
 from asyncguard.core.faults import Symptom
-from asyncguard.core.results import Escape, Failure, Result, Success
-from asyncguard.runtime.attempt_registry import Begun
+from asyncguard.core.results import Failure, Interrupted, Result, Success
+from asyncguard.runtime.attempt_registry import AttemptRegistry
 from asyncguard.runtime.executors.port import Completion
 
 
@@ -12,13 +12,13 @@ def _end(result: Result) -> Completion:
 
 def test_an_unknown_call_is_not_taken_over() -> None:
     """Nothing was begun, so the call may begin."""
-    assert Begun().take_over("k", lambda _: None) is None
-    assert not Begun().knows("k")
+    assert AttemptRegistry().take_over("k", lambda _: None) is None
+    assert not AttemptRegistry().knows("k")
 
 
 def test_an_ended_attempt_answers_at_once() -> None:
     """Whoever takes over is told how it ended, under the number of the attempt."""
-    begun, first, second = Begun(), list[Completion](), list[Completion]()
+    begun, first, second = AttemptRegistry(), list[Completion](), list[Completion]()
     done = begun.start(
         "k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append
     )
@@ -29,7 +29,7 @@ def test_an_ended_attempt_answers_at_once() -> None:
 
 def test_a_running_attempt_tells_only_who_waits_by_then() -> None:
     """The branch that is left is not told."""
-    begun, first, second = Begun(), list[Completion](), list[Completion]()
+    begun, first, second = AttemptRegistry(), list[Completion](), list[Completion]()
     done = begun.start(
         "k", number=2, tool="pay", fingerprint="f", arguments={}, receive=first.append
     )
@@ -40,16 +40,16 @@ def test_a_running_attempt_tells_only_who_waits_by_then() -> None:
 
 def test_a_question_is_asked_anew() -> None:
     """An attempt that ended with an interrupt had no effect and answers for nothing."""
-    begun = Begun()
+    begun = AttemptRegistry()
     begun.start("k", number=2, tool="ask", fingerprint="f", arguments={}, receive=lambda _: None)(
-        _end(Escape(error=RuntimeError()))
+        _end(Interrupted(error=RuntimeError()))
     )
     assert begun.take_over("k", lambda _: None) is None
 
 
 def test_running_attempts_are_kept_however_many_end() -> None:
     """Memory is bounded for what has ended; what runs is never forgotten."""
-    begun = Begun()
+    begun = AttemptRegistry()
     begun.start(
         "running", number=1, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None
     )
@@ -64,7 +64,7 @@ def test_running_attempts_are_kept_however_many_end() -> None:
 
 def test_only_a_later_attempt_answers_for_known_ones() -> None:
     """A call whose first attempt is known is made again, unless its second was begun here already."""
-    begun = Begun()
+    begun = AttemptRegistry()
     begun.start("k", number=2, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None)
     assert begun.take_over("k", lambda _: None, after=1) == (2, "pay")
     assert begun.take_over("k", lambda _: None, after=2) is None
@@ -72,7 +72,7 @@ def test_only_a_later_attempt_answers_for_known_ones() -> None:
 
 def test_a_call_that_was_edited_is_another_one() -> None:
     """The same key with another fingerprint is not what was begun."""
-    begun = Begun()
+    begun = AttemptRegistry()
     begun.start("k", number=1, tool="pay", fingerprint="f", arguments={}, receive=lambda _: None)
     assert begun.differs("k", "g")
     assert not begun.differs("k", "f")

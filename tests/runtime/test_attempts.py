@@ -18,12 +18,12 @@ from asyncguard.core.results import Failure, Result, Success
 from asyncguard.core.tool_spec import Fallback, Mode, ToolSpec
 from asyncguard.journal.open import open_journal
 from asyncguard.journal.port import Attempt as KnownAttempt
-from asyncguard.journal.port import AttemptState, Journal, Tenure
+from asyncguard.journal.port import AttemptState, Journal, LeaseGrant
 from asyncguard.runtime.attempts import Attempt, attempt_of
 from asyncguard.runtime.dispatcher import collect, issue
 from asyncguard.runtime.engine import Engine, Ports
 from asyncguard.runtime.executors.port import Completion, Health, Job
-from asyncguard.runtime.proposals import Wish, take_message
+from asyncguard.runtime.proposals import ParsedCall, propose_calls
 from asyncguard.runtime.recovery_driver import recover
 from asyncguard.runtime.session.session import Session
 
@@ -95,10 +95,10 @@ class Thread:
         )
         self.session.record.run_started("run")
         self.session.record.task_opened("t", goal="Do it.")
-        take_message(
+        propose_calls(
             self.session,
             "message",
-            [Wish(tool=tool, arguments={"n": 7}, call_id="call-1", task="t")],
+            [ParsedCall(tool=tool, arguments={"n": 7}, call_id="call-1", task="t")],
         )
         self.issue()
 
@@ -196,14 +196,14 @@ def test_the_token_of_an_external_attempt_stands_in_its_intent(tmp_path: Path) -
 class Remembering:
     """A journal that knows what another process has begun."""
 
-    def __init__(self, tenure: Tenure) -> None:
+    def __init__(self, tenure: LeaseGrant) -> None:
         self.tenure = tenure
 
-    async def enter(self, *_: Any, **__: Any) -> Tenure:
+    async def acquire(self, *_: Any, **__: Any) -> LeaseGrant:
         """Give the thread to this process."""
         return self.tenure
 
-    async def unsettled(self, _: str) -> tuple[str, ...]:
+    async def unfinished(self, _: str) -> tuple[str, ...]:
         """Nothing is open."""
         return ()
 
@@ -226,15 +226,21 @@ def _in_the_journal(thread: Thread) -> None:
         tool="pay",
         fingerprint=thread.record.call.fingerprint,
         state=AttemptState.INTENT,
-        epoch="another process",
+        process_id="another process",
         begun_at=0.0,
         ended_at=None,
         deadline=None,
         result=None,
     )
-    taken = Tenure(attempts={thread.record.key: known}, number=2, former=1, seized=False, ending="")
+    taken = LeaseGrant(
+        attempts={thread.record.key: known},
+        fencing_token=2,
+        previous_token=1,
+        stolen=False,
+        final_checkpoint="",
+    )
     thread.session.engine.journal = cast(Journal, Remembering(taken))
-    asyncio.run(thread.session.lease.enter(""))
+    asyncio.run(thread.session.lease.acquire(""))
 
 
 @pytest.mark.parametrize(

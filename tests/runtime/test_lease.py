@@ -13,13 +13,13 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.ledger import Ledger
 from asyncguard.core.results import Success
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import AttemptState, Journal, Mail, MailKind
+from asyncguard.journal.port import AttemptState, Journal, Signal, SignalKind
 from asyncguard.journal.sql import leases
 from asyncguard.journal.sql.journal import SqlJournal
 from asyncguard.journal.sql.processes import ProcessKind
 from asyncguard.journal.sql.sqlite import SqliteStore
 from asyncguard.runtime.engine import Engine, Ports
-from asyncguard.runtime.proposals import Wish, take_message
+from asyncguard.runtime.proposals import ParsedCall, propose_calls
 from asyncguard.runtime.session.lease import Lease
 from asyncguard.runtime.session.session import Session
 from tests.adapters.processes import MortalJournal
@@ -48,16 +48,16 @@ class Tenant:
     def __init__(self, thread: str, namespace: str) -> None:
         self.thread, self.namespace = thread, namespace
         self.ledger = Ledger()
-        self.mail: list[Mail] = []
+        self.mail: list[Signal] = []
         self.heard: list[str] = []
 
-    def receive(self, mail: Mail) -> None:
+    def receive(self, mail: Signal) -> None:
         self.mail.append(mail)
 
     def drop_fenced(self) -> None:
         self.heard.append("drop fenced")
 
-    def released(self) -> None:
+    def lease_released(self) -> None:
         self.heard.append("released")
 
 
@@ -76,7 +76,7 @@ class Process:
 class Unreadable(SqlJournal):
     """A journal that fails after it gave the thread to the process."""
 
-    async def unsettled(self, session: str) -> Collection[str]:
+    async def unfinished(self, session: str) -> Collection[str]:
         raise JournalError("The disk is gone.")
 
 
@@ -105,7 +105,9 @@ def one_call(*, paid: bool = False) -> tuple[Ledger, str]:
     session = Session(Engine(GuardConfig(), SPECS, Ports()), "thread")
     session.record.run_started("r")
     session.record.task_opened("main", goal="Pay.")
-    take_message(session, "m", [Wish(tool="pay", arguments={"q": "x"}, call_id="c", task="main")])
+    propose_calls(
+        session, "m", [ParsedCall(tool="pay", arguments={"q": "x"}, call_id="c", task="main")]
+    )
     (call,) = session.ledger.calls()
     if paid:
         session.record.started(call.key, attempt=1, tool="pay")
@@ -133,22 +135,22 @@ def intent(key: str) -> Intent:
 async def test_a_thread_is_taken_once(journal_of: JournalOf) -> None:
     """The second time nothing is asked, and the tenant is told nothing."""
     process = Process(journal_of())
-    tenure = await process.lease.enter("t")
+    tenure = await process.lease.acquire("t")
     assert tenure is not None
-    assert process.lease.entered
-    assert process.lease.number == tenure.number > 0
-    assert await process.lease.enter("t") is None
+    assert process.lease.acquired
+    assert process.lease.fencing_token == tenure.fencing_token > 0
+    assert await process.lease.acquire("t") is None
     assert process.tenant.heard == ["drop fenced"]
 
 
 async def test_a_thread_that_was_folded_anew_is_asked_about_again(journal_of: JournalOf) -> None:
     """What the journal knows of the calls is read again; the thread is no new one, and no attempt was fenced."""
     process = Process(journal_of())
-    await process.lease.enter("t")
+    await process.lease.acquire("t")
     process.tenant.ledger, key = one_call()
     await process.lease.journal.begin(intent(key))
     assert process.lease.begun_before == {}
-    assert await process.lease.enter("t", again=True) is None
+    assert await process.lease.acquire("t", again=True) is None
     assert set(process.lease.begun_before) == {key}
     assert process.tenant.heard == ["drop fenced"]
 
@@ -156,14 +158,14 @@ async def test_a_thread_that_was_folded_anew_is_asked_about_again(journal_of: Jo
 async def test_two_processes_do_not_hold_one_thread(journal_of: JournalOf) -> None:
     """The second one is refused until the first gives the thread free, and gets a higher number then."""
     first, second = Process(journal_of()), Process(journal_of())
-    await first.lease.enter("t")
+    await first.lease.acquire("t")
     with pytest.raises(ThreadBusyError):
-        await second.lease.enter("t")
-    assert not second.lease.entered
-    first.lease.leave()
+        await second.lease.acquire("t")
+    assert not second.lease.acquired
+    first.lease.release()
     await first.lease.journal.flush()
-    assert await second.lease.enter("t") is not None
-    assert second.lease.number > first.lease.number
+    assert await second.lease.acquire("t") is not None
+    assert second.lease.fencing_token > first.lease.fencing_token
 
 
 @pytest.mark.parametrize(
@@ -176,32 +178,32 @@ async def test_an_agent_that_is_a_tool_is_a_thread_of_its_own(
 ) -> None:
     """It has the caller's name of the thread in common with its caller; threads without a name have nothing."""
     caller, other = Process(journal_of(), "caller", callers), Process(journal_of(), "other", others)
-    await caller.lease.enter(name)
+    await caller.lease.acquire(name)
     if busy:
         with pytest.raises(ThreadBusyError):
-            await other.lease.enter(name)
+            await other.lease.acquire(name)
     else:
-        assert await other.lease.enter(name) is not None
+        assert await other.lease.acquire(name) is not None
 
 
 async def test_the_number_goes_beyond_the_one_in_the_state(journal_of: JournalOf) -> None:
     """A journal may have forgotten the thread; what this process stores is later than the state it read."""
     process = Process(journal_of())
-    await process.lease.enter("t", known=7)
-    assert process.lease.number == 8
+    await process.lease.acquire("t", known=7)
+    assert process.lease.fencing_token == 8
 
 
 async def test_mail_goes_to_the_tenant(journal_of: JournalOf) -> None:
     """The journal tells it what was found out about a call while no process held the thread."""
     first, second = Process(journal_of()), Process(journal_of())
     _, key = one_call()
-    await first.lease.enter("t")
+    await first.lease.acquire("t")
     await first.lease.journal.begin(intent(key))
-    first.lease.journal.settle(key, CallState.IN_DOUBT, "TIMEOUT")
-    first.lease.leave()
+    first.lease.journal.record_final_state(key, CallState.IN_DOUBT, "TIMEOUT")
+    first.lease.release()
     await first.lease.journal.flush()
-    await asyncio.to_thread(first.lease.journal.resolve, key, MailKind.HAPPENED, "paid", by="Ann")
-    await second.lease.enter("t")
+    await asyncio.to_thread(first.lease.journal.resolve, key, SignalKind.HAPPENED, "paid", by="Ann")
+    await second.lease.acquire("t")
     assert [(mail.key, mail.content) for mail in second.tenant.mail] == [(key, "paid")]
 
 
@@ -211,14 +213,14 @@ async def test_the_journal_is_told_of_calls_that_the_state_has_settled(
     """A process stored the end of a call and died before it told the journal: the next one tells it."""
     first, second = Process(journal_of()), Process(journal_of())
     second.tenant.ledger, key = one_call(paid=True)
-    await first.lease.enter("t")
+    await first.lease.acquire("t")
     await first.lease.journal.begin(intent(key))
     await first.lease.journal.end(key, 1, Success(content="paid"))
-    first.lease.leave()
+    first.lease.release()
     await first.lease.journal.flush()
-    assert list(await first.lease.journal.unsettled("thread")) == [key]
-    await second.lease.enter("t")
-    assert list(await second.lease.journal.unsettled("thread")) == []
+    assert list(await first.lease.journal.unfinished("thread")) == [key]
+    await second.lease.acquire("t")
+    assert list(await second.lease.journal.unfinished("thread")) == []
 
 
 async def test_an_attempt_of_a_process_that_died_has_ended_if_the_state_says_so(
@@ -228,10 +230,10 @@ async def test_an_attempt_of_a_process_that_died_has_ended_if_the_state_says_so(
     late, heir = MortalJournal(tmp_path / "effects.db"), MortalJournal(tmp_path / "effects.db")
     first, second = Process(late), Process(heir)
     second.tenant.ledger, key = one_call(paid=True)
-    await first.lease.enter("t")
+    await first.lease.acquire("t")
     await late.begin(intent(key))
     late.die()
-    await second.lease.enter("t")
+    await second.lease.acquire("t")
     await heir.flush()
     (entry,) = await asyncio.to_thread(heir.entries)
     assert (entry.state, entry.attempts[-1].state) == (CallState.DONE, AttemptState.ENDED)
@@ -245,8 +247,8 @@ async def test_a_thread_is_given_free_if_the_rest_of_the_journal_cannot_be_read(
     """The run ends there, and another process may take the thread."""
     process = Process(journal_of(Unreadable))
     with pytest.raises(JournalError):
-        await process.lease.enter("t")
-    assert not process.lease.entered
+        await process.lease.acquire("t")
+    assert not process.lease.acquired
     assert process.tenant.heard == ["drop fenced", "released"]
 
 
@@ -259,11 +261,11 @@ async def test_the_journal_is_asked_once_in_a_renewal(
     """Within the renewal the journal is not asked; after it, it is, and a thread that was taken ends the run."""
     monkeypatch.setattr(leases, "LEASE", 0.0)
     first, heir = Process(journal_of()), Process(journal_of())
-    await first.lease.enter("t")
+    await first.lease.acquire("t")
     if asked:
         first.clock.time += leases.RENEWAL
         await first.lease.ensure_held()
-    await heir.lease.enter("t")
+    await heir.lease.acquire("t")
     first.clock.time += leases.RENEWAL / 2
     await first.lease.ensure_held()
     first.clock.time += leases.RENEWAL / 2
@@ -274,11 +276,11 @@ async def test_the_journal_is_asked_once_in_a_renewal(
 async def test_a_thread_is_given_free_once(journal_of: JournalOf) -> None:
     """The tenant hears of it when the thread was held, and not again; then nothing is asked any more."""
     process = Process(journal_of())
-    process.lease.leave()
+    process.lease.release()
     assert process.tenant.heard == []
-    await process.lease.enter("t")
-    process.lease.leave()
-    process.lease.leave()
+    await process.lease.acquire("t")
+    process.lease.release()
+    process.lease.release()
     assert process.tenant.heard == ["drop fenced", "released"]
     process.clock.time += leases.RENEWAL
     await process.lease.ensure_held()
@@ -287,8 +289,8 @@ async def test_a_thread_is_given_free_once(journal_of: JournalOf) -> None:
 async def test_without_a_journal_no_thread_is_taken() -> None:
     """It is this process's alone."""
     process = Process(None)
-    assert await process.lease.enter("t") is None
-    async with process.lease.entering(again=True) as wanted:
+    assert await process.lease.acquire("t") is None
+    async with process.lease.acquisition(again=True) as wanted:
         assert not wanted
     await process.lease.ensure_held()
-    assert (process.lease.entered, process.tenant.heard) == (False, [])
+    assert (process.lease.acquired, process.tenant.heard) == (False, [])

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard import GuardConfig, Ports, Timing, ToolSpec
-from asyncguard.adapters.messages.history_cache import Conversations
+from asyncguard.adapters.messages.history_cache import HistoryCache
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.state import Thread
 from asyncguard.core import events as ev
@@ -38,15 +38,15 @@ from asyncguard.core.results import Failure, Result, Success
 from asyncguard.core.scheduling import Step, next_step
 from asyncguard.errors import CallerError
 from asyncguard.journal.begin_policy import CONFIRMED
-from asyncguard.journal.port import MailKind
+from asyncguard.journal.port import SignalKind
 from asyncguard.runtime.attempts import Attempt
 from asyncguard.runtime.dispatcher import collect, issue, issue_again
 from asyncguard.runtime.engine import Engine
-from asyncguard.runtime.proposals import Wish, release_ready, take_message
+from asyncguard.runtime.proposals import ParsedCall, propose_calls, release_ready
 from asyncguard.runtime.recovery_driver import recover
 from asyncguard.runtime.resume import reconcile
 from asyncguard.runtime.session.cache import Sessions
-from asyncguard.runtime.signals import take_mail
+from asyncguard.runtime.signals import apply_signals
 from asyncguard.runtime.tasks import cancel_tasks
 from tests.adapters.processes import MortalJournal
 from tests.journal.conftest import memory
@@ -120,9 +120,9 @@ class Process:
     async def wake(self) -> None:
         """Come to where the state is, as a node does that is entered."""
         self.session.attach(self.stored)
-        await self.session.lease.enter("t")
+        await self.session.lease.acquire("t")
         reconcile(self.session, issuing=True)
-        take_mail(self.session)
+        apply_signals(self.session)
 
     def run(self, attempt: Attempt) -> Callable[[], Awaitable[Result]]:
         """The tool of an attempt: it has its effect when it begins, and answers when the test says so."""
@@ -148,7 +148,7 @@ class Process:
 
     def store(self) -> None:
         """A checkpoint."""
-        self.stored += json.loads(json.dumps(self.session.take_events()))
+        self.stored += json.loads(json.dumps(self.session.drain_events()))
 
     async def calm(self) -> None:
         """Until the journal has answered all, everybody has heard it, and what runs waits for the test."""
@@ -178,7 +178,7 @@ class Process:
                 case Step.RECOVER:
                     for action in ev.RecoveryAction:
                         recover(session, action)
-                case _ if session.live.again:
+                case _ if session.live.to_replay:
                     issue_again(session, self.run)
                 case _:
                     return step
@@ -233,11 +233,11 @@ class World(RuleBasedStateMachine):
         """A model message, after what was news."""
         identity = Thread(session="thread", nonce="nonce")
         Run(
-            self.now.sessions, Conversations(), {"asyncguard": identity}, RunnableConfig()
+            self.now.sessions, HistoryCache(), {"asyncguard": identity}, RunnableConfig()
         ).teller.deliver()
         self.messages += 1
         read = [
-            Wish(
+            ParsedCall(
                 tool=tool,
                 arguments={"n": number},
                 call_id=f"call-{self.messages}-{place}",
@@ -245,7 +245,7 @@ class World(RuleBasedStateMachine):
             )
             for place, (task, tool, number) in enumerate(wishes)
         ]
-        take_message(self.session, f"message-{self.messages}", read)
+        propose_calls(self.session, f"message-{self.messages}", read)
 
     @rule(pick=PICKS, how=st.sampled_from([None, None, REFUSED, BROKEN]))
     def end(self, pick: int, how: Failure | None) -> None:
@@ -320,22 +320,23 @@ class World(RuleBasedStateMachine):
         self.step = self._run(self.now.drive())
 
     @rule(
-        pick=PICKS, kind=st.sampled_from([MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY])
+        pick=PICKS,
+        kind=st.sampled_from([SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY]),
     )
-    def somebody_looks(self, pick: int, kind: MailKind) -> None:
+    def somebody_looks(self, pick: int, kind: SignalKind) -> None:
         """A person finds out about a call in doubt, truly, and says so."""
         doubtful = self.session.ledger.in_state(CallState.IN_DOUBT)
         if not doubtful:
             return
         key = doubtful[pick % len(doubtful)].key
         truth = self.shop.times(key) > 0
-        if truth != (kind is MailKind.HAPPENED):
+        if truth != (kind is SignalKind.HAPPENED):
             return
         try:
             self.now.journal.resolve(key, kind, by="somebody")
         except CallerError:
             return  # it was said before
-        self.shop.retries[key] += kind is MailKind.RETRY
+        self.shop.retries[key] += kind is SignalKind.RETRY
         self.step = self._run(self.now.drive())
 
     # -- what has to hold ------------------------------------------------------------------------------------------

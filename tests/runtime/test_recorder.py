@@ -15,7 +15,7 @@ from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.errors import IllegalTransitionError
 from asyncguard.recovery.decisions import Attempt, End, Recovery
 from asyncguard.runtime.engine import Engine, Ports
-from asyncguard.runtime.proposals import Wish, take_message
+from asyncguard.runtime.proposals import ParsedCall, propose_calls
 from asyncguard.runtime.session.session import Session
 
 ROOT = Path(__file__).parents[2] / "asyncguard"
@@ -88,14 +88,15 @@ def _session(*proposed: str) -> Session:
     session.record.run_started("r")
     session.record.task_opened("main", goal="Pay.")
     wishes = [
-        Wish(tool="pay", arguments={"q": name}, call_id=name, task="main") for name in proposed
+        ParsedCall(tool="pay", arguments={"q": name}, call_id=name, task="main")
+        for name in proposed
     ]
-    take_message(session, "m", wishes)
+    propose_calls(session, "m", wishes)
     return session
 
 
 def _last(session: Session) -> dict[str, Any]:
-    return session.take_events()[-1]
+    return session.drain_events()[-1]
 
 
 def test_a_retired_call_tells_the_size_of_what_came() -> None:
@@ -137,7 +138,7 @@ def test_error_codes_in_events_are_plain_text() -> None:
     session.record.retired(
         call.key, outcome=ev.Outcome.FAILED, content="", error=ErrorCode.TOOL_ERROR
     )
-    errors = [event["error"] for event in session.take_events() if event.get("error")]
+    errors = [event["error"] for event in session.drain_events() if event.get("error")]
     assert errors == ["timeout", "process_lost", "tool_error"]
     assert {type(error) for error in errors} == {str}
 
@@ -145,12 +146,12 @@ def test_error_codes_in_events_are_plain_text() -> None:
 def test_an_illegal_event_changes_nothing() -> None:
     """What the ledger refuses is not kept for the state, and takes no number."""
     session = _session("a")
-    session.take_events()
+    session.drain_events()
     (call,) = session.ledger.calls()
     before = session.ledger.n
     with pytest.raises(IllegalTransitionError):
         session.record.retired(call.key, outcome=ev.Outcome.DONE, content="paid")
-    assert session.take_events() == []
+    assert session.drain_events() == []
     assert session.ledger.n == before
     session.record.cancelled(call.key, reason="not wanted")
     assert _last(session)["n"] == before + 1

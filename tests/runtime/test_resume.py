@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 import asyncguard
-from asyncguard.adapters.messages.history_cache import Conversations
+from asyncguard.adapters.messages.history_cache import HistoryCache
 from asyncguard.adapters.middleware.reconcile import take_answers
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.state import Thread
@@ -22,7 +22,7 @@ from asyncguard.core.resume_policy import Fate, Open, Why, decide
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.journal.port import Attempt, AttemptState
 from asyncguard.runtime.engine import Engine, Ports
-from asyncguard.runtime.proposals import Wish, freeze_effects, take_message
+from asyncguard.runtime.proposals import ParsedCall, propose_calls, squash_unissued_effects
 from asyncguard.runtime.resume import CARRIED_OUT, Answer, Case, Circumstances, resolve
 from asyncguard.runtime.session.cache import Sessions
 from asyncguard.runtime.session.session import Session
@@ -91,14 +91,14 @@ SPECS = {
 
 
 def begun_session(
-    *wishes: Wish, sessions: Sessions | None = None
+    *wishes: ParsedCall, sessions: Sessions | None = None
 ) -> tuple[Session, list[CallRecord]]:
     """Return a session with one model message, and its calls."""
     session = (_sessions() if sessions is None else sessions).of("thread", "")
     session.record.run_started("run")
     for task in dict.fromkeys(wish.task for wish in wishes):
         session.record.task_opened(task, goal="goal")
-    take_message(session, "message", wishes)
+    propose_calls(session, "message", wishes)
     return session, list(session.ledger.calls())
 
 
@@ -106,9 +106,9 @@ def _sessions() -> Sessions:
     return Sessions(Engine(GuardConfig(), dict(SPECS), Ports()))
 
 
-def wish(tool: str, call_id: str, task: str = "t", **arguments: int) -> Wish:
+def wish(tool: str, call_id: str, task: str = "t", **arguments: int) -> ParsedCall:
     """Return a call of the model."""
-    return Wish(tool=tool, arguments=arguments, call_id=call_id, task=task)
+    return ParsedCall(tool=tool, arguments=arguments, call_id=call_id, task=task)
 
 
 def test_a_held_call_that_had_begun_is_stopped_by_a_new_message() -> None:
@@ -123,9 +123,9 @@ def test_a_held_call_that_had_begun_is_stopped_by_a_new_message() -> None:
         arguments=pay.call.arguments,
         receive=lambda _: None,
     )
-    freeze_effects(session)
+    squash_unissued_effects(session)
     assert pay.state is CallState.QUEUED
-    assert pay.key in session.live.stopped
+    assert pay.key in session.live.no_further_attempts
 
 
 class Wrappers:
@@ -175,13 +175,13 @@ def test_an_answer_is_that_of_the_latest_call_of_its_id() -> None:
     session, (book,) = begun_session(wish("book", "call_0", n=1), sessions=sessions)
     session.record.started(book.key, attempt=1, tool="book")
     session.record.delivered((), placeholders=[book.key])
-    take_message(session, "second", [wish("look", "call_0", n=1)])
+    propose_calls(session, "second", [wish("look", "call_0", n=1)])
     look = list(session.ledger.calls())[1]
     session.record.started(look.key, attempt=1, tool="look")
     answer = ToolMessage("timeout of an outer wrapper", tool_call_id="call_0")
     identity = Thread(session="thread", nonce="nonce")
     state = {"asyncguard": identity, "messages": [AIMessage("", id="second"), answer]}
-    take_answers(Run(sessions, Conversations(), state, RunnableConfig()))
+    take_answers(Run(sessions, HistoryCache(), state, RunnableConfig()))
     assert (book.state, look.state) == (CallState.PENDING, CallState.DONE)
 
 
@@ -206,11 +206,11 @@ def in_state(state: Open) -> tuple[Session, CallRecord]:
         receive=lambda _: None,
     )
     known = Attempt(
-        number=record.latest + 1,
+        number=record.last_answer_attempt + 1,
         tool="pay",
         fingerprint=record.call.fingerprint,
         state=AttemptState.INTENT,
-        epoch="journal/process",
+        process_id="journal/process",
         begun_at=0.0,
         ended_at=None,
         deadline=None,

@@ -32,7 +32,7 @@ _MUTATORS = frozenset(
 
 
 def _chain(node: ast.expr) -> list[str]:
-    """Lists the names of an expression like ``session.live.seen[key]`` from its root; empty where it has none."""
+    """List the names of an expression like ``session.live.observations[key]`` from its root."""
     names: list[str] = []
     while True:
         match node:
@@ -103,9 +103,9 @@ def test_no_other_module_writes_what_a_session_holds() -> None:
         "session.lease.held, session.number = True, 1",
         "session.board.tainted = session.board.tainted or new",
         "board.tainted |= new",
-        "self._session.live.raw.pop(key, None)",
-        "session.live.seen[key] = seen",
-        "del session.live.escapes[key]",
+        "self._session.live.raw_results.pop(key, None)",
+        "session.live.observations[key] = seen",
+        "del session.live.interrupts[key]",
         "session.board.starting.intersection_update(pending)",
         "session.ledger.record(key).state = state",
         "setattr(session, name, None)",

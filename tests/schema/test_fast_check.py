@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
-from asyncguard.schema.fast_check import FORMATS, surely_fits
+from asyncguard.schema.fast_check import FORMATS, compile_fast_check
 
 NAMES = st.sampled_from(["a", "b", "from_call", "pointer"])
 VALUES = st.recursive(
@@ -115,7 +115,7 @@ def test_every_quick_yes_is_the_validators_yes(schema: Any, value: Any) -> None:
 
 def check_quick_yes(schema: Any, value: Any) -> None:
     """No quick yes without one of the validator."""
-    fits = surely_fits(schema)
+    fits = compile_fast_check(schema)
     sure = fits is not None and fits(value)
     assert not sure or Draft202012Validator(schema, format_checker=FORMAT_CHECKER).is_valid(value)
 
@@ -153,7 +153,7 @@ PLAIN = {
 )
 def test_plain_arguments_need_no_validator(more: dict[str, Any]) -> None:
     """The common kinds of arguments are surely right."""
-    fits = surely_fits(PLAIN)
+    fits = compile_fast_check(PLAIN)
     assert fits is not None
     assert fits({"key": "k", **more})
 
@@ -175,7 +175,7 @@ def test_plain_arguments_need_no_validator(more: dict[str, Any]) -> None:
 )
 def test_what_is_wrong_is_left_to_the_validator(given_values: Any) -> None:
     """A problem is never taken for a fit."""
-    fits = surely_fits(PLAIN)
+    fits = compile_fast_check(PLAIN)
     assert fits is not None
     assert not fits(given_values)
 
@@ -192,7 +192,7 @@ def test_what_is_wrong_is_left_to_the_validator(given_values: Any) -> None:
 )
 def test_what_is_not_understood_has_no_quick_check(schema: Any) -> None:
     """Patterns of other dialects, references, other drafts and objects that need not be some: nothing is raised."""
-    assert surely_fits(schema) is None
+    assert compile_fast_check(schema) is None
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_what_is_not_understood_has_no_quick_check(schema: Any) -> None:
 )
 def test_limits_are_exact(schema: Any, right: Any, wrong: Any) -> None:
     """What lies on a limit fits, what lies beyond is left to the validator."""
-    fits = surely_fits(schema)
+    fits = compile_fast_check(schema)
     assert fits is not None
     assert fits(right)
     assert not fits(wrong)

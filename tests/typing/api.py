@@ -26,11 +26,11 @@ from asyncguard import (
     Journal,
     JournalError,
     Limits,
-    MailKind,
     Mode,
     NewsStyle,
     Observer,
     Ports,
+    SignalKind,
     ThreadBusyError,
     Timing,
     ToolFault,
@@ -140,7 +140,7 @@ def durable(model: BaseChatModel, saver: BaseCheckpointSaver[Any]) -> None:
     try:
         for entry in journal.entries(states=[CallState.IN_DOUBT]):
             assert_type(entry.state, CallState)
-            journal.resolve(entry.key, MailKind.HAPPENED, {"booked": True}, by="Ann")
+            journal.resolve(entry.key, SignalKind.HAPPENED, {"booked": True}, by="Ann")
         journal.deliver("token", "certified")
     except CallerError:
         journal.close()

@@ -123,7 +123,7 @@ class Nodes:
             case _:
                 goto = "execute"
         return Command(
-            update={"messages": list(turn.messages), "ledger": run.take_events()}, goto=goto
+            update={"messages": list(turn.messages), "ledger": run.drain_events()}, goto=goto
         )
 
     async def execute(self, run: Run) -> Any:
@@ -143,7 +143,7 @@ class Nodes:
                 run.release()
             case Step.RECOVER:
                 return _go(run, run.recovery_due.value)
-            case Step.ESCAPE:
+            case Step.INTERRUPT:
                 raise run.take_question(next(iter(run.questions)))
             case Step.PARK:
                 run.park()
@@ -193,7 +193,7 @@ class Nodes:
             delivery.updates
         )  # providers want a call's answer directly after the call
         own = Command(
-            update={"messages": [*delivery.messages, *added], "ledger": run.take_events()},
+            update={"messages": [*delivery.messages, *added], "ledger": run.drain_events()},
             goto="model",
         )
         return [*updates, own] if updates else own
@@ -208,7 +208,8 @@ class Nodes:
 def _ended(run: Run, reason: str, messages: Sequence[AnyMessage]) -> Any:
     report = run.end(reason)
     return Command(
-        update={"messages": list(messages), "ledger": run.take_events(), "report": report}, goto=END
+        update={"messages": list(messages), "ledger": run.drain_events(), "report": report},
+        goto=END,
     )
 
 
@@ -240,4 +241,4 @@ def _numbered(update: Any, identity: Thread) -> Any:
 
 
 def _go(run: Run, node: str) -> Any:
-    return Command(update={"ledger": run.take_events()}, goto=node)
+    return Command(update={"ledger": run.drain_events()}, goto=node)

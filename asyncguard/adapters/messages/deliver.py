@@ -4,14 +4,14 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 
-from asyncguard.adapters.messages.render import Delivery, Writer, text_of
+from asyncguard.adapters.messages.render import Delivery, MessageRenderer, text_of
 from asyncguard.core.records import CallRecord
 from asyncguard.core.scoreboard import Scoreboard
 from asyncguard.runtime.session.live_calls import LiveCalls
 from asyncguard.runtime.session.recorder import Recorder
 
 
-class Teller:
+class ResultNotifier:
     """Tells the model of one thread."""
 
     def __init__(self, board: Scoreboard, record: Recorder, live: LiveCalls, nonce: str) -> None:
@@ -26,7 +26,7 @@ class Teller:
         self._board = board
         self._record = record
         self._live = live
-        self._writer = Writer(board, live.raw, nonce)
+        self._writer = MessageRenderer(board, live.raw_results, nonce)
 
     def deliver(self) -> Delivery:
         """Answer every unanswered call, and tell the late results that may be told."""
@@ -38,7 +38,7 @@ class Teller:
 
     def answer(self, record: CallRecord) -> tuple[ToolMessage, Any]:
         """Answer one call, as :meth:`deliver` would; return the rest of its tool's command, too, or ``None``."""
-        delivery = self._told(self._writer.answer_one(record))
+        delivery = self._told(self._writer.render_answer(record))
         message: Any = delivery.messages[0]
         return message, delivery.updates[0] if delivery.updates else None
 
@@ -48,7 +48,7 @@ class Teller:
             self._record.delivered(delivery.told, placeholders=delivery.placeholders)
         for key in delivery.told:
             record = self._board.ledger.record(key)
-            self._live.told(key)
+            self._live.result_delivered(key)
             if record.content is not None:
                 self._board.evidence.add(record.call.task, text_of(record.content))
             self._board.taint_by_end(record)

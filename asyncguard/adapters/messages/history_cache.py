@@ -9,14 +9,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from asyncguard.adapters.messages.provider_rules import append_adapted
 
 
-class Conversations:
+class HistoryCache:
     """The conversations of an agent's threads; one is forgotten with whom it belongs to."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._found: WeakKeyDictionary[object, Conversation] = WeakKeyDictionary()
+        self._found: WeakKeyDictionary[object, CachedHistory] = WeakKeyDictionary()
 
-    def of(self, owner: object, nonce: str) -> "Conversation":
+    def of(self, owner: object, nonce: str) -> "CachedHistory":
         """Return the conversation of a thread.
 
         Args:
@@ -25,11 +25,11 @@ class Conversations:
         """
         found = self._found.get(owner)
         if found is None:
-            found = self._found[owner] = Conversation(nonce)
+            found = self._found[owner] = CachedHistory(nonce)
         return found
 
 
-class Conversation:
+class CachedHistory:
     """What is known of one stored history; forgotten and made anew when the history is not the one it was."""
 
     def __init__(self, nonce: str) -> None:

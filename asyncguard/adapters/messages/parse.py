@@ -11,13 +11,13 @@ from pydantic import ValidationError
 
 from asyncguard.adapters.messages.sanitize import (
     is_plain_text,
+    json_problem,
     plain_content,
     plain_text,
-    problem_with,
 )
 from asyncguard.core.lifecycle import SOLE_TASK
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.runtime.proposals import Wish
+from asyncguard.runtime.proposals import ParsedCall
 
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_ERROR = 200
@@ -48,7 +48,7 @@ def with_usable_ids(
     unreadable: list[dict[str, Any]] = []
     for call in message.tool_calls:
         fixed = {**call, **_identity(call, seen, taken, new_id)}
-        if problem := problem_with(fixed["args"]):
+        if problem := json_problem(fixed["args"]):
             fixed |= {"type": "invalid_tool_call", "args": "{}", "error": problem}
         (unreadable if problem else readable).append(fixed)
     for broken in message.invalid_tool_calls:
@@ -95,7 +95,7 @@ def _is_usable_call(call: Mapping[str, Any], seen: set[str], taken: Collection[s
     if (
         not _is_usable_id(call_id, seen, taken)
         or name != _usable_name(name)
-        or problem_with(call["args"])
+        or json_problem(call["args"])
     ):
         return False
     seen.add(str(call_id))
@@ -179,7 +179,7 @@ def _usable_name(name: Any) -> str:
     return _NAME.sub("_", text.strip())[:64] or "unnamed_tool"
 
 
-def wishes_of(message: AIMessage, board: Scoreboard, task_argument: str) -> list[Wish]:
+def parse_calls(message: AIMessage, board: Scoreboard, task_argument: str) -> list[ParsedCall]:
     """The calls of a message, the unreadable ones included; reading never fails.
 
     Args:
@@ -195,8 +195,8 @@ def wishes_of(message: AIMessage, board: Scoreboard, task_argument: str) -> list
     return wishes
 
 
-def _unreadable_wish(broken: Mapping[str, Any], board: Scoreboard) -> Wish:
-    return Wish(
+def _unreadable_wish(broken: Mapping[str, Any], board: Scoreboard) -> ParsedCall:
+    return ParsedCall(
         tool=str(broken["name"]),
         arguments={},
         call_id=str(broken["id"]),
@@ -212,14 +212,16 @@ def _why_unreadable(broken: Mapping[str, Any]) -> str:
     except (ValueError, RecursionError) as error:
         return f"The arguments are not valid JSON ({error})."
     told = str(broken.get("error") or "").splitlines()
-    return problem_with(value) or (
+    return json_problem(value) or (
         told[0][:_MAX_ERROR] if told else "The arguments could not be read."
     )
 
 
-def _wish(tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argument: str) -> Wish:
+def _wish(
+    tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argument: str
+) -> ParsedCall:
     task = _default_task(board)
-    if problem := problem_with(arguments):
+    if problem := json_problem(arguments):
         arguments = {}
     elif board.several_tasks and task_argument in arguments:
         given = arguments[task_argument]
@@ -228,7 +230,7 @@ def _wish(tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argum
     if board.several_tasks and not problem and board.ledger.task(task) is None:
         known = ", ".join(record.task.id for record in board.ledger.open_tasks())
         problem = f"Say in {task_argument} which task the call is for: {known}."
-    return Wish(tool=tool, arguments=arguments, call_id=call_id, task=task, problem=problem)
+    return ParsedCall(tool=tool, arguments=arguments, call_id=call_id, task=task, problem=problem)
 
 
 def _default_task(board: Scoreboard) -> str:

@@ -54,7 +54,7 @@ class Delivery:
     """Keys of the calls that are answered by a placeholder."""
 
 
-class Writer:
+class MessageRenderer:
     """Writes for one thread; records nothing."""
 
     def __init__(self, board: Scoreboard, raw: Mapping[str, Any], nonce: str) -> None:
@@ -81,7 +81,7 @@ class Writer:
         self._add_news(late, delivery)
         return delivery
 
-    def answer_one(self, record: CallRecord) -> Delivery:
+    def render_answer(self, record: CallRecord) -> Delivery:
         """Answer one call as :meth:`deliver` would: one message, and at most one update."""
         delivery = Delivery()
         # The model gets no turn before every foreground call is answered: its siblings need not be there already.
@@ -148,7 +148,9 @@ class Writer:
         label = record.call.label if self._config.ledger else record.call.tool
         match record.state:
             case CallState.DEFERRED:
-                names = ", ".join(self._board.ledger.record(key).call.label for key in record.on)
+                names = ", ".join(
+                    self._board.ledger.record(key).call.label for key in record.blocked_by
+                )
                 text = (
                     f"{label} is accepted and waits for {names}; the runtime runs it then. "
                     "Do not repeat it: its result arrives in a later message."

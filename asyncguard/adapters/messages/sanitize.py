@@ -21,7 +21,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a pair; a whole pair is one character in Python."""
 
 
-def problem_with(arguments: Any) -> str:
+def json_problem(arguments: Any) -> str:
     """Why the arguments are no plain JSON object, as a sentence for the model; empty if they are one."""
     if not isinstance(arguments, dict):
         return "The arguments have to be a JSON object."

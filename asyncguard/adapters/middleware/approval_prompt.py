@@ -14,7 +14,7 @@ from asyncguard.core.calls import CallState
 from asyncguard.core.records import CallRecord
 
 if TYPE_CHECKING:
-    from asyncguard.adapters.middleware.tool_calls import HeldHandlers
+    from asyncguard.adapters.middleware.tool_calls import PendingHandlers
 
 ARRIVAL = 1.0
 """Seconds that a wrapper waits for another one of its message, which comes at once if middleware does not keep it."""
@@ -34,7 +34,7 @@ class Question:
     """Calls whose wrappers have stopped; one that is back tells that the graph is executed again."""
 
 
-async def leads(run: Run, handlers: "HeldHandlers", record: CallRecord) -> bool:
+async def leads(run: Run, handlers: "PendingHandlers", record: CallRecord) -> bool:
     """Whether this wrapper asks the person: the first one of a message does, for all calls that are held.
 
     LangGraph takes one answer for one question. The others stop without one and are run again with its answer; or go on
@@ -66,7 +66,7 @@ def _unanswered(run: Run) -> list[CallRecord]:
     return [record for record in run.ledger.in_state(CallState.HELD) if not record.placeholder]
 
 
-def asked_together(run: Run, handlers: "HeldHandlers") -> list[CallRecord]:
+def asked_together(run: Run, handlers: "PendingHandlers") -> list[CallRecord]:
     """The held calls about which a wrapper asks, in program order.
 
     A call whose tool asks a person itself is asked about alone, by its own wrapper: answers are matched to questions by
@@ -80,7 +80,7 @@ def asked_together(run: Run, handlers: "HeldHandlers") -> list[CallRecord]:
     return together if any(not record.placeholder for record in together) else _unanswered(run)[:1]
 
 
-def take_answer(run: Run, handlers: "HeldHandlers", asker: str) -> None:
+def take_answer(run: Run, handlers: "PendingHandlers", asker: str) -> None:
     """Enter what a person has answered before anything that came meanwhile lets the model speak: it would be lost.
 
     Args:
@@ -101,7 +101,7 @@ def take_answer(run: Run, handlers: "HeldHandlers", asker: str) -> None:
 
 
 def ask_person(
-    run: Run, handlers: "HeldHandlers", records: list[CallRecord], *, asker: str
+    run: Run, handlers: "PendingHandlers", records: list[CallRecord], *, asker: str
 ) -> None:
     """Interrupt the graph for calls that are held, and enter the answer; refuse them where nobody can be asked.
 

@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from asyncguard.adapters.middleware.reconcile import answers_of_others, note_answers
-from asyncguard.adapters.middleware.tool_calls import HeldHandlers
+from asyncguard.adapters.middleware.tool_calls import PendingHandlers
 from asyncguard.adapters.run import Run, Threads
 from asyncguard.adapters.threads.checkpoint_barrier import JournalTarget
 from asyncguard.adapters.tools.fast_path import PreparedTools
@@ -29,11 +29,11 @@ class GuardedThreads(Threads):
         super().__init__(engine, journal)
         self._tools = tools
         self._prepared = PreparedTools()
-        self._handlers: dict[tuple[str, str], HeldHandlers] = {}
+        self._handlers: dict[tuple[str, str], PendingHandlers] = {}
 
     async def joined(
         self, state: Mapping[str, Any], config: RunnableConfig, *, begins: bool = False
-    ) -> tuple[Run, HeldHandlers]:
+    ) -> tuple[Run, PendingHandlers]:
         """Return the run of a state, and the handlers of its calls, which run with this state from now on.
 
         Args:
@@ -75,9 +75,9 @@ class GuardedThreads(Threads):
         self._handlers.pop(run.name, None)
         run.leave()
 
-    def _of(self, run: Run) -> HeldHandlers:
+    def _of(self, run: Run) -> PendingHandlers:
         found = self._handlers.get(run.name)
         if found is None:
-            fresh = HeldHandlers(tools=self._tools, prepared=self._prepared)
+            fresh = PendingHandlers(tools=self._tools, prepared=self._prepared)
             found = self._handlers.setdefault(run.name, fresh)
         return found

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 
 from asyncguard.adapters.caller_answers import refuse_answers
 from asyncguard.adapters.messages.history import put_in_place
-from asyncguard.adapters.messages.history_cache import Conversation
+from asyncguard.adapters.messages.history_cache import CachedHistory
 from asyncguard.adapters.messages.parse import unreadable_message, with_usable_ids
 from asyncguard.adapters.messages.provider_rules import provider_of
 from asyncguard.adapters.messages.run_messages import (
@@ -49,7 +49,7 @@ from asyncguard.adapters.middleware.reconcile import (
     take_answers,
     undone,
 )
-from asyncguard.adapters.middleware.tool_calls import Handler, HeldHandlers, rest, run_until_due
+from asyncguard.adapters.middleware.tool_calls import Handler, PendingHandlers, rest, run_until_due
 from asyncguard.adapters.run import Run
 from asyncguard.adapters.run_input import only_cancelled
 from asyncguard.adapters.state import SNAPSHOT_EVERY, Thread, fold_events, fold_messages
@@ -215,7 +215,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return identity or None
         update: dict[str, Any] = {
             "messages": delivery.messages,
-            "ledger": run.take_events(),
+            "ledger": run.drain_events(),
             **identity,
         }
         for command in delivery.updates:
@@ -224,7 +224,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             update |= extra
         return update
 
-    async def _rest(self, run: Run, handlers: HeldHandlers) -> None:
+    async def _rest(self, run: Run, handlers: PendingHandlers) -> None:
         run.decide(_without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
         decided = handlers.take_turn_after() == run.ledger.last_message
         # At the beginning of a run only what came from outside meanwhile is taken in, before the model speaks.
@@ -288,7 +288,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     def _prepared(
         self, run: Run, request: ModelRequest[Any], news: Sequence[AnyMessage]
-    ) -> tuple[ModelRequest[Any], Conversation]:
+    ) -> tuple[ModelRequest[Any], CachedHistory]:
         own = [tool for tool in request.tools if isinstance(tool, BaseTool)]
         conversation = run.conversation
         conversation.read([*request.messages, *news], self._provider_of(request.model))
@@ -328,7 +328,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
 
     def _with_ids(
-        self, response: ModelResponse[Any], conversation: Conversation, news: Sequence[AnyMessage]
+        self, response: ModelResponse[Any], conversation: CachedHistory, news: Sequence[AnyMessage]
     ) -> ModelResponse[Any]:
         result: list[Any] = list(news)
         renamed: dict[str | None, str] = {}
@@ -391,7 +391,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         """What ``after_model`` stores, if the thread is still this process's; a run that has ended gives it free."""
         with run.leaving_on_error():
             await run.keep()
-        update["ledger"] = run.take_events()
+        update["ledger"] = run.drain_events()
         update |= self._threads.take_updates(run)
         if ends:
             self._threads.leave(run)
@@ -480,7 +480,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             run.board, [self._known_tools.get(call["name"]) for call in said.tool_calls]
         ):
             return {}
-        ending = {"report": run.end("direct_return"), "ledger": run.take_events()}
+        ending = {"report": run.end("direct_return"), "ledger": run.drain_events()}
         self._threads.leave(run)
         return ending
 

@@ -45,7 +45,7 @@ Handler = Callable[[ToolCallRequest], Awaitable[Any]]
 
 
 @dataclass(kw_only=True)
-class HeldHandlers:
+class PendingHandlers:
     """The handlers of one thread's calls, by key."""
 
     tools: dict[str, BaseTool] = field(default_factory=dict)
@@ -173,7 +173,7 @@ class HeldHandlers:
         )
 
 
-async def run_until_due(run: Run, handlers: HeldHandlers, record: CallRecord) -> None:
+async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord) -> None:
     """Issue a wrapper's call, if it is admitted, and run the engine until the model is due a turn.
 
     Args:
@@ -198,7 +198,7 @@ async def run_until_due(run: Run, handlers: HeldHandlers, record: CallRecord) ->
             ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
 
 
-async def rest(run: Run, handlers: HeldHandlers) -> None:
+async def rest(run: Run, handlers: PendingHandlers) -> None:
     """Wait until the model is due a turn; ask a person and park the run on the way.
 
     Args:
@@ -220,7 +220,7 @@ async def rest(run: Run, handlers: HeldHandlers) -> None:
                 return
 
 
-def _park(run: Run, handlers: HeldHandlers) -> None:
+def _park(run: Run, handlers: PendingHandlers) -> None:
     """Rest until somebody resumes the run; what it is resumed with only wakes."""
     try:
         handlers.answered.ask(run.config, parked(run.board))
@@ -230,7 +230,7 @@ def _park(run: Run, handlers: HeldHandlers) -> None:
         raise
 
 
-async def wait_for_turn(run: Run, handlers: HeldHandlers, own: CallRecord | None = None) -> Step:
+async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | None = None) -> Step:
     """Run the engine until the model is due a turn, or a person or an external result is needed.
 
     Args:
@@ -259,7 +259,7 @@ async def wait_for_turn(run: Run, handlers: HeldHandlers, own: CallRecord | None
             case Step.RECOVER:
                 for action in ev.RecoveryAction:
                     run.recover(action)
-            case Step.ESCAPE:
+            case Step.INTERRUPT:
                 if not await _past_question(run, handlers, own):
                     return Step.MODEL
             case _:
@@ -269,7 +269,7 @@ async def wait_for_turn(run: Run, handlers: HeldHandlers, own: CallRecord | None
                 return step
 
 
-async def _past_question(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> bool:
+async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
     """Raise an interrupt of one's own tool, or wait while another wrapper raises its; whether to go on waiting."""
     if own is not None and own.key in run.questions:
         handlers.drop(own.key)  # the answer will come with the handler of the wrapper's next run
@@ -283,7 +283,7 @@ async def _past_question(run: Run, handlers: HeldHandlers, own: CallRecord | Non
     return True
 
 
-async def _arrival(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> bool:
+async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
     """Wait for the wrapper of an admitted call that has not come yet; whether to go on waiting for the turn.
 
     It may never come: middleware outside the guard can answer a call itself, or ask a person first. Nobody waits for it
@@ -306,7 +306,7 @@ async def _arrival(run: Run, handlers: HeldHandlers, own: CallRecord | None) -> 
     return True
 
 
-def _adopt_left(run: Run, handlers: HeldHandlers) -> bool:
+def _adopt_left(run: Run, handlers: PendingHandlers) -> bool:
     """Decide about admitted calls whose wrappers had returned before a loss, so that LangGraph does not run them again.
 
     Their answers are stored, but do not stand in the messages yet.

@@ -39,7 +39,7 @@ _PATIENCE = 30.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 
-class JournalKeeper:
+class LazyJournal:
     """Opens the journal of an agent when its first run shows which checkpointer it has."""
 
     def __init__(self, engine: Engine, target: JournalTarget) -> None:

@@ -20,10 +20,10 @@ from asyncguard.adapters.threads.active_runs import SAVER
 from asyncguard.adapters.threads.checkpoint_barrier import DURABILITY, PLACES
 from asyncguard.adapters.threads.checkpoints import (
     COPY_OF,
+    fencing_token_of,
     id_of,
     inputs_of,
     listed,
-    number_of,
     of_thread,
     parent_of,
     put_last,
@@ -45,7 +45,7 @@ _PATIENCE = 2.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 
-async def take_thread(
+async def acquire_thread(
     lease: Lease, config: RunnableConfig, *, known: int, begins: bool = False, again: bool = False
 ) -> None:
     """Take a thread for this process, unless another one has carried it on since the run read its state.
@@ -65,36 +65,36 @@ async def take_thread(
             that may go on, and the run has to begin at the copy.
         JournalError: The journal cannot be read or written.
     """
-    async with lease.entering(again=again) as wanted:
+    async with lease.acquisition(again=again) as wanted:
         if wanted:
-            await _take(lease, config, _place(config, begins=begins), known=known, again=again)
+            await _acquire(lease, config, _place(config, begins=begins), known=known, again=again)
 
 
-async def _take(
+async def _acquire(
     lease: Lease, config: RunnableConfig, place: "_Place | None", *, known: int, again: bool
 ) -> None:
     # Nobody else can have carried on what this process had last; the checkpoint may be an older one on purpose.
-    ours = not lease.entered and await lease.journal.holds(lease.thread)
+    ours = not lease.acquired and await lease.journal.holds(lease.thread)
     try:
-        tenure = await lease.enter(thread_of(config), known=known, again=again)
+        tenure = await lease.acquire(thread_of(config), known=known, again=again)
     except ThreadBusyError:
         if place is not None:
-            await _take_back(place)
+            await _undo_refused_input(place)
         raise
     if tenure is None or place is None:
         return
     try:
-        repairs = tenure.seized or tenure.ending or known < tenure.former
+        repairs = tenure.stolen or tenure.final_checkpoint or known < tenure.previous_token
         newest = await (place.with_own(_RECENT) if repairs else place.newest(_RECENT))
-        if tenure.ending and _starts_at(place, newest, tenure.ending):
+        if tenure.final_checkpoint and _starts_at(place, newest, tenure.final_checkpoint):
             newest, ours = (
-                await place.until(lambda now: _follows(tenure.ending, now), _RECENT),
+                await place.until(lambda now: _follows(tenure.final_checkpoint, now), _RECENT),
                 False,
             )
         carried_on = (
-            (not ours and await _give_back(place, newest))
-            or (known < tenure.former and await _uncover(place, known))
-            or await _go_on(place, newest)
+            (not ours and await _restore_head_after_stale_input(place, newest))
+            or (known < tenure.previous_token and await _promote_owner_head(place, known))
+            or await _promote_unseen_successor(place, newest)
         )
         if carried_on:
             raise ThreadBusyError(
@@ -102,21 +102,21 @@ async def _take(
             )
         # An agent that is a tool is not run again where it was: refused, it would begin anew under another name.
         if (
-            tenure.seized
+            tenure.stolen
             and not inside_a_call()
-            and await _branch_off(place, newest, tenure.number)
+            and await _fork_for_takeover(place, newest, tenure.fencing_token)
         ):
             raise ThreadBusyError(
                 "The process that had the thread gave no sign of life, and it may go on: the thread was taken from "
                 "it; run it again."
             )
     except BaseException:
-        lease.leave()
+        lease.release()
         raise
 
 
 @asynccontextmanager
-async def keeping(lease: Lease, config: RunnableConfig) -> AsyncIterator[None]:
+async def owned(lease: Lease, config: RunnableConfig) -> AsyncIterator[None]:
     """End a run after the block whose thread another process has taken meanwhile, and undo what it has stored since.
 
     Asked before a step is stored, and of the journal only if the process may have been stopped for long. A block that
@@ -133,8 +133,8 @@ async def keeping(lease: Lease, config: RunnableConfig) -> AsyncIterator[None]:
         yield
         await lease.ensure_held()
     except ThreadBusyError:
-        if lease.entered and (place := _place(config)) is not None:
-            await _uncover(place, lease.number)
+        if lease.acquired and (place := _place(config)) is not None:
+            await _promote_owner_head(place, lease.fencing_token)
         raise
 
 
@@ -144,11 +144,11 @@ def stands_on(config: RunnableConfig) -> str:
     return "" if place is None else place.own
 
 
-def numbered(identity: Thread, lease: Lease) -> Thread:
+def with_fencing_token(identity: Thread, lease: Lease) -> Thread:
     """Return the identity of a thread with the number of this process, for the state."""
-    if not lease.number:
+    if not lease.fencing_token:
         return identity
-    return Thread(session=identity["session"], nonce=identity["nonce"], number=lease.number)
+    return Thread(session=identity["session"], nonce=identity["nonce"], number=lease.fencing_token)
 
 
 # -- where a run stands --------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def _starts_at(place: _Place, newest: Sequence[CheckpointTuple], checkpoint: str
     return base is not None and checkpoint in (id_of(base), base.metadata.get(COPY_OF))
 
 
-async def put_back(config: RunnableConfig, *, begins: bool) -> None:
+async def undo_refused_input(config: RunnableConfig, *, begins: bool) -> None:
     """Put the thread's head back behind the input of a run that another one of this process is in the way of.
 
     Args:
@@ -239,10 +239,10 @@ async def put_back(config: RunnableConfig, *, begins: bool) -> None:
         begins: Whether the node is the one that takes the input of a run in.
     """
     if (place := _place(config, begins=begins)) is not None:
-        await _take_back(place)
+        await _undo_refused_input(place)
 
 
-async def _take_back(place: _Place) -> None:
+async def _undo_refused_input(place: _Place) -> None:
     """Put the thread's head back behind the input of a run that was refused: nobody has taken it in."""
     newest = await place.with_own(_RECENT)
     head = _beside(place, newest) or (_base(place, newest) if place.begins else None)
@@ -250,7 +250,7 @@ async def _take_back(place: _Place) -> None:
         await put_last(place.saver, head, above=newest[0])
 
 
-async def _give_back(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
+async def _restore_head_after_stale_input(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
     """Put the thread's head back where a run that has just begun has covered it; whether the run is late."""
     beside = _beside(place, newest)
     if beside is not None and id_of(beside) < place.own:
@@ -276,7 +276,7 @@ def _beside(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple
     return None
 
 
-async def _uncover(place: _Place, number: int) -> bool:
+async def _promote_owner_head(place: _Place, number: int) -> bool:
     """Put the last checkpoint of a later process last, where one of an earlier process covers it; whether there is one.
 
     Args:
@@ -284,7 +284,7 @@ async def _uncover(place: _Place, number: int) -> bool:
         number: Of the process that stored that checkpoint.
     """
     newest = await place.with_own(_LATE)
-    later = next((found for found in newest if number_of(found) > number), None)
+    later = next((found for found in newest if fencing_token_of(found) > number), None)
     if later is None or id_of(later) > place.own:
         return False
     by_id = {id_of(found): found for found in newest}
@@ -299,7 +299,7 @@ async def _uncover(place: _Place, number: int) -> bool:
     return True
 
 
-async def _go_on(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
+async def _promote_unseen_successor(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
     """Put what followed on a checkpoint last, where a run began with a copy of it; whether there is something.
 
     Its process was about to store it when somebody else was refused the thread and put the copy.
@@ -310,7 +310,9 @@ async def _go_on(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
         return False
     more, last = await place.newest(_LATE), None
     for found in reversed(more):
-        own = found.metadata.get("source") == "loop" and number_of(found) >= number_of(base)
+        own = found.metadata.get("source") == "loop" and fencing_token_of(
+            found
+        ) >= fencing_token_of(base)
         if own and parent_of(found) == original:
             last, original = found, id_of(found)
     if last is None:
@@ -319,7 +321,7 @@ async def _go_on(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
     return True
 
 
-async def _branch_off(place: _Place, newest: Sequence[CheckpointTuple], number: int) -> bool:
+async def _fork_for_takeover(place: _Place, newest: Sequence[CheckpointTuple], number: int) -> bool:
     """Put a copy of the checkpoint that a run began with last; whether there is one.
 
     Args:

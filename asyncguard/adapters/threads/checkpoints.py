@@ -32,7 +32,7 @@ def parent_of(found: CheckpointTuple) -> str | None:
     )
 
 
-def number_of(found: CheckpointTuple) -> int:
+def fencing_token_of(found: CheckpointTuple) -> int:
     """Number of the process that had the thread when a checkpoint was stored, 0 if it does not tell."""
     identity = found.checkpoint["channel_values"].get(_CHANNEL)
     return int(identity.get("number", 0)) if isinstance(identity, dict) else 0

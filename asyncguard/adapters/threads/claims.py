@@ -10,7 +10,7 @@ import asyncio
 from langchain_core.runnables import RunnableConfig
 
 from asyncguard.adapters.threads.active_runs import SAVER, THREADS, Other, store_nothing
-from asyncguard.adapters.threads.checkpoint_fence import put_back
+from asyncguard.adapters.threads.checkpoint_fence import undo_refused_input
 from asyncguard.adapters.threads.checkpoints import id_of, inputs_of, listed, of_thread, parent_of
 from asyncguard.adapters.threads.runnable_config import thread_of
 from asyncguard.errors import CallerError, ThreadBusyError
@@ -55,7 +55,7 @@ async def claim_thread(
     other = await _in_the_way(config, journal)
     if other is None:
         return
-    await put_back(config, begins=begins)
+    await undo_refused_input(config, begins=begins)
     store_nothing(config)
     if other.under_way:
         raise CallerError(

@@ -30,7 +30,7 @@ from asyncguard.adapters.tools.fast_path import CODE_CALLERS, FROM_LANGCHAIN
 from asyncguard.adapters.tools.sync_async import has_sync_side
 from asyncguard.adapters.tools.system_exit import CONTAINED_CODE
 from asyncguard.core.faults import ErrorCode, Symptom
-from asyncguard.core.results import Escape, Failure, Result
+from asyncguard.core.results import Failure, Interrupted, Result
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.runtime.portal import from_thread
 
@@ -219,7 +219,7 @@ class Watch:
         Args:
             result: What came out of everything that stands around the tool.
         """
-        if isinstance(result, Escape):
+        if isinstance(result, Interrupted):
             return result
         if not self.begun:
             return self._not_begun(result)

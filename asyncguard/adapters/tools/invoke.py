@@ -20,7 +20,7 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from asyncguard.adapters.messages.render import text_of
-from asyncguard.adapters.messages.sanitize import limited, plain_text, problem_with
+from asyncguard.adapters.messages.sanitize import json_problem, limited, plain_text
 from asyncguard.adapters.tools.body_entries import RefusedEntryError, Watch, WatchedRequest
 from asyncguard.adapters.tools.exceptions import read
 from asyncguard.adapters.tools.fast_path import needs_injection, prepared
@@ -29,7 +29,7 @@ from asyncguard.adapters.tools.system_exit import ToolExitError, contained
 from asyncguard.config import GuardConfig, Limits
 from asyncguard.core.calls import canonical_json
 from asyncguard.core.faults import ErrorCode, Symptom
-from asyncguard.core.results import Escape, Failure, Result, Started, Success
+from asyncguard.core.results import Failure, Interrupted, Result, Started, Success
 from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.errors import ToolFault
 from asyncguard.recovery.symptoms import is_transient, refused
@@ -74,7 +74,7 @@ async def run_attempt(
         How the tool ended, as far as it is stored; of external work that it was started.
     """
     try:
-        result = await guarded_run(invoke, foreground=foreground, watch=watch)
+        result = await run_capturing_errors(invoke, foreground=foreground, watch=watch)
     except asyncio.CancelledError:
         if not attempt.external:  # that work was started is no result of it
             watch.give_up(lambda answer: attempt.take_late(result_of(answer)))
@@ -85,7 +85,7 @@ async def run_attempt(
         return Started()
     if not attempt.config.capacity or attempt.config.shadow:
         return result
-    return cut(result, attempt.label, attempt.config.limits)
+    return truncate(result, attempt.label, attempt.config.limits)
 
 
 class ToolRunner:
@@ -219,7 +219,7 @@ def refused_input(watch: Watch, call: ToolCall, error: ValidationError) -> ToolM
     )
 
 
-async def guarded_run(
+async def run_capturing_errors(
     invoke: Callable[[], Awaitable[Any]], *, foreground: bool, watch: Watch
 ) -> Result:
     """Run a tool once; whatever it raises becomes a value, but for cancellation.
@@ -237,7 +237,7 @@ async def guarded_run(
         )
     except GraphBubbleUp as error:
         if foreground:
-            return Escape(error=error)
+            return Interrupted(error=error)
         text = "The tool asked a person in the background. Declare it with interrupts=True to run it in the foreground."
         return Failure(
             symptom=Symptom(error=ErrorCode.UNDECLARED_INTERRUPT, message=text, transient=False)
@@ -272,10 +272,10 @@ def result_of(raw: Any) -> Result:
 def _lasting(update: Mapping[str, Any]) -> dict[str, Any] | None:
     """What of a state update can be written down: all but its messages, if that is plain JSON."""
     kept = {name: value for name, value in update.items() if name != "messages"}
-    return kept if kept and not problem_with(kept) else None
+    return kept if kept and not json_problem(kept) else None
 
 
-def cut(result: Success, label: str, limits: Limits) -> Success:
+def truncate(result: Success, label: str, limits: Limits) -> Success:
     """The result, or its beginning and a word about the rest where it is larger than what is stored.
 
     Args:

@@ -16,13 +16,18 @@ from asyncguard.adapters.messages.render import text_of
 from asyncguard.adapters.tools.body_entries import Watch
 from asyncguard.adapters.tools.declare import as_tools, specs_of
 from asyncguard.adapters.tools.fast_path import needs_injection, prepared
-from asyncguard.adapters.tools.invoke import cut, guarded_run, refused_input, symptom_of
+from asyncguard.adapters.tools.invoke import (
+    refused_input,
+    run_capturing_errors,
+    symptom_of,
+    truncate,
+)
 from asyncguard.adapters.tools.sync_async import runs_sync
 from asyncguard.adapters.tools.system_exit import contained
 from asyncguard.config import Limits
 from asyncguard.core.results import Result, Success
 from asyncguard.core.tool_spec import Mode, ToolSpec
-from asyncguard.distributed.protocol import Order
+from asyncguard.distributed.protocol import RemoteJob
 from asyncguard.distributed.version import version_of
 from asyncguard.errors import DeclarationError
 from asyncguard.runtime.executors.port import RemoteExecutor
@@ -141,7 +146,7 @@ class WorkerTools:
             return f"The worker has no tool {tool!r}; start it with the agent's list of tools."
         return f"{tool!r} {reason}; it has to run there (local=)."
 
-    async def run(self, order: Order) -> Result:
+    async def run(self, order: RemoteJob) -> Result:
         """Run a tool once; a sync one is not stopped by cancellation, as no thread can be."""
         spec = self._specs[order.tool]
         arguments = dict(order.arguments) | (
@@ -150,9 +155,11 @@ class WorkerTools:
         call = ToolCall(name=order.tool, args=arguments, id=order.call_id, type="tool_call")
         watch = Watch(spec=spec, symptom_of=symptom_of)
         result = _portable(
-            await guarded_run(partial(self._invoke, watch, call), foreground=False, watch=watch)
+            await run_capturing_errors(
+                partial(self._invoke, watch, call), foreground=False, watch=watch
+            )
         )
-        return cut(result, order.tool, self._limits) if isinstance(result, Success) else result
+        return truncate(result, order.tool, self._limits) if isinstance(result, Success) else result
 
     async def _invoke(self, watch: Watch, call: ToolCall) -> Any:
         tool = watch.tool(self._tools[call["name"]])

@@ -8,9 +8,9 @@ from typing import Any
 from asyncguard.core.calls import CallState
 from asyncguard.core.results import Failure, Success
 from asyncguard.errors import CallerError
-from asyncguard.journal.port import Attempt, AttemptState, Entry, Journal, MailKind
+from asyncguard.journal.port import Attempt, AttemptState, Entry, Journal, SignalKind
 
-_ANSWERS = frozenset({MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY})
+_ANSWERS = frozenset({SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY})
 _OPEN = frozenset({CallState.PENDING, CallState.IN_DOUBT})
 _BROKEN_OFF = frozenset({AttemptState.INTENT, AttemptState.ENDED})
 """Of a process that is gone: nobody carries the call on before its thread runs. A started one waits for a delivery."""
@@ -31,13 +31,13 @@ class Listed:
         return self.entry.attempts[-1] if self.entry.attempts else None
 
     @property
-    def answer(self) -> MailKind | None:
+    def answer(self) -> SignalKind | None:
         """What somebody said became of the latest attempt, as long as its thread has not taken that up."""
         if self.entry.state not in _OPEN or self.latest is None:
             return None
         said = [
             mail.kind
-            for mail in self.entry.mail
+            for mail in self.entry.signals
             if mail.kind in _ANSWERS and mail.attempt >= self.latest.number
         ]
         return said[-1] if said else None
@@ -76,7 +76,7 @@ def listed(journal: Journal, entries: Sequence[Entry]) -> list[Listed]:
 
 def _carrier(entry: Entry) -> str:
     """The process of the latest attempt, empty if the call has ended: nothing depends on it any more."""
-    return entry.attempts[-1].epoch if entry.attempts and entry.state in _OPEN else ""
+    return entry.attempts[-1].process_id if entry.attempts and entry.state in _OPEN else ""
 
 
 def the_call(journal: Journal, key: str) -> Listed:
@@ -149,7 +149,7 @@ def rows(calls: Iterable[Listed], *, payload: bool, nested: bool) -> Iterator[di
             row["mail"] = [
                 {"kind": mail.kind.value, "attempt": mail.attempt, "by": mail.by}
                 | ({"content": mail.content} if payload else {})
-                for mail in call.entry.mail
+                for mail in call.entry.signals
             ]
         yield row
 
@@ -186,7 +186,7 @@ def _attempt(attempt: Attempt, *, payload: bool) -> dict[str, Any]:
         "number": attempt.number,
         "tool": attempt.tool,
         "state": attempt.state.value,
-        "process": attempt.epoch,
+        "process": attempt.process_id,
         "begun_at": moment(attempt.begun_at),
         "ended_at": moment(attempt.ended_at),
         "deadline": moment(attempt.deadline),

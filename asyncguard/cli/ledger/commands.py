@@ -20,7 +20,7 @@ from asyncguard.cli.ledger.options import parsed
 from asyncguard.cli.ledger.views import advice, clean, is_narrow, show, story, table
 from asyncguard.core.calls import CallState
 from asyncguard.errors import CallerError
-from asyncguard.journal.port import MailKind
+from asyncguard.journal.port import SignalKind
 from asyncguard.observability.fields import printable
 
 _MOST = 500
@@ -116,9 +116,11 @@ def _prune(options: argparse.Namespace) -> int:
 
 _USAGE = 2
 _NEXT = {
-    MailKind.HAPPENED: "The agent is told that it happened{content}.",
-    MailKind.NOT_HAPPENED: "The agent is told that it did not happen; it is not repeated unless the agent calls again.",
-    MailKind.RETRY: "It is made again under the same key, without asking the model.",
+    SignalKind.HAPPENED: "The agent is told that it happened{content}.",
+    SignalKind.NOT_HAPPENED: (
+        "The agent is told that it did not happen; it is not repeated unless the agent calls again."
+    ),
+    SignalKind.RETRY: "It is made again under the same key, without asking the model.",
 }
 
 
@@ -135,7 +137,7 @@ def resolve(options: argparse.Namespace) -> int:
         CallerError: There is no such call, it is not in doubt, or its result cannot be read.
         JournalError: The journal cannot be read or written.
     """
-    kind = MailKind.HAPPENED if options.happened else MailKind.NOT_HAPPENED
+    kind = SignalKind.HAPPENED if options.happened else SignalKind.NOT_HAPPENED
     content = (
         options.result if options.result_file is None else read_text(options.result_file, "result")
     )
@@ -144,10 +146,10 @@ def resolve(options: argparse.Namespace) -> int:
 
 def retry(options: argparse.Namespace) -> int:
     """Have a call made again that did not happen; see :func:`resolve`."""
-    return _answer(options, MailKind.RETRY, None)
+    return _answer(options, SignalKind.RETRY, None)
 
 
-def _answer(options: argparse.Namespace, kind: MailKind, content: str | None) -> int:
+def _answer(options: argparse.Namespace, kind: SignalKind, content: str | None) -> int:
     by = options.by if options.by is not None else _user()
     with opened(options.journal) as journal:
         call = the_call(journal, options.key)
@@ -170,12 +172,12 @@ def _answer(options: argparse.Namespace, kind: MailKind, content: str | None) ->
     return 0
 
 
-def _unsure(call: Listed, kind: MailKind) -> int | None:
+def _unsure(call: Listed, kind: SignalKind) -> int | None:
     """Ask; the exit code of somebody who is not sure."""
     entry = call.entry
     said = (
         kind.value.replace("_", " ")
-        if kind is not MailKind.RETRY
+        if kind is not SignalKind.RETRY
         else "not happened, and to be made again"
     )
     question = f"{entry.label} of task {entry.task}, thread {entry.thread or entry.session}: {said}. Sure? [y/N] "

@@ -15,7 +15,7 @@ from rich.text import Text
 from asyncguard.cli.ledger.calls import Listed, moment, outcome_of
 from asyncguard.core.calls import CallState
 from asyncguard.core.results import Failure, Success
-from asyncguard.journal.port import Attempt, AttemptState, Mail, MailKind
+from asyncguard.journal.port import Attempt, AttemptState, Signal, SignalKind
 from asyncguard.observability.fields import printable
 
 _UNITS = {"d": 86_400, "h": 3600, "m": 60}
@@ -63,10 +63,10 @@ _KEY = 8
 """Digits of a key that are shown; any beginning that fits one call names it."""
 _STYLES = {CallState.IN_DOUBT: "bold yellow", CallState.FAILED: "red", CallState.DONE: "green"}
 _SAID = {
-    MailKind.HAPPENED: "it happened",
-    MailKind.NOT_HAPPENED: "it did not happen",
-    MailKind.RETRY: "it did not happen, and is to be made again",
-    MailKind.DELIVERY: "its result was delivered",
+    SignalKind.HAPPENED: "it happened",
+    SignalKind.NOT_HAPPENED: "it did not happen",
+    SignalKind.RETRY: "it did not happen, and is to be made again",
+    SignalKind.DELIVERY: "its result was delivered",
 }
 _STANDS = {
     AttemptState.INTENT: "begun, end unknown",
@@ -180,7 +180,7 @@ def story(call: Listed, now: float, *, payload: bool) -> Group:
         facts["arguments"] = _json(entry.arguments)
     parts: list[RenderableType] = [_grid(facts)]
     for attempt in entry.attempts:
-        mail = [item for item in entry.mail if item.attempt == attempt.number]
+        mail = [item for item in entry.signals if item.attempt == attempt.number]
         parts += [
             "",
             Text(f"attempt {attempt.number}", style="bold"),
@@ -202,7 +202,7 @@ def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table
     latest = attempt is call.latest
     facts = {
         "tool": clean(attempt.tool),
-        "process": clean(attempt.epoch + (" (gone)" if call.gone and latest else "")),
+        "process": clean(attempt.process_id + (" (gone)" if call.gone and latest else "")),
         "begun": _time(attempt.begun_at, now),
         "ended": _time(attempt.ended_at, now)
         if attempt.ended_at is not None
@@ -221,7 +221,7 @@ def _attempt(call: Listed, attempt: Attempt, now: float, payload: bool) -> Table
     return _grid(facts)
 
 
-def _mail(mail: Mail, payload: bool) -> Table:
+def _mail(mail: Signal, payload: bool) -> Table:
     said = clean(_SAID[mail.kind] + (f", says {mail.by}" if mail.by else ""))
     facts = {"told": said}
     if payload and mail.content is not None:

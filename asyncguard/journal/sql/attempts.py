@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from asyncguard.core.calls import SUCCESS_STATES, CallState
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.results import Escape, Failure, Result, Started, Success
+from asyncguard.core.results import Failure, Interrupted, Result, Started, Success
 from asyncguard.errors import CallerError
 from asyncguard.journal.begin_policy import TOLD, Facts, Recorded, Write, in_doubt, judge
 from asyncguard.journal.codec import plain, result_to_json, to_json
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import Attempt, AttemptState, MailKind, Verdict
+from asyncguard.journal.port import Attempt, AttemptState, SignalKind, Verdict
 from asyncguard.journal.sql.leases import standing
 from asyncguard.journal.sql.processes import is_alive
 from asyncguard.journal.sql.rows import ATTEMPT, attempt_of, value
@@ -45,7 +45,7 @@ def outcome_of(key: str, attempt: int, result: Result) -> Outcome:
 
 def _outcome(key: str, attempt: int, result: Result) -> Outcome:
     state = AttemptState.ENDED
-    if isinstance(result, Escape):
+    if isinstance(result, Interrupted):
         state = AttemptState.ASKED
     elif isinstance(result, Started):
         state = AttemptState.STARTED
@@ -75,7 +75,7 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
     verdict, write = judge(
         intent,
         Facts(
-            epoch=store.epoch,
+            process_id=store.process_id,
             ended=ended,
             holder=held_by,
             recorded=recorded,
@@ -109,14 +109,20 @@ def _recorded(store: Store, key: str, number: int) -> Recorded | None:
 def recorded_of(store: Store, attempt: Attempt, effect: EffectClass) -> Recorded:
     """An attempt, with what is known of the process that began it."""
     open_, result = attempt.state is AttemptState.INTENT, attempt.result
-    if isinstance(result, Failure) and result.symptom.running and not _lives(store, attempt.epoch):
+    if (
+        isinstance(result, Failure)
+        and result.symptom.running
+        and not _lives(store, attempt.process_id)
+    ):
         # It was given up, and has ended with its process.
         attempt = replace(attempt, result=Failure(symptom=replace(result.symptom, running=False)))
-    return Recorded(attempt=attempt, effect=effect, alive=open_ and _lives(store, attempt.epoch))
+    return Recorded(
+        attempt=attempt, effect=effect, alive=open_ and _lives(store, attempt.process_id)
+    )
 
 
-def _lives(store: Store, epoch: str) -> bool:
-    return epoch == store.epoch or is_alive(store, epoch)
+def _lives(store: Store, process_id: str) -> bool:
+    return process_id == store.process_id or is_alive(store, process_id)
 
 
 def latest(store: Store, key: str) -> Recorded | None:
@@ -196,7 +202,7 @@ def _write(store: Store, intent: Intent, arguments: str, write: Write) -> None:
                 plain(intent.tool),
                 intent.effect.value,
                 intent.fingerprint,
-                store.epoch,
+                store.process_id,
                 now,
                 deadline,
             ),
@@ -205,7 +211,7 @@ def _write(store: Store, intent: Intent, arguments: str, write: Write) -> None:
         store.execute(
             "UPDATE attempts SET state = 'intent', epoch = ?, effect = ?, begun_at = ?, deadline = ?, ended_at = NULL, "
             "result = NULL WHERE key = ? AND number = ?",
-            (store.epoch, intent.effect.value, now, deadline, intent.key, intent.attempt),
+            (store.process_id, intent.effect.value, now, deadline, intent.key, intent.attempt),
         )
     if intent.token is not None:
         store.execute(
@@ -268,7 +274,7 @@ def conclude(store: Store, outcome: Outcome) -> bool:
     """Write an outcome down if the attempt is an intent of this process; whether mail was sent."""
     rows = store.execute(
         "SELECT 1 FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
-        (outcome.key, outcome.attempt, store.epoch),
+        (outcome.key, outcome.attempt, store.process_id),
     )
     return bool(rows) and end(store, outcome)
 
@@ -288,7 +294,7 @@ def _end_as_told(store: Store, key: str) -> None:
     """End the attempt of a process that is gone and could not write its outcome: the thread knows that it succeeded."""
     if not store.execute(
         "SELECT 1 FROM attempts WHERE key = ? AND state = 'intent' AND epoch <> ?",
-        (key, store.epoch),
+        (key, store.process_id),
     ):
         return
     last = latest(store, key)
@@ -320,7 +326,7 @@ def _success(store: Store, key: str, number: int) -> str | None:
 def _tell_late(store: Store, key: str, number: int, content: str) -> None:
     send(
         store,
-        kind=MailKind.HAPPENED,
+        kind=SignalKind.HAPPENED,
         key=key,
         number=number,
         content=content,
@@ -338,5 +344,5 @@ def withdraw(store: Store, begun: Iterable[tuple[str, int]]) -> None:
     for key, number in begun:
         store.execute(
             "DELETE FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
-            (key, number, store.epoch),
+            (key, number, store.process_id),
         )

@@ -12,11 +12,11 @@ from asyncguard.core.results import CANCELLED_BEFORE_START, Failure, Result
 from asyncguard.errors import AsyncguardError, JournalError
 from asyncguard.journal.codec import as_content, to_json
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import Entry, Fresh, Mail, MailKind, Tenure, Verdict
+from asyncguard.journal.port import Entry, Fresh, LeaseGrant, Signal, SignalKind, Verdict
 from asyncguard.journal.sql import attempts, leases, maintenance, processes, queries, signals
-from asyncguard.journal.sql.maintenance import Upkeep
+from asyncguard.journal.sql.maintenance import Maintenance
 from asyncguard.journal.sql.store import ConnectionLostError, Store
-from asyncguard.journal.sql.writer import Rounds, Writer
+from asyncguard.journal.sql.writer import Rounds, WriterThread
 
 _NOT_BEGUN = Failure(
     symptom=Symptom(
@@ -41,8 +41,8 @@ class SqlJournal:
             JournalError: It cannot be opened.
         """
         self._store = store
-        self._upkeep = Upkeep(store.pulse)
-        self._writer = Writer(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
+        self._upkeep = Maintenance(store.poll_interval)
+        self._writer = WriterThread(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
         self._writer.start()
         self._writer.post("what was to be removed", maintenance.prune_daily)
         # Of the writer alone: a finalizer that knew the journal would keep it.
@@ -54,67 +54,67 @@ class SqlJournal:
         return self._store.id
 
     @property
-    def epoch(self) -> str:
+    def process_id(self) -> str:
         """Identity of this process in the journal; a new one if a server's connection was lost."""
-        return self._store.epoch
+        return self._store.process_id
 
     # -- threads ---------------------------------------------------------------------------------------------------
 
-    async def enter(
+    async def acquire(
         self,
         session: str,
         thread: str,
         keys: Collection[str],
-        receive: Callable[[Mail], None],
+        receive: Callable[[Signal], None],
         *,
         known: int = 0,
-    ) -> Tenure:
+    ) -> LeaseGrant:
         """See :meth:`~asyncguard.journal.port.Journal.enter`."""
         wanted = tuple(keys)
 
-        def work(store: Store) -> tuple[Tenure, list[Mail], int]:
-            taken = leases.take(store, session, thread, known)
+        def work(store: Store) -> tuple[LeaseGrant, list[Signal], int]:
+            taken = leases.acquire(store, session, thread, known)
             found = {
                 key: latest
                 for key in wanted
                 if (latest := attempts.latest_whole(store, key)) is not None
             }
-            tenure = Tenure(
+            tenure = LeaseGrant(
                 attempts=found,
-                number=taken.number,
-                former=taken.former,
-                seized=taken.seized,
-                ending=taken.ending,
+                fencing_token=taken.fencing_token,
+                previous_token=taken.previous_token,
+                stolen=taken.stolen,
+                final_checkpoint=taken.final_checkpoint,
             )
-            return tenure, *signals.mail_after(
+            return tenure, *signals.signals_after(
                 store, session, self._upkeep.seen_by(session, receive)
             )
 
-        def then(answer: tuple[Tenure, list[Mail], int]) -> None:
+        def then(answer: tuple[LeaseGrant, list[Signal], int]) -> None:
             self._upkeep.entered(session, receive, answer[1], answer[2])
 
         try:
             return (await self._writer.ask(work, then))[0]
         except asyncio.CancelledError:
-            self.leave(session)  # it may have been taken all the same
+            self.release(session)  # it may have been taken all the same
             raise
 
-    async def unsettled(self, session: str) -> Collection[str]:
+    async def unfinished(self, session: str) -> Collection[str]:
         """See :meth:`~asyncguard.journal.port.Journal.unsettled`."""
         return await self._writer.ask(lambda store: attempts.unsettled(store, session))
 
-    def leave(self, session: str, *, ending: str = "") -> None:
+    def release(self, session: str, *, ending: str = "") -> None:
         """See :meth:`~asyncguard.journal.port.Journal.leave`."""
         self._upkeep.unhold(session)
         named = f"that thread {session} was left"
         release = lambda store: leases.release(store, session, ending)  # noqa: E731
         self._writer.post(named, release, lambda _: self._upkeep.left(session))
 
-    def hold(self, session: str) -> None:
+    def keep_alive(self, session: str) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.hold`."""
         self._upkeep.hold(session)
 
-    def unhold(self, session: str) -> None:
+    def stop_keep_alive(self, session: str) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.unhold`."""
         self._upkeep.unhold(session)
 
@@ -122,8 +122,8 @@ class SqlJournal:
         """See :meth:`~asyncguard.journal.port.Journal.holds`."""
 
         def work(store: Store) -> bool:
-            return leases.holder(store, session) == store.epoch and not processes.has_ended(
-                store, store.epoch
+            return leases.holder(store, session) == store.process_id and not processes.has_ended(
+                store, store.process_id
             )
 
         return await self._writer.ask(work)
@@ -187,7 +187,9 @@ class SqlJournal:
         named = _named(key, attempt)
         self._writer.post(named, lambda store: attempts.conclude(store, outcome), self._look_if)
 
-    def settle(self, key: str, state: CallState, error: str = "", *, stored: bool = False) -> None:
+    def record_final_state(
+        self, key: str, state: CallState, error: str = "", *, stored: bool = False
+    ) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.settle`."""
         named = f"that call {key} is {state.value}"
         self._writer.post_later(
@@ -203,7 +205,7 @@ class SqlJournal:
         text = to_json(as_content(content))
         self._writer.submit(lambda store: signals.deliver(store, token, text), self._look).result()
 
-    def resolve(self, key: str, kind: MailKind, content: Any = None, *, by: str = "") -> Entry:
+    def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
         """See :meth:`~asyncguard.journal.port.Journal.resolve`."""
         text = to_json(None if content is None else as_content(content))
         return self._writer.submit(
@@ -221,9 +223,9 @@ class SqlJournal:
         """See :meth:`~asyncguard.journal.port.Journal.prune`."""
         return self._writer.submit(lambda store: maintenance.prune(store, older_than)).result()
 
-    def gone(self, epochs: Collection[str]) -> Collection[str]:
+    def gone(self, process_ids: Collection[str]) -> Collection[str]:
         """See :meth:`~asyncguard.journal.port.Journal.gone`."""
-        asked = tuple(epochs)
+        asked = tuple(process_ids)
         return self._writer.submit(lambda store: processes.gone(store, asked)).result()
 
     def close(self) -> None:
@@ -244,4 +246,4 @@ def _named(key: str, attempt: int) -> str:
 
 def _say_goodbye(store: Store) -> None:
     leases.release_all(store)
-    processes.note_end(store, store.epoch)
+    processes.note_end(store, store.process_id)

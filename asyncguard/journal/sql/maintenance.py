@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from asyncguard.core.calls import CallState
 from asyncguard.errors import CallerError
-from asyncguard.journal.port import Mail
+from asyncguard.journal.port import Signal
 from asyncguard.journal.sql.attempts import Outcome, end, withdraw
 from asyncguard.journal.sql.leases import RENEWAL, renew
-from asyncguard.journal.sql.signals import mail_after
+from asyncguard.journal.sql.signals import signals_after
 from asyncguard.journal.sql.store import Store
 
 LOOK = 0.25
 """Seconds between two looks for mail that other processes wrote."""
-Receive = Callable[[Mail], None]
+Receive = Callable[[Signal], None]
 _log = logging.getLogger("asyncguard.journal")
 
 
@@ -33,7 +33,7 @@ class _Entered:
     """When the thread was last kept, on the monotonic clock."""
 
 
-class Upkeep:
+class Maintenance:
     """State of the writer thread; only :meth:`hold`, :meth:`unhold` and :meth:`unsure` are called from others."""
 
     def __init__(self, pulse: float | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -75,7 +75,7 @@ class Upkeep:
         if not self._own_mail and now - self._looked < LOOK:
             return  # a round follows every transaction, and each look costs one
         self._looked = now
-        if store.has_news() or self._own_mail:
+        if store.has_new_signals() or self._own_mail:
             self._own_mail = False
             for session in tuple(self._entered):
                 self._hand_over(store, session)
@@ -87,7 +87,7 @@ class Upkeep:
         entered = self._entered.get(session)
         return entered.seen if entered is not None and entered.receive == receive else 0
 
-    def entered(self, session: str, receive: Receive, mail: list[Mail], seen: int) -> None:
+    def entered(self, session: str, receive: Receive, mail: list[Signal], seen: int) -> None:
         """A thread was taken: hand over its mail, and what comes later.
 
         Args:
@@ -118,7 +118,7 @@ class Upkeep:
 
     def _hand_over(self, store: Store, session: str) -> None:
         entered = self._entered[session]
-        mail, entered.seen = mail_after(store, session, entered.seen)
+        mail, entered.seen = signals_after(store, session, entered.seen)
         for item in mail:
             _give(entered.receive, item)
 
@@ -165,7 +165,7 @@ def with_transaction(store: Store, work: Callable[[], object]) -> None:
         raise
 
 
-def _give(receive: Receive, mail: Mail) -> None:
+def _give(receive: Receive, mail: Signal) -> None:
     try:
         receive(mail)
     except Exception:  # noqa: BLE001 - it breaks its promise, and the others must get their mail

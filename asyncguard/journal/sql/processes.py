@@ -25,53 +25,53 @@ class ProcessKind(StrEnum):
     """Looks at calls, resolves and delivers."""
 
 
-def register(store: Store, epoch: str, kind: ProcessKind) -> None:
+def register(store: Store, process_id: str, kind: ProcessKind) -> None:
     """Write down that this process lives; its lock is held already."""
     store.execute(
         "INSERT INTO processes (epoch, kind, host, pid, started_at) VALUES (?, ?, ?, ?, ?)",
-        (epoch, kind.value, plain(socket.gethostname()), os.getpid(), store.now()),
+        (process_id, kind.value, plain(socket.gethostname()), os.getpid(), store.now()),
     )
 
 
-def has_ended(store: Store, epoch: str) -> bool:
+def has_ended(store: Store, process_id: str) -> bool:
     """Whether the end of a process is written down; an unknown one has ended long ago."""
-    rows = store.execute("SELECT ended_at FROM processes WHERE epoch = ?", (epoch,))
+    rows = store.execute("SELECT ended_at FROM processes WHERE epoch = ?", (process_id,))
     return not rows or rows[0][0] is not None
 
 
-def note_end(store: Store, epoch: str) -> None:
+def note_end(store: Store, process_id: str) -> None:
     """Write the end of a process down; the first time is kept."""
     store.execute(
         "UPDATE processes SET ended_at = ? WHERE epoch = ? AND ended_at IS NULL",
-        (store.now(), epoch),
+        (store.now(), process_id),
     )
 
 
-def is_alive(store: Store, epoch: str) -> bool:
+def is_alive(store: Store, process_id: str) -> bool:
     """Whether a process lives; if it does not, that is written down and final."""
-    if has_ended(store, epoch):
+    if has_ended(store, process_id):
         return False
-    if store.is_locked(epoch):
+    if store.is_locked(process_id):
         return True
-    note_end(store, epoch)
+    note_end(store, process_id)
     return False
 
 
-def gone(store: Store, epochs: Collection[str]) -> frozenset[str]:
+def gone(store: Store, process_ids: Collection[str]) -> frozenset[str]:
     """Which of some processes do not live; their end is written down now."""
-    return frozenset(epoch for epoch in epochs if not is_alive(store, epoch))
+    return frozenset(process_id for process_id in process_ids if not is_alive(store, process_id))
 
 
-def where(store: Store, epoch: str) -> str:
+def where(store: Store, process_id: str) -> str:
     """Where a process runs, for messages."""
-    rows = store.execute("SELECT host, pid FROM processes WHERE epoch = ?", (epoch,))
+    rows = store.execute("SELECT host, pid FROM processes WHERE epoch = ?", (process_id,))
     return f"process {rows[0][1]} on {rows[0][0]}" if rows else "an unknown process"
 
 
 def succeed(store: Store, old: str, new: str) -> None:
-    """Carry on under another epoch what this process did under one whose lock it lost.
+    """Carry on under another process id what this process did under one whose lock it lost.
 
-    Nobody has acted on the loss unless the old epoch was declared dead; then its threads and attempts are others'.
+    Nobody has acted on the loss unless the old process id was declared dead; then its threads and attempts are others'.
     """
     if not has_ended(store, old):
         store.execute("UPDATE threads SET epoch = ? WHERE epoch = ?", (new, old))

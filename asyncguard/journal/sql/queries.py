@@ -11,7 +11,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.begin_policy import Recorded, in_doubt
 from asyncguard.journal.codec import plain
-from asyncguard.journal.port import AttemptState, Entry, MailKind
+from asyncguard.journal.port import AttemptState, Entry, SignalKind
 from asyncguard.journal.sql.attempts import recorded_of
 from asyncguard.journal.sql.rows import (
     ATTEMPT,
@@ -150,7 +150,7 @@ def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded 
         created_at=seconds(created, key) or 0.0,
         updated_at=seconds(updated, key) or 0.0,
         attempts=tuple(attempt for attempt, _ in attempts),
-        mail=tuple(mail_of(item) for item in parts.mail),
+        signals=tuple(mail_of(item) for item in parts.mail),
     )
     return entry, resolution, latest
 
@@ -158,7 +158,7 @@ def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded 
 # -- what people do ------------------------------------------------------------------------------------------------
 
 
-def resolve(store: Store, key: str, kind: MailKind, content: str, by: str) -> Entry:
+def resolve(store: Store, key: str, kind: SignalKind, content: str, by: str) -> Entry:
     """Tell what became of a call in doubt.
 
     Args:

@@ -9,7 +9,7 @@ from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Result
 from asyncguard.errors import CallerError, JournalError
 from asyncguard.journal.codec import result_from_json
-from asyncguard.journal.port import Attempt, AttemptState, Mail, MailKind
+from asyncguard.journal.port import Attempt, AttemptState, Signal, SignalKind
 from asyncguard.journal.sql.store import Row
 
 _Enum = TypeVar("_Enum", bound=StrEnum)
@@ -29,13 +29,25 @@ def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
     Raises:
         JournalError: The row is not one that the journal writes.
     """
-    key, number, tool, effect, fingerprint, state, epoch, begun_at, ended_at, deadline, result = row
+    (
+        key,
+        number,
+        tool,
+        effect,
+        fingerprint,
+        state,
+        process_id,
+        begun_at,
+        ended_at,
+        deadline,
+        result,
+    ) = row
     attempt = Attempt(
         number=whole(number, key),
         tool=str(tool),
         fingerprint=str(fingerprint),
         state=member(AttemptState, state, key),
-        epoch=str(epoch),
+        process_id=str(process_id),
         begun_at=seconds(begun_at, key) or 0.0,
         ended_at=seconds(ended_at, key),
         deadline=seconds(deadline, key),
@@ -44,15 +56,15 @@ def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
     return attempt, member(EffectClass, effect, key)
 
 
-def mail_of(row: Row) -> Mail:
+def mail_of(row: Row) -> Signal:
     """A piece of mail.
 
     Raises:
         JournalError: The row is not one that the journal writes.
     """
     key, number, kind, content, sender = row
-    return Mail(
-        kind=member(MailKind, kind, key),
+    return Signal(
+        kind=member(SignalKind, kind, key),
         key=str(key),
         attempt=whole(number, key),
         content=value(content, key),

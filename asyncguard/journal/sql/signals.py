@@ -5,11 +5,11 @@ import logging
 
 from asyncguard.errors import JournalError, UnknownTokenError
 from asyncguard.journal.codec import plain
-from asyncguard.journal.port import Mail, MailKind
+from asyncguard.journal.port import Signal, SignalKind
 from asyncguard.journal.sql.rows import MAIL, mail_of
 from asyncguard.journal.sql.store import Store
 
-RESOLUTIONS = frozenset({MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY})
+RESOLUTIONS = frozenset({SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY})
 """Mail that says what became of a call in doubt."""
 _log = logging.getLogger("asyncguard.journal")
 
@@ -19,7 +19,9 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def send(store: Store, *, kind: MailKind, key: str, number: int, content: str, sender: str) -> None:
+def send(
+    store: Store, *, kind: SignalKind, key: str, number: int, content: str, sender: str
+) -> None:
     """Add mail to the thread of a call.
 
     Args:
@@ -40,7 +42,7 @@ def send(store: Store, *, kind: MailKind, key: str, number: int, content: str, s
         store.execute(
             "UPDATE calls SET resolution = ?, updated_at = ? WHERE key = ?", (kind.value, now, key)
         )
-    store.told()
+    store.notify()
 
 
 def deliver(store: Store, token: str, content: str) -> None:
@@ -58,10 +60,10 @@ def deliver(store: Store, token: str, content: str) -> None:
     store.execute(
         "UPDATE tokens SET used_at = ? WHERE key = ? AND number = ?", (store.now(), key, number)
     )
-    send(store, kind=MailKind.DELIVERY, key=key, number=number, content=content, sender="")
+    send(store, kind=SignalKind.DELIVERY, key=key, number=number, content=content, sender="")
 
 
-def mail_of_call(store: Store, key: str) -> tuple[Mail, ...]:
+def mail_of_call(store: Store, key: str) -> tuple[Signal, ...]:
     """All mail of a call, in order.
 
     Raises:
@@ -73,7 +75,7 @@ def mail_of_call(store: Store, key: str) -> tuple[Mail, ...]:
     )
 
 
-def mail_after(store: Store, session: str, after: int) -> tuple[list[Mail], int]:
+def signals_after(store: Store, session: str, after: int) -> tuple[list[Signal], int]:
     """Mail of a thread above an id, in order, and the highest id that was seen.
 
     What cannot be read is passed over and logged: the rest of the thread goes on.

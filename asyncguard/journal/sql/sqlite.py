@@ -40,7 +40,7 @@ _ADVICE = {
 class SqliteStore:
     """One connection to a journal file."""
 
-    pulse: float | None = None
+    poll_interval: float | None = None
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SqliteStore:
         self._kind = kind
         self._create = create
         self._wall_clock = wall_clock
-        self._epoch = secrets.token_hex(8)
+        self._process_id = secrets.token_hex(8)
         self._connection: sqlite3.Connection | None = None
         self._lock: FileLock | None = None
         self._inode = (0, 0)
@@ -75,9 +75,9 @@ class SqliteStore:
         return self._id
 
     @property
-    def epoch(self) -> str:
+    def process_id(self) -> str:
         """Identity of this process; its lock cannot be lost while it lives."""
-        return self._epoch
+        return self._process_id
 
     def open(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
@@ -101,13 +101,13 @@ class SqliteStore:
             )  # of a new file; one that was begun keeps its own
             self._use_wal()
             self.execute("PRAGMA synchronous = FULL")
-            folder = self._lock_file(self._epoch).parent
+            folder = self._lock_file(self._process_id).parent
             folder.mkdir(mode=0o700, exist_ok=True)
-            self._lock = self._lock_of(self._epoch)
+            self._lock = self._lock_of(self._process_id)
             self._lock.acquire(blocking=False)
         self.begin()
         self._id = prepare(self, _WORDS, f"The file {self._path}")
-        register(self, self._epoch, self._kind)
+        register(self, self._process_id, self._kind)
         self.commit()
 
     def _make_file(self) -> None:
@@ -149,7 +149,7 @@ class SqliteStore:
             self._lock.release()
             self._lock = None
             with contextlib.suppress(OSError):
-                self._lock_file(self._epoch).unlink(missing_ok=True)
+                self._lock_file(self._process_id).unlink(missing_ok=True)
 
     # -- transactions ----------------------------------------------------------------------------------------------
 
@@ -224,36 +224,36 @@ class SqliteStore:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
         return self._wall_clock()
 
-    def is_locked(self, epoch: str) -> bool:
+    def is_locked(self, process_id: str) -> bool:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
-        if epoch == self._epoch:
+        if process_id == self._process_id:
             return True
-        if not epoch.isalnum():
+        if not process_id.isalnum():
             return False  # forged: it must not lead out of the folder
-        lock = self._lock_of(epoch)
+        lock = self._lock_of(process_id)
         try:
             lock.acquire(blocking=False)
         except Timeout:
             return True
         lock.release()
         with contextlib.suppress(OSError):
-            self._lock_file(epoch).unlink(missing_ok=True)
+            self._lock_file(process_id).unlink(missing_ok=True)
         return False
 
-    def told(self) -> None:
+    def notify(self) -> None:
         """Nothing to do: others see that the file has changed."""
 
-    def has_news(self) -> bool:
+    def has_new_signals(self) -> bool:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
         version = self.execute("PRAGMA data_version")[0][0]
         changed, self._seen_version = version != self._seen_version, version
         return bool(changed)
 
-    def _lock_file(self, epoch: str) -> Path:
-        return Path(f"{self._path}.processes") / epoch
+    def _lock_file(self, process_id: str) -> Path:
+        return Path(f"{self._path}.processes") / process_id
 
-    def _lock_of(self, epoch: str) -> FileLock:
+    def _lock_of(self, process_id: str) -> FileLock:
         # Without a fallback: a lock that outlives its process would keep the dead alive.
         return FileLock(
-            self._lock_file(epoch), mode=0o600, thread_local=False, fallback_to_soft=False
+            self._lock_file(process_id), mode=0o600, thread_local=False, fallback_to_soft=False
         )

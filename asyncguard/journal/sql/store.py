@@ -25,12 +25,12 @@ class Store(Protocol):
         ...
 
     @property
-    def epoch(self) -> str:
+    def process_id(self) -> str:
         """Identity of this process while its lock is held; another one after the lock was lost."""
         ...
 
     @property
-    def pulse(self) -> float | None:
+    def poll_interval(self) -> float | None:
         """Seconds after which :meth:`has_news` wants to be asked though nobody waits for mail; ``None`` if never."""
         ...
 
@@ -86,14 +86,14 @@ class Store(Protocol):
         """Unix time in seconds, the same for all processes."""
         ...
 
-    def is_locked(self, epoch: str) -> bool:
+    def is_locked(self, process_id: str) -> bool:
         """Whether a process holds the lock of this epoch, and therefore lives."""
         ...
 
-    def told(self) -> None:
+    def notify(self) -> None:
         """Mail was written in this transaction: other processes are to look."""
         ...
 
-    def has_news(self) -> bool:
+    def has_new_signals(self) -> bool:
         """Whether another process may have written mail since the last time this was asked; quick."""
         ...

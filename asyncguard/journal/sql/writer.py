@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 _MOST = 256
 """Requests in one transaction."""
 _PATIENCE = 10.0
-"""Seconds that :meth:`Writer.stop` waits for what is queued."""
+"""Seconds that :meth:`WriterThread.stop` waits for what is queued."""
 _CLOSED = "The journal was closed; open it anew."
 _log = logging.getLogger("asyncguard.journal")
 
@@ -125,7 +125,7 @@ class _Request:
     answer: Any = None
 
 
-class Writer:
+class WriterThread:
     """Runs requests on a thread of its own, in order."""
 
     def __init__(self, store: Store, rounds: Rounds) -> None:

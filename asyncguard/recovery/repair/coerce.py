@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from asyncguard.recovery.repair.coerce_object import mend_array, mend_object, unwrapped
-from asyncguard.recovery.repair.coerce_scalar import Mended, Where, mend_scalar
+from asyncguard.recovery.repair.coerce_scalar import Coerced, Where, mend_scalar
 from asyncguard.recovery.repair.unit_annotations import conflicts
 from asyncguard.schema.compiled import kinds, main_form, shape_of
 
@@ -12,7 +12,7 @@ _MAX_DEPTH = 12
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 
 
-def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Mended | None:
+def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
     """The value in its declared form.
 
     A value that is right already comes back as it is. One that can be understood in two ways does not come back.
@@ -26,7 +26,7 @@ def mend(value: Any, schema: Mapping[str, Any], where: Where) -> Mended | None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if (where.named is None or not is_number) and _is_right(value, schema):
-        return Mended(value=value)
+        return Coerced(value=value)
     outcomes = [
         mended
         for branch in _branches(schema)
@@ -56,7 +56,7 @@ def _branches(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [form]
 
 
-def _mend(value: Any, schema: Mapping[str, Any], where: Where) -> Mended | None:
+def _mend(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
     wanted = kinds(schema)
     if "object" in wanted and "array" in wanted:
         return None  # a schema that says nothing about the form

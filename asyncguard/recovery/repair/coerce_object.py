@@ -6,7 +6,7 @@ Everything here asks for the one way in which the parts of an answer fit the dec
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from asyncguard.recovery.repair.coerce_scalar import Mended, Where, is_pinned, mend_wrapped
+from asyncguard.recovery.repair.coerce_scalar import Coerced, Where, coerce_wrapped, is_pinned
 from asyncguard.recovery.repair.find_fields import Found, Undecided, find_fields, left_over
 from asyncguard.recovery.repair.free_text import document_in, pairs_in, tells_failure
 from asyncguard.recovery.repair.identifiers import shown
@@ -14,14 +14,14 @@ from asyncguard.recovery.repair.unit_annotations import unit_owner
 from asyncguard.recovery.repair.units import Unit, unit_named
 from asyncguard.schema.compiled import kinds, main_form, properties, wrappers
 
-Mend = Callable[[Any, Mapping[str, Any], Where], Mended | None]
+Mend = Callable[[Any, Mapping[str, Any], Where], Coerced | None]
 """Brings a part into its declared form."""
 
 _MAX_LIST = 10_000
 _NAMES = frozenset({"name", "key"})
 
 
-def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
     """A value in the form of a declared object."""
     match value:
         case Mapping():
@@ -43,7 +43,7 @@ def mend_object(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend)
             return None
 
 
-def mend_array(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+def mend_array(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
     """A value in the form of a declared list."""
     items = main_form(schema.get("items"))
     match value:
@@ -69,11 +69,11 @@ def mend_array(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) 
             return _single(value, items, where, mend)
 
 
-def unwrapped(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+def unwrapped(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
     """A text, number or truth value out of what stands around it."""
     match value:
         case Mapping():
-            if (mended := mend_wrapped(value, schema, where)) is not None:
+            if (mended := coerce_wrapped(value, schema, where)) is not None:
                 return mended
             return _envelope(value, schema, where, mend, lists=False)
         case [only]:
@@ -88,7 +88,7 @@ def unwrapped(value: Any, schema: Mapping[str, Any], where: Where, mend: Mend) -
 
 def _fields(
     value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, mend: Mend
-) -> Mended | None:
+) -> Coerced | None:
     try:
         found = find_fields(value, schema)
     except Undecided:
@@ -117,14 +117,14 @@ def _fields(
     rest = left_over(value, schema, found, _units(schema))
     if rest is None:
         return None
-    return Mended(value={**fields, **rest.kept}, changes=(*changes, *rest.changes))
+    return Coerced(value={**fields, **rest.kept}, changes=(*changes, *rest.changes))
 
 
 def _place(
     place: Found, inner: Mapping[str, Any], declared: Any, where: Where, mend: Mend
-) -> Mended | None:
+) -> Coerced | None:
     if place.value is None and "null" in kinds(declared):
-        return Mended(value=None)
+        return Coerced(value=None)
     return mend(place.value, inner, where)
 
 
@@ -137,7 +137,7 @@ def _units(schema: Mapping[str, Any]) -> frozenset[Unit]:
 
 def _envelope(
     value: Mapping[str, Any], schema: Mapping[str, Any], where: Where, mend: Mend, *, lists: bool
-) -> Mended | None:
+) -> Coerced | None:
     """The only declared wrapper in an object; what stands beside it must not speak of its content."""
     known = [key for key in value if key in wrappers(schema)]
     if len(known) != 1:
@@ -153,7 +153,9 @@ def _envelope(
         return None
     left_out = (f"left out the field {shown(name)} beside it" for name in beside)
     found = _after(f"took the answer out of the field {shown(key)} {where.text}", mended)
-    return None if found is None else Mended(value=found.value, changes=(*found.changes, *left_out))
+    return (
+        None if found is None else Coerced(value=found.value, changes=(*found.changes, *left_out))
+    )
 
 
 def _is_whole(items: list[Any], beside: Mapping[str, Any]) -> bool:
@@ -164,7 +166,7 @@ def _is_whole(items: list[Any], beside: Mapping[str, Any]) -> bool:
     )
 
 
-def _from_text(text: str, schema: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+def _from_text(text: str, schema: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
     if (document := document_in(text)) is not None:
         return _after(
             f"read the JSON in a text {where.text}", mend(document, schema, where.inside())
@@ -198,7 +200,7 @@ def _pair(item: Any) -> tuple[str, Any] | None:
             return None
 
 
-def _each(value: list[Any], items: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+def _each(value: list[Any], items: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
     if len(value) > _MAX_LIST:
         return None
     found: list[Any] = []
@@ -208,16 +210,16 @@ def _each(value: list[Any], items: Mapping[str, Any], where: Where, mend: Mend) 
             return None
         found.append(mended.value)
         changes.update(dict.fromkeys(mended.changes))
-    return Mended(value=found, changes=tuple(changes))
+    return Coerced(value=found, changes=tuple(changes))
 
 
-def _single(value: Any, items: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+def _single(value: Any, items: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
     if not items:
         return None  # anything would be an item
     mended = mend(value, items, where.inside())
     if mended is None:
         return None
-    return Mended(
+    return Coerced(
         value=[mended.value],
         changes=(*mended.changes, f"made a list of the only item {where.text}"),
     )
@@ -240,7 +242,7 @@ def _rows(value: Mapping[str, Any], items: Mapping[str, Any]) -> list[dict[str, 
     return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _split(text: str, items: Mapping[str, Any], where: Where, mend: Mend) -> Mended | None:
+def _split(text: str, items: Mapping[str, Any], where: Where, mend: Mend) -> Coerced | None:
     """The items of a text with separators, where each part tells whether it is one."""
     if not (is_pinned(items) or kinds(items) <= {"number", "integer"}):
         return None
@@ -256,6 +258,8 @@ def _split(text: str, items: Mapping[str, Any], where: Where, mend: Mend) -> Men
     return None
 
 
-def _after(change: str, mended: Mended | None) -> Mended | None:
+def _after(change: str, mended: Coerced | None) -> Coerced | None:
     """The mended value with the change that came first."""
-    return None if mended is None else Mended(value=mended.value, changes=(change, *mended.changes))
+    return (
+        None if mended is None else Coerced(value=mended.value, changes=(change, *mended.changes))
+    )

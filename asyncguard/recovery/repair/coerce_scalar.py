@@ -30,7 +30,7 @@ _DAY_PARTS = {"year", "month", "day"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Mended:
+class Coerced:
     """A value in its declared form, and what was done to it."""
 
     value: Any
@@ -77,20 +77,20 @@ def is_pinned(schema: Mapping[str, Any]) -> bool:
     return not _PINNING.isdisjoint(schema)
 
 
-def mend_scalar(value: Any, schema: Mapping[str, Any], where: Where) -> Mended | None:
+def mend_scalar(value: Any, schema: Mapping[str, Any], where: Where) -> Coerced | None:
     """A value in the form that a schema of texts, numbers or truth values declares.
 
     Returns:
         ``None`` if there is no reading, or more than one.
     """
-    readings: dict[tuple[bool, Any], Mended] = {}
+    readings: dict[tuple[bool, Any], Coerced] = {}
     for mended in _readings(value, schema, where):
         if shape_of(schema).fits(mended.value):
             readings.setdefault((type(mended.value) is bool, mended.value), mended)
     return next(iter(readings.values())) if len(readings) == 1 else None
 
 
-def _readings(value: Any, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
+def _readings(value: Any, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:
     shape = shape_of(schema)
     kinds = shape.kinds
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -98,7 +98,7 @@ def _readings(value: Any, schema: Mapping[str, Any], where: Where) -> Iterator[M
         if (mended := _counted(value, schema, where, where.named)) is not None:
             yield mended
     elif shape.fits(value):
-        yield Mended(value=value)
+        yield Coerced(value=value)
     if isinstance(value, str):
         yield from _read(value, schema, where)
         return
@@ -113,7 +113,7 @@ def _readings(value: Any, schema: Mapping[str, Any], where: Where) -> Iterator[M
         yield _changed(truth, f"read the number {where.text} as a truth value")
 
 
-def _read(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
+def _read(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:
     shape = shape_of(schema)
     if not shape.kinds.isdisjoint({"number", "integer"}):
         yield from _numbers(text, schema, where)
@@ -125,34 +125,34 @@ def _read(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended
         yield from _texts(text, schema, where)
 
 
-def _changed(value: Any, *changes: str) -> Mended:
-    return Mended(value=value, changes=changes)
+def _changed(value: Any, *changes: str) -> Coerced:
+    return Coerced(value=value, changes=changes)
 
 
 def _counted(
     value: int | float, schema: Mapping[str, Any], where: Where, named: str | None
-) -> Mended | None:
+) -> Coerced | None:
     """The number in its declared unit, given the unit that the answer names."""
     if not named:
-        return Mended(value=value)
+        return Coerced(value=value)
     declared = declared_unit(schema, where)
     if declared is None:
         return _changed(value, f"left out the unit {where.text}, for which none is declared")
     source, target = unit_named(named), unit_named(declared)
     if source is None or target is None:
         return (
-            Mended(value=value)
+            Coerced(value=value)
             if declared.casefold() == named.casefold() and same_name(declared, named)
             else None
         )
     if equal(source, target):
-        return Mended(value=value)
+        return Coerced(value=value)
     return converted(value, source, target, schema, where)
 
 
 def converted(
     value: int | float, source: Unit, target: Unit, schema: Mapping[str, Any], where: Where
-) -> Mended | None:
+) -> Coerced | None:
     """The number in another unit, ``None`` if the units measure different things."""
     number = convert(value, source, target)
     if number is None:
@@ -164,7 +164,7 @@ def converted(
     )
 
 
-def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
+def _numbers(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:
     for core in cores(text, _names(schema, where)):
         match = _QUANTITY.fullmatch(core)
         if match is None:
@@ -186,7 +186,7 @@ def _names(schema: Mapping[str, Any], where: Where) -> frozenset[str]:
 
 def _number(
     spelled: str, schema: Mapping[str, Any], where: Where, named: str | None
-) -> Mended | None:
+) -> Coerced | None:
     found = number_in(spelled)
     if found is None:
         return None
@@ -206,7 +206,7 @@ def _may_name(text: str, schema: Mapping[str, Any], where: Where) -> bool:
     )
 
 
-def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mended]:
+def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Coerced]:
     shape = shape_of(schema)
     choices = schema.get("enum") or [schema[name] for name in ("const",) if name in schema]
     aliases = value_aliases(schema)
@@ -224,9 +224,9 @@ def _texts(text: str, schema: Mapping[str, Any], where: Where) -> Iterator[Mende
                 yield _changed(found, change)
 
 
-def mend_wrapped(
+def coerce_wrapped(
     value: Mapping[str, Any], schema: Mapping[str, Any], where: Where
-) -> Mended | None:
+) -> Coerced | None:
     """The one value in a declared wrapper (``{"amount": 3, "currency": "EUR"}``), the parts of a day, or ``None``."""
     if set(value) == _DAY_PARTS and "string" in shape_of(schema).kinds:
         parts = [value["year"], value["month"], value["day"]]

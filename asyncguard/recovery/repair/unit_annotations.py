@@ -8,7 +8,7 @@ from typing import Any
 
 from asyncguard.recovery.repair.identifiers import folded, words
 from asyncguard.recovery.repair.units import Unit, alike, equal, kindred, unit_named
-from asyncguard.schema.compiled import Same, main_form, properties, unit_text
+from asyncguard.schema.compiled import IdentityKey, main_form, properties, unit_text
 
 _GENERIC = frozenset(
     {
@@ -65,7 +65,7 @@ class _Plan:
 
 
 @lru_cache(maxsize=1024)
-def _plan_of(key: Same) -> _Plan | None:
+def _plan_of(key: IdentityKey) -> _Plan | None:
     return _plan(key.held, 0)
 
 
@@ -88,7 +88,7 @@ def conflicts(schema: Mapping[str, Any], value: Any) -> Iterator[Naming]:
 
     A unit that is only spelt differently (``kg``, ``kilograms``) is no conflict.
     """
-    plan = _plan_of(Same(schema))
+    plan = _plan_of(IdentityKey(schema))
     return iter(()) if plan is None else _conflicts(plan, value, ())
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from asyncguard.core.calls import OPEN_STATES
 from asyncguard.core.ledger import Ledger
 from asyncguard.errors import CallerError, ThreadBusyError
-from asyncguard.journal.port import Attempt, Journal, Mail, Tenure
+from asyncguard.journal.port import Attempt, Journal, LeaseGrant, Signal
 from asyncguard.journal.sql import leases
 from asyncguard.runtime.engine import Engine
 
@@ -31,7 +31,7 @@ class Tenant(Protocol):
         """The calls of the thread; another ledger after each fold of the state."""
         ...
 
-    def receive(self, mail: Mail) -> None:
+    def receive(self, mail: Signal) -> None:
         """Take mail from outside; called from any OS thread."""
         ...
 
@@ -39,7 +39,7 @@ class Tenant(Protocol):
         """Forget attempts that did not begin while another process held the thread."""
         ...
 
-    def released(self) -> None:
+    def lease_released(self) -> None:
         """Note that the thread was given free."""
         ...
 
@@ -53,13 +53,13 @@ class _Inside:
 
     def __enter__(self) -> None:
         self.count += 1
-        if self.count == 1 and self._lease.entered:
-            self._lease.journal.hold(self._lease.thread)
+        if self.count == 1 and self._lease.acquired:
+            self._lease.journal.keep_alive(self._lease.thread)
 
     def __exit__(self, *_: object) -> None:
         self.count -= 1
-        if not self.count and self._lease.entered:
-            self._lease.journal.unhold(self._lease.thread)
+        if not self.count and self._lease.acquired:
+            self._lease.journal.stop_keep_alive(self._lease.thread)
 
 
 class Lease:
@@ -86,13 +86,13 @@ class Lease:
         self._failed = False
 
     @property
-    def entered(self) -> bool:
+    def acquired(self) -> bool:
         """Whether this process holds the thread."""
         return self._entered
 
     @property
-    def number(self) -> int:
-        """The fencing number of this process, 0 before it took the thread; see :class:`Tenure`."""
+    def fencing_token(self) -> int:
+        """The fencing number of this process, 0 before it took the thread; see :class:`LeaseGrant`."""
         return self._number
 
     @property
@@ -107,7 +107,7 @@ class Lease:
         return self._engine.journal
 
     @asynccontextmanager
-    async def entering(self, *, again: bool) -> AsyncIterator[bool]:
+    async def acquisition(self, *, again: bool) -> AsyncIterator[bool]:
         """Let one task at a time take the thread; the calls of a message come together, and one asks for them all.
 
         Args:
@@ -133,12 +133,12 @@ class Lease:
                 self._entering = None
             own[1].set()
 
-    async def enter(self, name: str, *, known: int = 0, again: bool = False) -> Tenure | None:
+    async def acquire(self, name: str, *, known: int = 0, again: bool = False) -> LeaseGrant | None:
         """Take the thread for this process, and with it the journal's word about its open calls, and its mail.
 
         Args:
             name: The caller's thread id, empty if there is none.
-            known: The number that the thread's state tells, see :class:`~asyncguard.journal.port.Tenure`.
+            known: The number that the thread's state tells, see :class:`~asyncguard.journal.port.LeaseGrant`.
             again: Whether to ask where it is held already: its ledger was folded anew.
 
         Returns:
@@ -154,19 +154,19 @@ class Lease:
         keys = [record.key for record in tenant.ledger.calls() if record.state in OPEN_STATES]
         # An agent that is a tool of another one shares the caller's thread id, and is a thread of its own.
         unique = f"{name}|{tenant.namespace}" if name and tenant.namespace else name
-        tenure = await journal.enter(self.thread, unique, keys, tenant.receive, known=known)
-        self._begun_before, self._number = tenure.attempts, tenure.number
+        tenure = await journal.acquire(self.thread, unique, keys, tenant.receive, known=known)
+        self._begun_before, self._number = tenure.attempts, tenure.fencing_token
         self._entered, self._confirmed_at = True, self._engine.clock.now()
         if not held:
             tenant.drop_fenced()
-        with self.leaving_on_error():
-            unsettled = await journal.unsettled(self.thread)
+        with self.releasing_on_error():
+            unsettled = await journal.unfinished(self.thread)
         for key in unsettled:
             record = tenant.ledger.find(key)
             if (
                 record is not None and not record.open
             ):  # its process ended before the journal was told
-                journal.settle(key, record.state, record.error or "", stored=True)
+                journal.record_final_state(key, record.state, record.error or "", stored=True)
         return None if held else tenure
 
     async def ensure_held(self) -> None:
@@ -187,7 +187,7 @@ class Lease:
             )
         self._confirmed_at = now
 
-    def leave(self, ending: str = "") -> None:
+    def release(self, ending: str = "") -> None:
         """Give the thread free for other processes: its run ended, or rests until it is resumed.
 
         Args:
@@ -195,11 +195,11 @@ class Lease:
         """
         if self._entered:
             self._entered = False
-            self._tenant.released()
-            self.journal.leave(self.thread, ending=ending)
+            self._tenant.lease_released()
+            self.journal.release(self.thread, ending=ending)
 
     @contextmanager
-    def leaving_on_error(self) -> Iterator[None]:
+    def releasing_on_error(self) -> Iterator[None]:
         """Give the thread free if the block, or another one that is run beside it, raises: the run ends there."""
         self._bodies += 1
         try:
@@ -211,7 +211,7 @@ class Lease:
             self._bodies -= 1
             if self._failed and not self._bodies:
                 self._failed = False
-                self.leave()
+                self.release()
 
     def inside(self) -> AbstractContextManager[None]:
         """Mark that a run of the thread waits inside; any other run that enters meanwhile is refused."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from asyncguard.core.faults import HazardKind
 from asyncguard.recovery.decisions import Recovery
-from asyncguard.recovery.failure_case import Seen
+from asyncguard.recovery.failure_case import CallObservation
 
 
 class LiveCalls:
@@ -18,7 +18,7 @@ class LiveCalls:
     def __init__(self) -> None:
         """Start with nothing."""
         self._raw: dict[str, Any] = {}
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, CallObservation] = {}
         self._hazards: dict[str, HazardKind] = {}
         self._recoveries: dict[str, Recovery] = {}
         self._escapes: dict[str, BaseException] = {}
@@ -31,12 +31,12 @@ class LiveCalls:
     # -- answers ---------------------------------------------------------------------------------------------------
 
     @property
-    def raw(self) -> Mapping[str, Any]:
+    def raw_results(self) -> Mapping[str, Any]:
         """Answers as they came, with the state updates that belong to them, until the model is told."""
         return self._raw
 
     @property
-    def seen(self) -> Mapping[str, Seen]:
+    def observations(self) -> Mapping[str, CallObservation]:
         """What was seen of the last attempt for the call's own result."""
         return self._seen
 
@@ -44,11 +44,11 @@ class LiveCalls:
         """Keep an answer as it came."""
         self._raw[key] = raw
 
-    def told(self, key: str) -> None:
+    def result_delivered(self, key: str) -> None:
         """Forget the answer of a call whose end the model was told."""
         self._raw.pop(key, None)
 
-    def saw(self, key: str, seen: Seen) -> None:
+    def saw(self, key: str, seen: CallObservation) -> None:
         """Keep what was seen of an attempt."""
         self._seen[key] = seen
 
@@ -98,22 +98,22 @@ class LiveCalls:
     # -- questions to a person -------------------------------------------------------------------------------------
 
     @property
-    def escapes(self) -> Mapping[str, BaseException]:
+    def interrupts(self) -> Mapping[str, BaseException]:
         """What tools raised for the front end."""
         return self._escapes
 
-    def escaped(self, key: str, error: BaseException) -> None:
+    def interrupted(self, key: str, error: BaseException) -> None:
         """Keep what a tool raised for the front end."""
         self._escapes[key] = error
 
-    def take_escape(self, key: str) -> BaseException:
+    def take_interrupt(self, key: str) -> BaseException:
         """Take what a tool raised for the front end."""
         return self._escapes.pop(key)
 
     # -- work outside the process ----------------------------------------------------------------------------------
 
     @property
-    def tokens(self) -> Mapping[str, str]:
+    def delivery_tokens(self) -> Mapping[str, str]:
         """Delivery tokens of work that was started outside; empty where another process has issued it."""
         return self._tokens
 
@@ -132,7 +132,7 @@ class LiveCalls:
     # -- calls of a process that ended -----------------------------------------------------------------------------
 
     @property
-    def again(self) -> Set[str]:
+    def to_replay(self) -> Set[str]:
         """Calls to be handed to the executor again under the number of their attempt; the journal decides."""
         return self._again
 
@@ -141,11 +141,11 @@ class LiveCalls:
         """Attempts that a process which has ended may have begun, by number."""
         return self._replays
 
-    def hand_out_again(self, key: str) -> None:
+    def replay(self, key: str) -> None:
         """Have a call handed to the executor again under the number of its attempt."""
         self._again.add(key)
 
-    def take_again(self) -> Collection[str]:
+    def drain_replays(self) -> Collection[str]:
         """Take the calls that are to be handed out again."""
         taken, self._again = self._again, set()
         return taken
@@ -157,7 +157,7 @@ class LiveCalls:
     # -- words of the user -----------------------------------------------------------------------------------------
 
     @property
-    def stopped(self) -> Set[str]:
+    def no_further_attempts(self) -> Set[str]:
         """Calls of which no further attempt begins, because the user has spoken."""
         return self._stopped
 

@@ -336,7 +336,7 @@ class Recorder:
                 n=self._next(),
                 at=self._now(),
                 key=key,
-                tool=record.answering,
+                tool=record.answer_tool,
                 attempt=record.attempts,
                 symptom=symptom,
                 hazard=diagnosis.hazard,

@@ -24,7 +24,7 @@ from asyncguard.core.ledger import Ledger
 from asyncguard.core.records import CallRecord
 from asyncguard.core.results import Failure, Success
 from asyncguard.core.scoreboard import Scoreboard
-from asyncguard.journal.port import AttemptState, Mail
+from asyncguard.journal.port import AttemptState, Signal
 from asyncguard.observability.observer import Details
 from asyncguard.recovery.failure_case import Casebook
 from asyncguard.runtime.engine import Engine
@@ -60,10 +60,10 @@ class Session:
         self._observers = engine.observers
         self._outbox = Outbox()
         self._completions: deque[Completion] = deque()
-        self._mail: deque[Mail] = deque()
-        self._told: list[Mail] = []
+        self._mail: deque[Signal] = deque()
+        self._told: list[Signal] = []
         self.lease = Lease(engine, self)
-        self._early: list[Mail] = []
+        self._early: list[Signal] = []
         self._put_off: list[Completion] = []
         self._reconcile_due = False
         self._successor: Callable[[Session], Session] | None = None
@@ -86,27 +86,31 @@ class Session:
     def _recorded(self, event: ev.Event) -> None:
         """Keep an event for the state; tell the journal of the end of a call, and the observers of everything."""
         self._outbox.add(event)
-        if self.lease.entered and isinstance(event, ev.CallRetired | ev.CallCancelled):
+        if self.lease.acquired and isinstance(event, ev.CallRetired | ev.CallCancelled):
             self._tell_journal(self.ledger.record(event.key))
         if self._observers:
-            details = Details.of(event, self.ledger, thread=self.thread, agent=self.namespace)
+            details = Details.from_event(
+                event, self.ledger, thread=self.thread, agent=self.namespace
+            )
             self._observers.notify(details)
 
     def _tell_journal(self, record: CallRecord) -> None:
         if record.error in (ErrorCode.JOURNAL_REFUSED, ErrorCode.JOURNAL_UNAVAILABLE):
             return  # nothing was begun here; what the journal knows of the call stands
-        if record.tries and self.board.spec(record.answering).written_down:
+        if record.answer_attempts and self.board.spec(record.answer_tool).written_down:
             known, journal = self.lease.begun_before.get(record.key), self.lease.journal
             left = known is not None and (known.number, known.state) == (
-                record.latest,
+                record.last_answer_attempt,
                 AttemptState.INTENT,
             )
             if left and record.succeeded:
                 # A process that is gone began it, and another one may have to go on from before this is stored.
-                journal.end_soon(record.key, record.latest, Success(content=record.content))
-            journal.settle(record.key, record.state, record.error or "")
+                journal.end_soon(
+                    record.key, record.last_answer_attempt, Success(content=record.content)
+                )
+            journal.record_final_state(record.key, record.state, record.error or "")
 
-    def take_events(self) -> list[dict[str, Any]]:
+    def drain_events(self) -> list[dict[str, Any]]:
         """The events since the last call as plain JSON, for the state; contents that stand in messages are left out."""
         return self._outbox.take(self.ledger)
 
@@ -223,7 +227,7 @@ class Session:
         """Whether a result that is not held can be had: the call is made again, or the journal knows it."""
         if self.board.spec(record.tool).effect is EffectClass.PURE:
             return True
-        epoch = record.epoch if record.state is CallState.PENDING else self.ledger.epoch
+        epoch = record.begun_by if record.state is CallState.PENDING else self.ledger.epoch
         return self.engine.journal is not None and journal_of(epoch) == self.engine.journal.id
 
     def lost(self, *, queued: bool) -> list[CallRecord]:
@@ -241,8 +245,8 @@ class Session:
             for record in self.ledger.in_state(state)
             if record.key not in running
             and record.key not in live.recoveries
-            and record.key not in live.tokens
-            if record.key not in live.again
+            and record.key not in live.delivery_tokens
+            if record.key not in live.to_replay
             if (record.key, record.attempts) not in ended and record.key not in self._unissued
         ]
 
@@ -254,7 +258,7 @@ class Session:
         live._completions.append(completion)  # noqa: SLF001 - of the same thread
         live.wake()
 
-    def receive(self, mail: Mail) -> None:
+    def receive(self, mail: Signal) -> None:
         """Take mail from outside; called by the journal and the inbox, from any thread."""
         live = self._live()
         live._mail.append(mail)  # noqa: SLF001 - of the same thread
@@ -276,7 +280,7 @@ class Session:
         """Be the session of the thread again."""
         self._successor = None
 
-    def take_mail(self) -> list[Mail]:
+    def drain_signals(self) -> list[Signal]:
         """Take the mail since the last call, in order, after what was put back then."""
         taken, self._early = self._early, []
         while self._mail:
@@ -285,18 +289,18 @@ class Session:
             self._told.append(mail)
         return taken
 
-    def put_back(self, mail: Mail) -> None:
+    def defer_signal(self, mail: Signal) -> None:
         """Look at mail again with the next one: it is about an attempt that the state does not tell of yet."""
         self._early.append(mail)
 
-    def take_completions(self) -> list[Completion]:
+    def drain_completions(self) -> list[Completion]:
         """Completions since the last call, in order of arrival."""
         taken, self._put_off = self._put_off, []
         while self._completions:
             taken.append(self._completions.popleft())
         return taken
 
-    def put_off(self, completion: Completion) -> None:
+    def postpone(self, completion: Completion) -> None:
         """Look at a completion again with the next ones: its call is not that far yet."""
         self._put_off.append(completion)
 
@@ -310,7 +314,7 @@ class Session:
             else:
                 self._completions.append(completion)
 
-    def released(self) -> None:
+    def lease_released(self) -> None:
         """Forget which mail was taken: the next holder of the thread is told it again, also if that is this process."""
         self._told.clear()
 

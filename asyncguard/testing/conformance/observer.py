@@ -63,7 +63,7 @@ def _story(thread: str) -> Iterator[Details]:
     def tell(kind: type[ev.Event], **values: Any) -> Details:
         event = kind(n=ledger.n + 1, at=float(ledger.n), **values)
         ledger.apply(event)
-        return Details.of(event, ledger, thread=thread, agent="outer")
+        return Details.from_event(event, ledger, thread=thread, agent="outer")
 
     yield tell(ev.RunStarted, run="r1", epoch="e1")
     yield tell(ev.TaskOpened, task=_TASK, goal="Look \u201cx\u201d up.")

@@ -200,12 +200,12 @@ async def test_what_the_journal_did_not_let_begin_was_not_begun(
     await shop.asked.wait()
     state = await process.agent.graph.aget_state({"configurable": {"thread_id": "t"}})
     session = state.values["asyncguard"]["session"]
-    await other.journal.enter(session, "t", (), lambda mail: None)
+    await other.journal.acquire(session, "t", (), lambda mail: None)
     shop.may_answer.set()
     assert process.run is not None
     with pytest.raises(ThreadBusyError):
         await process.run
-    other.journal.leave(session)
+    other.journal.release(session)
     await asyncio.to_thread(other.journal.entries)  # behind its leaving, which nobody waits for
     assert shop.ordered == []
     if on_a_branch:

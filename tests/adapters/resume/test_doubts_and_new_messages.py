@@ -12,7 +12,7 @@ from asyncguard import CallState, GuardConfig, Ports, ToolFault, ToolSpec, open_
 from asyncguard.core import events as ev
 from asyncguard.journal.port import Journal
 from asyncguard.runtime.engine import Engine
-from asyncguard.runtime.proposals import Wish, refuse_held, take_message
+from asyncguard.runtime.proposals import ParsedCall, propose_calls, reject_held_calls
 from asyncguard.runtime.session.session import Session
 from asyncguard.testing import ScriptedChatModel, Step, calls, scripted_tool
 from tests.adapters.harness import Agent, AgentOf, Frontend, Outcome, build, script
@@ -122,13 +122,17 @@ def test_where_nobody_can_be_asked_the_reason_says_how_to_go_on() -> None:
     session = Session(Engine(GuardConfig(), {"pay": ToolSpec(name="pay")}, Ports()), "t")
     session.record.run_started("r")
     session.record.task_opened("main", goal="Pay x.")
-    take_message(session, "m", [Wish(tool="pay", arguments={"q": "x"}, call_id="c", task="main")])
+    propose_calls(
+        session, "m", [ParsedCall(tool="pay", arguments={"q": "x"}, call_id="c", task="main")]
+    )
     (call,) = session.ledger.calls()
     session.record.started(call.key, attempt=1, tool="pay", epoch="e")
     session.record.retired(call.key, outcome=ev.Outcome.IN_DOUBT, content="")
     session.record.run_started("r2")
-    take_message(session, "m2", [Wish(tool="pay", arguments={"q": "x"}, call_id="d", task="main")])
-    refuse_held(session)
+    propose_calls(
+        session, "m2", [ParsedCall(tool="pay", arguments={"q": "x"}, call_id="d", task="main")]
+    )
+    reject_held_calls(session)
     _, refused = session.ledger.calls()
     assert refused.state is CallState.REJECTED
     assert "outcome is unknown" in refused.reason

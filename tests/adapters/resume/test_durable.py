@@ -11,7 +11,7 @@ import pytest
 from asyncguard import CallerError, EffectClass, Mode, ToolSpec, UnknownTokenError
 from asyncguard.core.calls import CallState
 from asyncguard.errors import ThreadBusyError
-from asyncguard.journal.port import MailKind
+from asyncguard.journal.port import SignalKind
 from asyncguard.testing import calls, scripted_tool
 from tests.adapters.harness import AgentOf, pure
 from tests.adapters.processes import Machine, until
@@ -233,14 +233,14 @@ async def in_doubt(machine: Machine, shop: Shop) -> str:
 @pytest.mark.parametrize(
     ("kind", "content", "told"),
     [
-        (MailKind.HAPPENED, "receipt 7", "receipt 7"),
-        (MailKind.HAPPENED, None, "somebody who looked confirmed"),
-        (MailKind.NOT_HAPPENED, None, "did not happen, as Kim found"),
-        (MailKind.RETRY, None, "paid x"),
+        (SignalKind.HAPPENED, "receipt 7", "receipt 7"),
+        (SignalKind.HAPPENED, None, "somebody who looked confirmed"),
+        (SignalKind.NOT_HAPPENED, None, "did not happen, as Kim found"),
+        (SignalKind.RETRY, None, "paid x"),
     ],
 )
 async def test_a_persons_word_about_a_doubt(
-    machine: Machine, kind: MailKind, content: Any, told: str
+    machine: Machine, kind: SignalKind, content: Any, told: str
 ) -> None:
     """The thread learns of it at its next message, before the model speaks; a retry makes the call, once."""
     shop = Shop()
@@ -250,10 +250,10 @@ async def test_a_persons_word_about_a_doubt(
     outcome = await person.say("Did it work?", durability="sync")
     assert told in outcome.text
     assert outcome.report["in_doubt"] == []
-    assert shop.paid == (["x"] if kind is MailKind.RETRY else [])
+    assert shop.paid == (["x"] if kind is SignalKind.RETRY else [])
     again = await person.say("And now?", durability="sync")
     assert again.text.count(told) == 1
-    assert shop.paid == (["x"] if kind is MailKind.RETRY else [])
+    assert shop.paid == (["x"] if kind is SignalKind.RETRY else [])
 
 
 class Bank:

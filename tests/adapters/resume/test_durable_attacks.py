@@ -252,7 +252,7 @@ async def test_what_another_policy_would_have_done_does_not_end_a_doubt(machine:
 async def test_who_waits_for_an_attempt_of_another_does_not_end_it(tmp_path: Path) -> None:
     """Two agents of one process share a journal; the one that only asked is cancelled, the other's effect goes on."""
     journal = open_journal(tmp_path / "effects.db")
-    await journal.enter("session", "t", [], lambda _: None)
+    await journal.acquire("session", "t", [], lambda _: None)
     intent = Intent(
         session="session", namespace="", task="main", label="pay#1", key="k", attempt=1, tool="pay",
         effect=EffectClass.AT_MOST_ONCE, arguments={}, fingerprint="f",

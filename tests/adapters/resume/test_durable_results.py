@@ -222,7 +222,7 @@ class Mute:
 async def test_an_outcome_that_no_database_takes_is_an_outcome(machine: Machine, odd: Any) -> None:
     """The effect has happened, and the journal says so, if not what was answered."""
     journal = MortalJournal(machine.path)
-    await journal.enter("s", "t", (), lambda _: None)
+    await journal.acquire("s", "t", (), lambda _: None)
     intent = Intent(
         session="s",
         namespace="",

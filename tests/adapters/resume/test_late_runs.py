@@ -157,7 +157,7 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
     asks = calls(("pay", {"item": "x"}))
     late, heir = (machine.process([shop(made)], [ToolSpec(name="pay")], asks) for _ in range(2))
     overtaking = [lambda: asyncio.run(patient(lambda: heir.say("Pay x.", durability="sync")))]  # type: ignore[arg-type]
-    freeze_effects = proposals.freeze_effects  # once the run has taken the thread
+    freeze_effects = proposals.squash_unissued_effects  # once the run has taken the thread
 
     def stopped(*given: Any, **more: Any) -> Any:
         while overtaking:  # a stopped process does nothing meanwhile, whatever its loop has to do
@@ -166,7 +166,7 @@ async def test_a_run_that_stands_still_while_it_begins_does_not_cover_its_heir(
             other.join()
         return freeze_effects(*given, **more)
 
-    monkeypatch.setattr(proposals, "freeze_effects", stopped)
+    monkeypatch.setattr(proposals, "squash_unissued_effects", stopped)
     with pytest.raises(ThreadBusyError):
         await late.say("Pay x.", durability="sync")
     state = await heir.agent.graph.aget_state(PLACE)

@@ -72,7 +72,7 @@ async def test_what_a_probe_told_is_told_by_the_next_process_too(machine: Machin
     await first.die()
 
     second = machine.process(tools, SPECS)
-    settle = second.journal.settle
+    settle = second.journal.record_final_state
 
     def settle_and_stop(
         key: str, state: CallState, error: str = "", *, stored: bool = False
@@ -81,7 +81,7 @@ async def test_what_a_probe_told_is_told_by_the_next_process_too(machine: Machin
         saver.dead = True
         settled.set()
 
-    second.journal.settle = settle_and_stop  # type: ignore[method-assign]
+    second.journal.record_final_state = settle_and_stop  # type: ignore[method-assign]
     second.run = asyncio.create_task(second.go_on(durability="sync"))
     await asyncio.wait_for(settled.wait(), 5)
     await until(lambda: bool(second.journal.entries(states=[CallState.DONE])))

@@ -29,7 +29,7 @@ from asyncguard import (
     guard_middleware,
 )
 from asyncguard.adapters.tools.worker_tools import WorkerTools
-from asyncguard.distributed.protocol import Order
+from asyncguard.distributed.protocol import RemoteJob
 from asyncguard.testing import (
     ScriptedChatModel,
     calls,
@@ -230,7 +230,7 @@ def test_a_worker_tells_an_error_of_the_code_from_wrong_arguments() -> None:
     async def run(arguments: dict[str, Any]) -> Any:
         with ThreadPoolExecutor(1) as pool:
             tools = WorkerTools([made], {"pay": ToolSpec(name="pay")}, pool)
-            order = Order(
+            order = RemoteJob(
                 key="k",
                 attempt=1,
                 tool="pay",

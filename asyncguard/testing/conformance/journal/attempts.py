@@ -7,9 +7,9 @@ from dataclasses import replace
 from asyncguard.core.calls import CallState
 from asyncguard.core.faults import ErrorCode
 from asyncguard.core.footprints import EffectClass
-from asyncguard.core.results import Escape, Result, Started, Success
+from asyncguard.core.results import Interrupted, Result, Started, Success
 from asyncguard.errors import JournalError
-from asyncguard.journal.port import AttemptState, Fresh, Known, Lost, MailKind, Running, Verdict
+from asyncguard.journal.port import AttemptState, Fresh, Known, Lost, Running, SignalKind, Verdict
 from asyncguard.testing.conformance.journal.fixture import (
     DONE,
     NOT_STARTED,
@@ -28,7 +28,7 @@ async def begins_an_attempt_once(bench: Bench) -> None:
     intent = await bench.begun(first)
     for journal, asked in ((first, intent), (other, replace(intent, remote=True))):
         verdict = await journal.begin(asked)
-        expected = Running(epoch=first.epoch)
+        expected = Running(process_id=first.process_id)
         assert verdict == expected, (
             f"an attempt that runs was asked for again: {expected} expected, not {verdict}"
         )
@@ -78,7 +78,7 @@ async def writes_the_intent_first(bench: Bench) -> None:
         intent.arguments,
     )
     assert told == (*named, CallState.PENDING), f"the intent was written down as {told}"
-    assert (attempt.epoch, attempt.fingerprint) == (first.epoch, intent.fingerprint), (
+    assert (attempt.process_id, attempt.fingerprint) == (first.process_id, intent.fingerprint), (
         f"written down as {attempt}"
     )
     assert attempt.deadline is not None, "a timeout has to become a deadline"
@@ -94,14 +94,14 @@ async def tells_what_is_lost(bench: Bench) -> None:
         intent = await bench.begun(
             dead, effect.value, effect=effect, arguments={"effect": effect.value}
         )
-        epoch = dead.epoch
+        process_id = dead.process_id
         await bench.die(dead)
         heir, other = await bench.process(), await bench.outsider()
         asked = (await heir.begin(intent), await other.begin(replace(intent, remote=True)))
         if effect.repeatable:
-            expected: tuple[Verdict, ...] = (Fresh(), Running(epoch=heir.epoch))
+            expected: tuple[Verdict, ...] = (Fresh(), Running(process_id=heir.process_id))
         else:
-            expected = (Lost(epoch=epoch), Lost(epoch=epoch))
+            expected = (Lost(process_id=process_id), Lost(process_id=process_id))
         assert asked == expected, (
             f"{effect.value}: {expected} expected after the process died, not {asked}"
         )
@@ -182,15 +182,15 @@ async def takes_outcomes_of_what_was_taken_over(bench: Bench) -> None:
 async def asks_a_person_anew(bench: Bench) -> None:
     """An attempt that asked a person is begun again, once, with the answer; also by another process."""
     dead = await bench.process()
-    intent = await bench.ended(dead, Escape(error=RuntimeError("a question")))
-    known = (await dead.enter(intent.session, "", (intent.key,), lambda _: None)).attempts
+    intent = await bench.ended(dead, Interrupted(error=RuntimeError("a question")))
+    known = (await dead.acquire(intent.session, "", (intent.key,), lambda _: None)).attempts
     assert known[intent.key].state is AttemptState.ASKED, (
         f"a question was noted as {known[intent.key].state}"
     )
     await bench.die(dead)
     heir = await bench.process()
     verdicts = (await heir.begin(intent), await heir.begin(intent))
-    assert verdicts == (Fresh(), Running(epoch=heir.epoch)), (
+    assert verdicts == (Fresh(), Running(process_id=heir.process_id)), (
         f"a question is asked anew, once; answered {verdicts}"
     )
     await heir.end(intent.key, 1, DONE)
@@ -249,7 +249,7 @@ async def refuses_equals_of_what_is_in_doubt(bench: Bench) -> None:
         assert isinstance(verdict, Fresh), (
             f"a call that is no equal of one in doubt was answered with {verdict}"
         )
-    await bench.resolve(journal, MailKind.NOT_HAPPENED, name="first")
+    await bench.resolve(journal, SignalKind.NOT_HAPPENED, name="first")
     verdict = await journal.begin(equal)
     assert isinstance(verdict, Fresh), (
         f"once its equal was resolved, a call may begin; answered {verdict}"
@@ -268,7 +268,7 @@ async def refuses_equals_of_what_is_lost(bench: Bench) -> None:
         "a call whose equal was lost with its process has to be refused",
     )
     for name in ("first", "second"):
-        await bench.resolve(heir, MailKind.HAPPENED, "paid", name=name)
+        await bench.resolve(heir, SignalKind.HAPPENED, "paid", name=name)
     verdict = await heir.begin(bench.intent("third"))
     assert isinstance(verdict, Fresh), (
         f"once its equals were resolved, a call may begin; answered {verdict}"
@@ -314,12 +314,12 @@ async def concludes_its_own_attempts(bench: Bench) -> None:
 async def notes_what_became_of_calls(bench: Bench) -> None:
     """settle() is what entries() tell; a call without an intent is none of the journal's."""
     journal = await bench.process()
-    journal.settle(bench.key("unknown"), CallState.DONE)
+    journal.record_final_state(bench.key("unknown"), CallState.DONE)
     for number, state in enumerate(
         (CallState.DONE, CallState.FAILED, CallState.IN_DOUBT, CallState.RESOLVED)
     ):
         intent = await bench.ended(journal, TIMEOUT, f"k{number}", arguments={"n": number})
-        journal.settle(intent.key, state, ErrorCode.TIMEOUT)
+        journal.record_final_state(intent.key, state, ErrorCode.TIMEOUT)
         entry = await bench.entry(journal, f"k{number}")
         assert (entry.state, entry.error) == (state, ErrorCode.TIMEOUT), (
             f"settled as {state}, told as {entry.state}"
@@ -338,12 +338,12 @@ async def tells_what_is_not_settled(bench: Bench) -> None:
         if name != "running":
             state = CallState.DONE if name == "done" else CallState.IN_DOUBT
             await journal.end(intent.key, 1, TIMEOUT)
-            journal.settle(intent.key, state)
+            journal.record_final_state(intent.key, state)
     for name in ("resolved", "settled"):
-        await bench.resolve(journal, MailKind.HAPPENED, "paid", name=name)
-    journal.settle(bench.key("settled"), CallState.RESOLVED)
+        await bench.resolve(journal, SignalKind.HAPPENED, "paid", name=name)
+    journal.record_final_state(bench.key("settled"), CallState.RESOLVED)
     found, expected = (
-        set(await journal.unsettled(session)),
+        set(await journal.unfinished(session)),
         {bench.key("running"), bench.key("resolved")},
     )
     assert found == expected, f"unsettled() told {found}, not {expected}"
@@ -353,7 +353,7 @@ async def begins_nothing_when_closed(bench: Bench) -> None:
     """A closed journal refuses with an error, closes twice, and left nothing running behind."""
     journal = await bench.process()
     intent = await bench.ended(journal, DONE)
-    journal.settle(intent.key, CallState.DONE)
+    journal.record_final_state(intent.key, CallState.DONE)
     await bench.die(journal)
     await bench.die(journal)
     try:
@@ -362,7 +362,9 @@ async def begins_nothing_when_closed(bench: Bench) -> None:
         pass
     else:
         raise AssertionError(f"a closed journal answered {verdict}")
-    journal.settle(intent.key, CallState.FAILED)  # not waited for, so nobody is there to hear of it
+    journal.record_final_state(
+        intent.key, CallState.FAILED
+    )  # not waited for, so nobody is there to hear of it
     other = await bench.outsider()
     assert (await bench.entry(other)).state is CallState.DONE, (
         "what waited to be written was lost on closing"

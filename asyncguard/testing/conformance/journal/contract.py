@@ -14,8 +14,8 @@ async def check_journal(make: Callable[[], Journal]) -> None:
     """Check a journal on the running loop, in real time; it takes seconds.
 
     Args:
-        make: Opens one and the same database, each time as another process would: with an epoch of its own. Called in
-            a thread, several times for each rule. What it opened is closed.
+        make: Opens one and the same database, each time as another process would:
+            with a process_id of its own. Called in a thread, several times for each rule. What it opened is closed.
 
     Raises:
         AssertionError: It breaks a rule; the text says which.

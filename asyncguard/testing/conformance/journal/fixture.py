@@ -10,7 +10,7 @@ from asyncguard.core.faults import ErrorCode, Symptom
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Result, Success
 from asyncguard.journal.intent import Intent
-from asyncguard.journal.port import Entry, Fresh, Journal, Mail, MailKind, Refused, Verdict
+from asyncguard.journal.port import Entry, Fresh, Journal, Refused, Signal, SignalKind, Verdict
 
 PATIENCE = 10.0
 """Seconds within which mail of another process arrives."""
@@ -65,10 +65,10 @@ class Bench:
         self._journals.append(journal)
         return journal
 
-    async def enter(self, journal: Journal, name: str = "s") -> list[Mail]:
+    async def enter(self, journal: Journal, name: str = "s") -> list[Signal]:
         """Enter a thread; the list grows with its mail."""
-        mail: list[Mail] = []
-        await journal.enter(self.session(name), f"thread {self.session(name)}", (), mail.append)
+        mail: list[Signal] = []
+        await journal.acquire(self.session(name), f"thread {self.session(name)}", (), mail.append)
         return mail
 
     async def die(self, journal: Journal) -> None:
@@ -114,7 +114,7 @@ class Bench:
     async def doubtful(self, journal: Journal, name: str = "k", **changes: Any) -> Intent:
         """A call that its thread settled as in doubt."""
         intent = await self.ended(journal, TIMEOUT, name, **changes)
-        journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+        journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
         return intent
 
     async def entry(self, journal: Journal, name: str = "k") -> Entry:
@@ -124,7 +124,7 @@ class Bench:
         return found[0]
 
     async def resolve(
-        self, journal: Journal, kind: MailKind, content: Any = None, name: str = "k"
+        self, journal: Journal, kind: SignalKind, content: Any = None, name: str = "k"
     ) -> Entry:
         """Resolve a call."""
         return await asyncio.to_thread(
@@ -146,7 +146,7 @@ async def raises(
     )
 
 
-async def wait_for(mail: list[Mail], count: int) -> None:
+async def wait_for(mail: list[Signal], count: int) -> None:
     """Wait until that much mail has come, and a little for some too many."""
     give_up = time.monotonic() + PATIENCE
     while len(mail) < count and time.monotonic() < give_up:  # noqa: ASYNC110 - it comes from another thread

@@ -7,7 +7,7 @@ from dataclasses import replace
 from asyncguard.core.calls import CallState
 from asyncguard.core.footprints import EffectClass
 from asyncguard.errors import CallerError, ThreadBusyError
-from asyncguard.journal.port import Fresh, Journal, MailKind, Tenure
+from asyncguard.journal.port import Fresh, Journal, LeaseGrant, SignalKind
 from asyncguard.testing.conformance.journal.fixture import DONE, Bench, raises, refused
 
 
@@ -20,14 +20,14 @@ async def _is_busy(bench: Bench, journal: Journal) -> bool:
 
 
 async def tells_processes_apart(bench: Bench) -> None:
-    """One database has one id; each process has an epoch."""
+    """One database has one id; each process has an id of its own."""
     journals = [await bench.outsider() for _ in range(3)]
     assert len({journal.id for journal in journals}) == 1, (
         "one database has to have one id in all processes"
     )
     assert all(journal.id for journal in journals), "the id of the database is empty"
-    assert len({journal.epoch for journal in journals}) == 3, (
-        "each process has to have an epoch of its own"
+    assert len({journal.process_id for journal in journals}) == 3, (
+        "each process must have a process_id of its own"
     )
 
 
@@ -36,7 +36,7 @@ async def gives_a_thread_to_one_process(bench: Bench) -> None:
     first, second = await bench.process(), await bench.outsider()
     assert await _is_busy(bench, second), "two living processes were let into one thread"
     assert not await _is_busy(bench, first), "the process that has a thread may enter it again"
-    first.leave(bench.session())
+    first.release(bench.session())
     await asyncio.to_thread(first.entries, key="-")  # what was posted before is written by then
     assert not await _is_busy(bench, second), "a thread that was left was refused"
     await bench.die(second)
@@ -54,7 +54,7 @@ async def fences_who_lost_the_thread(bench: Bench) -> None:
         "a worker needs no thread"
     )
     intent = await bench.begun(journal)
-    journal.leave(bench.session())
+    journal.release(bench.session())
     await asyncio.to_thread(journal.entries, key="-")
     await bench.enter(heir)
     late = bench.intent("late", arguments={"n": 1})
@@ -70,32 +70,36 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
     """enter() numbers the processes that take a thread, beyond what its state tells, and says who may still go on."""
     first, second = await bench.process(), await bench.outsider()
 
-    async def take(journal: Journal, known: int = 0) -> Tenure:
-        return await journal.enter(
+    async def take(journal: Journal, known: int = 0) -> LeaseGrant:
+        return await journal.acquire(
             bench.session(), f"thread {bench.session()}", (), lambda _: None, known=known
         )
 
     again = await take(first)
-    assert again.number == again.former > 0, (
+    assert again.fencing_token == again.previous_token > 0, (
         f"who enters its own thread again keeps its number, and not {again}"
     )
-    first.leave(bench.session(), ending="checkpoint")
+    first.release(bench.session(), ending="checkpoint")
     await asyncio.to_thread(first.entries, key="-")
     heir = await take(second)
-    assert heir.ending == "checkpoint", (
-        f"a last step that is being stored was told, and enter() says {heir.ending!r}"
+    assert heir.final_checkpoint == "checkpoint", (
+        f"a last step that is being stored was told, and enter() says {heir.final_checkpoint!r}"
     )
-    assert heir.number > heir.former == again.number, (
-        f"the next process counts on from {again.number}, not {heir}"
+    assert heir.fencing_token > heir.previous_token == again.fencing_token, (
+        f"the next process counts on from {again.fencing_token}, not {heir}"
     )
     await bench.die(second)
-    back = await take(first, known=heir.number + 5)
-    assert back.ending == "", f"nobody stores a last step now, and enter() says {back.ending!r}"
-    assert back.former == heir.number, f"the number before is {heir.number}, not that of {back}"
-    assert back.number > heir.number + 5, (
-        f"the number goes beyond that of the state, {heir.number + 5}: {back}"
+    back = await take(first, known=heir.fencing_token + 5)
+    assert back.final_checkpoint == "", (
+        f"nobody stores a last step now, and enter() says {back.final_checkpoint!r}"
     )
-    seized = [tenure for tenure in (again, heir, back) if tenure.seized]
+    assert back.previous_token == heir.fencing_token, (
+        f"the number before is {heir.fencing_token}, not that of {back}"
+    )
+    assert back.fencing_token > heir.fencing_token + 5, (
+        f"the number goes beyond that of the state, {heir.fencing_token + 5}: {back}"
+    )
+    seized = [tenure for tenure in (again, heir, back) if tenure.stolen]
     assert not seized, (
         f"a thread that was left, or whose process ended, is not taken from anybody: {seized}"
     )
@@ -108,7 +112,7 @@ async def looks_calls_up(bench: Bench) -> None:
     await bench.begun(journal, "first", attempt=2, effect=EffectClass.KEYED)
     await bench.begun(journal, "second", arguments={"n": 2})
     asked = (first.key, bench.key("unknown"))
-    known = (await journal.enter(first.session, "", asked, lambda _: None)).attempts
+    known = (await journal.acquire(first.session, "", asked, lambda _: None)).attempts
     assert set(known) == {first.key}, f"asked for {asked}, enter() answered for {sorted(known)}"
     assert known[first.key].number == 2, "of a call's attempts, enter() answers the latest"
 
@@ -116,9 +120,9 @@ async def looks_calls_up(bench: Bench) -> None:
 async def knows_who_is_gone(bench: Bench) -> None:
     """gone() names those that ended and those that never were; who lives is left alone."""
     alive, dead = await bench.process(), await bench.outsider()
-    ended = dead.epoch
+    ended = dead.process_id
     await bench.die(dead)
-    asked = (alive.epoch, ended, "neverheardof")
+    asked = (alive.process_id, ended, "neverheardof")
     gone = set(await asyncio.to_thread(alive.gone, asked))
     assert gone == {ended, "neverheardof"}, f"of {asked}, the last two are gone, not {gone}"
     verdict = await alive.begin(bench.intent())
@@ -134,7 +138,7 @@ async def lists_calls(bench: Bench) -> None:
     for number, state in enumerate(states):
         intent = await bench.begun(journal, f"k{number}", arguments={"n": number})
         if state is not CallState.PENDING:
-            journal.settle(intent.key, state)
+            journal.record_final_state(intent.key, state)
     elsewhere = await bench.begun(journal, "k9", session=bench.session("other"))
     keys = [bench.key(f"k{number}") for number in range(3)]
     filters: tuple[tuple[dict[str, object], list[str]], ...] = (
@@ -174,12 +178,12 @@ async def forgets_what_ended(bench: Bench) -> None:
     """prune() removes ended calls that have not changed for long, and never what is pending or in doubt."""
     journal = await bench.process()
     ended = await bench.ended(journal, DONE, "ended", arguments={"n": 1}, token=bench.key("token"))
-    journal.settle(ended.key, CallState.DONE)
+    journal.record_final_state(ended.key, CallState.DONE)
     await bench.begun(journal, "pending", arguments={"n": 2})
     await bench.doubtful(journal, "doubtful", arguments={"n": 3})
     await bench.doubtful(journal, "resolved", arguments={"n": 4})
     await bench.resolve(
-        journal, MailKind.HAPPENED, "x", name="resolved"
+        journal, SignalKind.HAPPENED, "x", name="resolved"
     )  # its thread does not know yet
     await asyncio.to_thread(journal.prune, 3600.0)
     await bench.entry(journal, "ended")

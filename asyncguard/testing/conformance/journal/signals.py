@@ -9,7 +9,7 @@ from asyncguard.core.faults import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.results import Failure, Started, Success
 from asyncguard.errors import CallerError, UnknownTokenError
-from asyncguard.journal.port import Fresh, Known, Mail, MailKind
+from asyncguard.journal.port import Fresh, Known, Signal, SignalKind
 from asyncguard.testing.conformance.journal.fixture import (
     DONE,
     TIMEOUT,
@@ -30,8 +30,8 @@ async def takes_each_token_once(bench: Bench) -> None:
     await raises(CallerError, journal.deliver, token, float("nan"))
     await asyncio.to_thread(journal.deliver, token, "a result")
     await raises(UnknownTokenError, journal.deliver, token, "again")
-    told = [(item.kind, item.content) for item in (await bench.entry(journal)).mail]
-    assert told == [(MailKind.DELIVERY, "a result")], (
+    told = [(item.kind, item.content) for item in (await bench.entry(journal)).signals]
+    assert told == [(SignalKind.DELIVERY, "a result")], (
         f"one delivery came through, and {told} was written down"
     )
 
@@ -60,7 +60,7 @@ async def keeps_started_work_in_mind(bench: Bench) -> None:
     )
     await asyncio.to_thread(heir.deliver, token, {"id": 7})
     await wait_for(mail, 1)
-    expected = Mail(kind=MailKind.DELIVERY, key=intent.key, attempt=1, content='{"id": 7}')
+    expected = Signal(kind=SignalKind.DELIVERY, key=intent.key, attempt=1, content='{"id": 7}')
     assert mail == [expected], f"{expected} was delivered, and {mail[0]} came"
 
 
@@ -90,7 +90,7 @@ async def keeps_mail_for_who_is_away(bench: Bench) -> None:
     journal = await bench.outsider()
     mail = await bench.enter(journal)
     await bench.begun(journal, token=bench.key("token"))
-    journal.leave(bench.session())
+    journal.release(bench.session())
     await asyncio.to_thread(journal.deliver, bench.key("token"), "a result")
     other = await bench.outsider()
     found = await bench.enter(other)
@@ -104,30 +104,30 @@ async def resolves_what_is_in_doubt(bench: Bench) -> None:
     """Each resolution is answered to whoever asks for the attempt, and told to whoever holds the thread."""
     journal = await bench.process()
     mail = await bench.enter(journal)
-    kinds = (MailKind.HAPPENED, MailKind.NOT_HAPPENED, MailKind.RETRY)
+    kinds = (SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY)
     for number, kind in enumerate(kinds):
         intent = await bench.doubtful(journal, kind.value, arguments={"kind": kind.value})
-        content = "receipt 7" if kind is MailKind.HAPPENED else None
+        content = "receipt 7" if kind is SignalKind.HAPPENED else None
         entry = await bench.resolve(journal, kind, content, name=kind.value)
-        assert [item.kind for item in entry.mail] == [kind], (
+        assert [item.kind for item in entry.signals] == [kind], (
             f"resolve() answers with the call and its mail, not {entry}"
         )
         await wait_for(mail, number + 1)
-        expected = Mail(kind=kind, key=intent.key, attempt=1, content=content, by="the bench")
+        expected = Signal(kind=kind, key=intent.key, attempt=1, content=content, by="the bench")
         assert mail[-1] == expected, f"{expected} was told, and {mail[-1]} came"
         verdict = await journal.begin(intent)
         assert isinstance(verdict, Known), f"a resolved attempt is Known, not {verdict}"
         result = verdict.result
-        if kind is MailKind.HAPPENED:
+        if kind is SignalKind.HAPPENED:
             assert result == Success(content=content), f"it happened, and begin() answers {result}"
         else:
             assert isinstance(result, Failure), f"it did not happen, and begin() answers {result}"
             known = (result.symptom.started, result.symptom.transient)
-            assert known == (False, kind is MailKind.RETRY), (
+            assert known == (False, kind is SignalKind.RETRY), (
                 f"{kind}: started and transient are told as {known}"
             )
     confirmed = await bench.doubtful(journal, "confirmed", arguments={"n": "confirmed"})
-    await bench.resolve(journal, MailKind.HAPPENED, name="confirmed")
+    await bench.resolve(journal, SignalKind.HAPPENED, name="confirmed")
     verdict = await journal.begin(confirmed)
     told = (
         verdict.result.content
@@ -145,7 +145,7 @@ async def resolves_what_is_lost(bench: Bench) -> None:
     await bench.die(dead)
     other = await bench.outsider()
     entry = await asyncio.to_thread(
-        other.resolve, intent.key[:-1], MailKind.HAPPENED, [{"type": "text", "text": "x"}]
+        other.resolve, intent.key[:-1], SignalKind.HAPPENED, [{"type": "text", "text": "x"}]
     )
     assert entry.key == intent.key, f"the beginning of {intent.key} resolved {entry.key}"
     heir = await bench.process()
@@ -161,43 +161,43 @@ async def resolves_nothing_else(bench: Bench) -> None:
     journal = await bench.process()
     await bench.begun(journal, "a", arguments={"n": 1})
     ended = await bench.ended(journal, DONE, "b", arguments={"n": 2})
-    journal.settle(ended.key, CallState.DONE)
+    journal.record_final_state(ended.key, CallState.DONE)
     await bench.doubtful(journal, "c", arguments={"n": 3})
-    await bench.resolve(journal, MailKind.RETRY, name="c")
+    await bench.resolve(journal, SignalKind.RETRY, name="c")
     await bench.doubtful(journal, "d1", arguments={"n": 4})
     await bench.doubtful(journal, "d2", arguments={"n": 5})
     for name in ("a", "b", "c", "unknown"):
-        await raises(CallerError, journal.resolve, bench.key(name), MailKind.NOT_HAPPENED)
+        await raises(CallerError, journal.resolve, bench.key(name), SignalKind.NOT_HAPPENED)
     for key, kind in (
-        ("d", MailKind.HAPPENED),
-        ("", MailKind.HAPPENED),
-        (bench.key("d1"), MailKind.DELIVERY),
+        ("d", SignalKind.HAPPENED),
+        ("", SignalKind.HAPPENED),
+        (bench.key("d1"), SignalKind.DELIVERY),
     ):
         await raises(CallerError, journal.resolve, key, kind)
     told = [
         item.kind
         for entry in await asyncio.to_thread(journal.entries, session=bench.session())
-        for item in entry.mail
+        for item in entry.signals
     ]
-    assert told == [MailKind.RETRY], f"one call was resolved, and {told} was written down"
+    assert told == [SignalKind.RETRY], f"one call was resolved, and {told} was written down"
 
 
 async def lets_a_resolved_call_go_on(bench: Bench) -> None:
     """After a RETRY the next attempt begins under the same key, and can be in doubt again."""
     journal = await bench.process()
     intent = await bench.doubtful(journal)
-    await bench.resolve(journal, MailKind.RETRY)
+    await bench.resolve(journal, SignalKind.RETRY)
     await bench.begun(journal, attempt=2)
     assert (await bench.entry(journal)).state is CallState.PENDING, (
         "a call whose next attempt runs is pending"
     )
     await journal.end(intent.key, 2, TIMEOUT)
-    journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+    journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
     refused(
         await journal.begin(bench.intent("equal")),
         "a call that is in doubt again blocks its equals again",
     )
-    await bench.resolve(journal, MailKind.HAPPENED, "paid")
+    await bench.resolve(journal, SignalKind.HAPPENED, "paid")
     verdict = await journal.begin(replace(intent, attempt=2))
     assert verdict == Known(result=Success(content="paid")), (
         f"the second attempt happened; begin() answers {verdict}"
@@ -213,14 +213,16 @@ async def tells_late_results(bench: Bench) -> None:
         intent = await bench.begun(journal, name, arguments={"name": name})
         await journal.end(intent.key, 1, TIMEOUT)
         if first:
-            journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+            journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
             await journal.end(intent.key, 1, DONE)
         else:
             await journal.end(intent.key, 1, DONE)
-            journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+            journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
         await wait_for(mail, before + 1)
         told = (mail[-1].kind, mail[-1].key, mail[-1].content)
-        assert told == (MailKind.HAPPENED, intent.key, "done"), f"a late result was told as {told}"
+        assert told == (SignalKind.HAPPENED, intent.key, "done"), (
+            f"a late result was told as {told}"
+        )
         verdict = await journal.begin(bench.intent("equal " + name, arguments={"name": name}))
         assert isinstance(verdict, Fresh), (
             f"a late result ends the doubt, and an equal call was answered {verdict}"
@@ -234,7 +236,7 @@ async def tells_the_first_of_two_successes(bench: Bench) -> None:
     mail = await bench.enter(journal)
     intent = await bench.ended(journal, DONE)
     await journal.end(intent.key, 1, Success(content="second"))
-    journal.settle(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
+    journal.record_final_state(intent.key, CallState.IN_DOUBT, ErrorCode.TIMEOUT)
     await wait_for(mail, 1)
     assert mail[0].content == "done", f"the first outcome stays, and {mail[0]} came"
 
@@ -245,10 +247,10 @@ async def tells_no_late_failure(bench: Bench) -> None:
     mail = await bench.enter(journal)
     intent = await bench.doubtful(journal)
     await journal.end(intent.key, 1, TIMEOUT)
-    await bench.resolve(journal, MailKind.NOT_HAPPENED)
+    await bench.resolve(journal, SignalKind.NOT_HAPPENED)
     await journal.end(intent.key, 1, DONE)
     await wait_for(mail, 1)
-    assert mail[0].kind is MailKind.NOT_HAPPENED, f"a resolution was told, and {mail[0]} came"
+    assert mail[0].kind is SignalKind.NOT_HAPPENED, f"a resolution was told, and {mail[0]} came"
 
 
 RULES: tuple[Callable[[Bench], Awaitable[None]], ...] = (
