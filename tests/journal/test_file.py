@@ -22,6 +22,8 @@ from asyncguard.journal.port import Fresh, Known, Running
 from asyncguard.journal.sql import schema
 from asyncguard.journal.sql.attempts import RIVALS
 from asyncguard.journal.sql.maintenance import KEPT
+from asyncguard.journal.sql.processes import ProcessKind
+from asyncguard.journal.sql.sqlite import SqliteStore
 from tests.journal.desk import ROOT, entered, intent, journal_at
 
 
@@ -248,6 +250,19 @@ def test_a_file_that_was_removed_begins_nothing(file: Path, replaced: bool) -> N
     with pytest.raises(JournalError, match="replaced" if replaced else "removed"):
         asyncio.run(journal.begin(intent()))
     journal.close()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_was_removed_is_not_looked_at_again(file: Path, replaced: bool) -> None:
+    """A read through the old mapping ends the process with SIGBUS once a new file has truncated it."""
+    store = SqliteStore(file, ProcessKind.AGENT)
+    store.open()
+    store.has_new_signals()
+    file.unlink()
+    if replaced:
+        open_journal(file).close()
+    with pytest.raises(JournalError, match="replaced" if replaced else "removed"):
+        store.has_new_signals()
 
 
 def test_a_damaged_file_begins_nothing(file: Path) -> None:

@@ -105,7 +105,7 @@ def holder(store: Store, session: str) -> str:
 
 
 def standing(store: Store, session: str) -> tuple[bool, str]:
-    """Whether the end of this process is written down, and the process id that took a thread last, empty if none did."""
+    """Whether the end of this process is written down, and the process that took a thread last."""
     rows = store.execute(
         "SELECT p.ended_at, (SELECT t.epoch FROM threads t WHERE t.session = ?) FROM processes p WHERE p.epoch = ?",
         (plain(session), store.process_id),

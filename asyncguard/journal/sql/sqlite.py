@@ -88,14 +88,14 @@ class SqliteStore:
             raise
 
     def _open(self) -> None:
-        with self._told():
+        with self._translated_errors():
             self._make_file()
             self._connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)
             found = self._path.stat()
             self._inode = (found.st_dev, found.st_ino)
         # Before anything is written: not even the mode of a newer version's file is changed.
         version_of(self, f"The file {self._path}")
-        with self._told():
+        with self._translated_errors():
             self.execute(
                 f"PRAGMA page_size = {_PAGE}"
             )  # of a new file; one that was begun keeps its own
@@ -155,13 +155,21 @@ class SqliteStore:
 
     def begin(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
-        with self._told():
+        self._check_file()
+        self.execute("BEGIN IMMEDIATE")
+
+    def _check_file(self) -> None:
+        """Raise an error if the file was removed or replaced.
+
+        A new file at the same path takes the ``-shm`` file over and truncates it. SQLite has it mapped into memory, so
+        the next read of the old connection would end this process with SIGBUS.
+        """
+        with self._translated_errors():
             found = self._path.stat()
         if (found.st_dev, found.st_ino) != self._inode:
             raise JournalError(
-                f"The file {self._path} was replaced while it was in use; start this process anew."
+                f"The file {self._path} was replaced while it was in use; restart this process."
             )
-        self.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
@@ -189,7 +197,7 @@ class SqliteStore:
         return {str(name) for (name,) in rows}
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Turns what SQLite and the system say into what to do."""
         try:
             yield
@@ -245,6 +253,7 @@ class SqliteStore:
 
     def has_new_signals(self) -> bool:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
+        self._check_file()
         version = self.execute("PRAGMA data_version")[0][0]
         changed, self._seen_version = version != self._seen_version, version
         return bool(changed)
