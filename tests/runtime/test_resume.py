@@ -16,6 +16,7 @@ from asyncguard.adapters.state import Thread
 from asyncguard.config import GuardConfig
 from asyncguard.core.calls import CallState
 from asyncguard.core.events import Aim
+from asyncguard.core.faults import ErrorCode
 from asyncguard.core.footprints import EffectClass
 from asyncguard.core.records import CallRecord
 from asyncguard.core.resume_policy import Fate, Open, Why, decide
@@ -160,6 +161,14 @@ def test_a_call_whose_wrapper_is_here_goes_on_waiting(why: Why) -> None:
     assert pay.state is CallState.DEFERRED
 
 
+def test_a_call_ends_that_has_neither_wrapper_nor_tool() -> None:
+    """A tool that the agent no longer has cannot run it instead of the wrapper that is gone."""
+    session, (look,) = begun_session(wish("look", "a", n=7))
+    session.engine.specs.pop("look")  # type: ignore[attr-defined]
+    fate = resolve(session, look, Why.WRAPPERS_RETURNED, Circumstances(hands=Wrappers()))
+    assert (fate, look.state) == (Fate.CANCEL, CallState.CANCELLED)
+
+
 def test_a_queued_call_that_was_started_outside_before_is_cancelled_in_doubt() -> None:
     """A fork can bring an external call back to the queue while its token is known."""
     session, (book,) = begun_session(wish("book", "a", n=1))
@@ -241,6 +250,8 @@ def test_every_fate_can_be_carried_out_where_the_table_gives_it(why: Why) -> Non
             Case(session=session, record=record, facts=facts, given=given, reason="because of that")
         )
         assert record.open is (fate not in ENDS), (facts, record.state)
+        if fate is Fate.IN_DOUBT:
+            assert record.error == ErrorCode.PROCESS_LOST
 
 
 FAILED = {
