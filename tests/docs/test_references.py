@@ -21,7 +21,7 @@ from asyncguard.runtime import attempt_registry
 from asyncguard_benchmark.commands.options import parser as bench_parser
 from tests.docs.markdown import ROOT, code_spans, fences, links, read, rows
 
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "EVENTS.md")
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "EVENTS.md")
 _PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*")
 _DOTTED = re.compile(r"asyncguard(?:\.\w+)+(?:\(\))?")
 _NAME = re.compile(r"[A-Z][a-z]+[A-Za-z]*(?=$|[.(])")
@@ -110,12 +110,16 @@ def _exists(path: str) -> bool:
 @pytest.mark.parametrize("command", ALL_COMMANDS)
 def test_commands_work_as_written(command: str) -> None:
     """Their targets, scripts and options exist."""
-    words = shlex.split(command)
+    words = shlex.split(command, comments=True)
     match words:
         case ["make", *targets]:
             known = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
             assert set(targets) <= set(known)
-        case ["python", "-m", module, *_]:
+        case [".venv/bin/pytest", path, *_]:
+            assert (ROOT / path).exists()
+        case ["bash", script]:
+            assert (ROOT / script).exists()
+        case ["python" | ".venv/bin/python", "-m", module, *_]:
             assert (ROOT / f"{module.replace('.', '/')}.py").exists()
         case ["python", script, *_]:
             assert (ROOT / script).exists()
