@@ -1,13 +1,16 @@
 """Compute the columns of the specification for one package.
 
-Every column is a tuple of figures. The definitions were chosen because they give the figures that the specification
-prints for ffd2604 and its anchors, even where another definition would be more natural. What is not said at the
-functions that a column uses, is said here:
+Every column is a tuple of figures. The definitions were chosen because they give the figures that
+the specification prints for ffd2604 and its anchors, even where another definition would be more
+natural. What is not said at the functions that a column uses, is said here:
 
 - percentiles are interpolated linearly between the two nearest ranks;
-- the share of files under 70 lines counts ``__init__.py`` among all files and never among the short ones;
-- docstring and comment shares divide by the lines that are not blank, blank lines inside docstrings included;
-- functions per 1,000 code lines divide by the lines that are neither blank nor comment, docstrings included;
+- the share of files under 70 lines counts ``__init__.py`` among all files and never among the short
+  ones;
+- docstring and comment shares divide by the lines that are not blank, blank lines inside docstrings
+  included;
+- functions per 1,000 code lines divide by the lines that are neither blank nor comment, docstrings
+  included;
 - characters a code line (without indentation) and lines over 88 columns leave docstrings out;
 - what is counted in docstrings leaves out docstrings of attributes.
 """
@@ -125,7 +128,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def ast_nodes(tree: ast.AST) -> int:
-    """Count the nodes of a syntax tree without docstrings and without the marks for load, store and delete."""
+    """Count the nodes of a syntax tree without docstrings and load, store and delete contexts."""
     return 1 + sum(
         ast_nodes(child)
         for child in ast.iter_child_nodes(tree)
@@ -134,7 +137,7 @@ def ast_nodes(tree: ast.AST) -> int:
 
 
 def is_gerund(module: Module) -> bool:
-    """Return True if the last word of a file's name ends in -ing, be it a gerund or not (``typing``)."""
+    """Return True if the last word of a file's name ends in -ing (so ``typing`` counts, too)."""
     return module.path.stem.rpartition("_")[2].endswith("ing")
 
 
@@ -172,7 +175,10 @@ def _folders(survey: Survey) -> Figures:
 
 
 def _public_names(survey: Survey) -> Figures:
-    """Count the names in ``__all__`` of the root (0 without a literal one) and the public top-level definitions."""
+    """Count the names in the root's ``__all__`` and the public top-level definitions.
+
+    Without a literal ``__all__`` the first figure is 0.
+    """
     defined = [
         node
         for module in survey.package.modules

@@ -5,8 +5,8 @@
     python benchmark/code_metrics/run.py asyncguard/core --list banned
     python benchmark/code_metrics/run.py asyncguard tests --list relative --by-folder
 
-PATH is the folder of a package, in any checkout or installed: nothing is imported. A list takes single files and
-Markdown documents for ``banned``, too.
+PATH is the folder of a package, in any checkout or installed: nothing is imported. A list takes
+single files and Markdown documents for ``banned``, too.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Measure single functions.
 
-Functions, methods and nested functions count alike; lambdas do not count. A nested function counts as one of its own,
-and its lines belong to the function around it, too.
+Functions, methods and nested functions count alike; lambdas do not count. A nested function counts
+as one of its own, and its lines belong to the function around it, too.
 """
 
 import ast
@@ -63,7 +63,7 @@ def functions(package: Package) -> list[Function]:
 
 
 def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Count the lines from ``def`` to the end, without decorators and without the function's docstring."""
+    """Count the lines from ``def`` to the end without decorators and docstring."""
     first = node.body[0]
     documented = _lines(first) if docstring(first) is not None else 0
     return _lines(node) - documented
@@ -72,8 +72,8 @@ def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def nesting(node: ast.AST) -> int:
     """Return how deep blocks are nested inside a node.
 
-    Blocks are if, for, while, with, try, match and nested functions. An ``elif`` is as deep as its ``if``; an ``else``
-    that holds a single ``if`` reads the same to the parser and counts the same.
+    Blocks are if, for, while, with, try, match and nested functions. An ``elif`` is as deep as its
+    ``if``; an ``else`` that holds a single ``if`` reads the same to the parser and counts the same.
     """
     return max(
         (_level(node, child) + nesting(child) for child in ast.iter_child_nodes(node)), default=0
@@ -83,14 +83,15 @@ def nesting(node: ast.AST) -> int:
 def cyclomatic(node: ast.AST) -> int:
     """Count the paths through a function.
 
-    One, and one more for each if, conditional expression, loop, except clause, case (the wildcard included), operator
-    ``and`` or ``or``, and ``for`` and ``if`` of a comprehension. Nested functions and classes are left out.
+    One, and one more for each if, conditional expression, loop, except clause, case (the wildcard
+    included), operator ``and`` or ``or``, and ``for`` and ``if`` of a comprehension. Nested
+    functions and classes are left out.
     """
     return 1 + sum(_branches(child) for child in _own_code(node))
 
 
 def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Count the parameters without ``self`` and ``cls``; ``*args`` counts, ``**kwargs`` does not."""
+    """Count the parameters except ``self``, ``cls`` and ``**kwargs``; ``*args`` counts."""
     positional = [*node.args.posonlyargs, *node.args.args]
     bound = bool(positional) and positional[0].arg in ("self", "cls")
     return len(positional) - bound + len(node.args.kwonlyargs) + (node.args.vararg is not None)

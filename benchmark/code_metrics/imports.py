@@ -1,8 +1,8 @@
 """Draw the import graph of a package.
 
-An edge leads to each module of the package that a module imports, also inside functions and for type checking only. An
-import of a name from a package leads to the submodule of that name if there is one, else to the package; packages
-above an imported module get no edge.
+An edge leads to each module of the package that a module imports, also inside functions and for
+type checking only. An import of a name from a package leads to the submodule of that name if there
+is one, else to the package; packages above an imported module get no edge.
 """
 
 import ast
@@ -25,7 +25,10 @@ def import_graph(package: Package) -> dict[str, frozenset[str]]:
 
 
 def largest_cycle(graph: Mapping[str, frozenset[str]]) -> int:
-    """Count the modules of the largest group in which each imports each other, directly or not; 1 without cycle."""
+    """Count the modules of the largest group that import each other, directly or not.
+
+    Return 1 if there is no cycle.
+    """
     reached = {name: _reached(graph, name) for name in graph}
     return max(
         (1 + sum(name in reached[other] for other in reached[name] - {name}) for name in graph),

@@ -1,7 +1,8 @@
 """Check the language of texts: banned words, and docstrings that begin with a relative clause.
 
-Texts in backticks are code and not checked. A word of ``BANNED`` is a finding unless it lies inside a phrase of
-``ALLOWED``. To ban a word, add it with what to write instead; to allow a phrase, add it with the reason.
+Texts in backticks are code and not checked. A word of ``BANNED`` is a finding unless it lies inside
+a phrase of ``ALLOWED``. To ban a word, add it with what to write instead; to allow a phrase, add it
+with the reason.
 """
 
 import re
@@ -53,7 +54,7 @@ ALLOWED = (
     AllowedPhrase(rf"\b{_TO_BE}\s+no\s+\w+er\s+than\b", "a comparison: 'is no older than'"),
     AllowedPhrase(rf"\bdefaults?\s+{_TO_BE}\s+no\b", "a default can be that something is absent"),
     AllowedPhrase(
-        r"\b(?:leav\w+|left)\b[^.;]{0,80}?\bbehind\b", "what remains: 'leaves no lock behind'"
+        r"\b(?:leav\w+|left)\b[^.,:;]{0,40}?\bbehind\b", "what remains: 'leaves no lock behind'"
     ),
     AllowedPhrase(r"\bstay\w*\s+behind\b", "what remains: 'the file stays behind'"),
     AllowedPhrase(
@@ -65,9 +66,10 @@ ALLOWED = (
         "idioms: 'closed behind our back', 'behind the times'",
     ),
     AllowedPhrase(
-        r"\bbehind\s+(?:(?:an?|the|its|this|that|another|one|all|any|such|our)\s+)?(?:[\w-]+\s+){0,2}?"
-        r"(?:proxy|proxies|firewall|gateway|load\s+balancer|circuit\s+breaker|flag|lock|barrier|ports?"
-        r"|interface|middleware|state\s+machine|front\s+ends?|guards?|asyncguard|library)\b",
+        r"\bbehind\s+(?:(?:an?|the|its|this|that|another|one|all|any)\s+)?(?:[\w-]+\s+){0,2}?"
+        r"(?:proxy|proxies|firewall|gateway|load\s+balancer|circuit\s+breaker|flag|lock"
+        r"|barrier|ports?|interface|middleware|state\s+machine|front\s+ends?|guards?|asyncguard"
+        r"|library)\b",
         "shielded or hidden by something: 'behind a proxy', 'behind the guards'",
     ),
     AllowedPhrase(
@@ -111,7 +113,7 @@ def banned_uses(texts: Iterable[Text]) -> Iterator[BannedUse]:
 
 
 def begins_with_relative_clause(text: str) -> bool:
-    """Return True if a docstring begins with What, Whether, Who, Which, Where, How or Why, in either case."""
+    """Return True if a docstring begins with What, Whether, Who, Which, Where, How or Why."""
     return _RELATIVE.match(text) is not None
 
 

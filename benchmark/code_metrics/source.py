@@ -1,8 +1,8 @@
 """Read the modules of a package: text, syntax tree, and the kind of each line.
 
-Every line is of one kind, in this order: docstring (blank lines inside it included), blank, comment, code. A docstring
-is every statement that is only a string, so the strings that document attributes count, too. A comment line holds
-nothing but a comment.
+Every line is of one kind, in this order: docstring (blank lines inside it included), blank,
+comment, code. A docstring is every statement that is only a string, so the strings that document
+attributes count, too. A comment line holds nothing but a comment.
 """
 
 import ast
@@ -92,7 +92,8 @@ def load(root: Path, exclude: Sequence[str] = ()) -> Package:
 
     Args:
         root: The package's folder; its name is the name of the package.
-        exclude: Names of folders to leave out; folders whose name begins with a dot are always left out.
+        exclude: Names of folders to leave out; folders whose name begins with a dot are always left
+            out.
 
     Raises:
         FileNotFoundError: The folder does not exist or holds no Python file.

@@ -2,7 +2,6 @@
 
 import ast
 import enum
-import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +40,7 @@ class Text:
     text: str
 
     def without_code(self) -> str:
-        """Return the text with what is set in backticks replaced by spaces, so that lines keep their number."""
+        """Return the text with spaces for code in backticks; line numbers stay the same."""
         return _SPAN.sub(_blank, _FENCE.sub(_blank, self.text))
 
 
@@ -52,8 +51,9 @@ def _blank(found: re.Match[str]) -> str:
 def python_texts(source: str) -> list[Text]:
     """Return docstrings, comments and messages of a Python source, ordered by line.
 
-    Messages are the strings inside ``raise ...`` and the help texts that are given to argparse. A value in an f-string
-    reads ``{}``. Comments on lines that follow each other are one text.
+    Messages are the strings inside ``raise ...`` and the help texts that are given to argparse. A
+    value in an f-string reads ``{}``. A comment and the comment lines directly below it are one
+    text.
     """
     tree = ast.parse(source)
     found = [*docstrings(tree), *_comments(source), *_messages(tree)]
@@ -82,17 +82,19 @@ def _body(node: ast.AST) -> list[ast.stmt]:
 
 
 def _comments(source: str) -> Iterator[Text]:
-    found = [
-        (token.start[0], token.line[: token.start[1]].strip(), token.string)
-        for token in comments(source)
-    ]
-    groups = itertools.groupby(
-        enumerate(found), key=lambda item: (item[1][0] - item[0], item[1][1] and item[0])
-    )
-    for _, group in groups:
-        block = [entry for _, entry in group]
-        text = "\n".join(comment.lstrip("#!: ") for _, _, comment in block)
-        yield Text(kind=Kind.COMMENT, line=block[0][0], text=text)
+    block: list[str] = []
+    start = 0
+    for token in comments(source):
+        line, column = token.start
+        alone = not token.line[:column].strip()
+        if block and not (alone and line == start + len(block)):
+            yield Text(kind=Kind.COMMENT, line=start, text="\n".join(block))
+            block = []
+        if not block:
+            start = line
+        block.append(token.string.lstrip("#!: "))
+    if block:
+        yield Text(kind=Kind.COMMENT, line=start, text="\n".join(block))
 
 
 def _messages(tree: ast.Module) -> Iterator[Text]:

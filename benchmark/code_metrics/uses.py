@@ -1,7 +1,7 @@
 """Find the functions that one place uses.
 
-A use is a name or an attribute of that name, in any place; imports and strings do not count. Names are compared,
-not what they refer to.
+A use is a name or an attribute of that name, in any place; imports and strings do not count. Names
+are compared, not what they refer to.
 """
 
 import ast
@@ -15,8 +15,8 @@ from code_metrics.source import Module, Package
 def private_with_one_use(package: Package) -> list[tuple[Function, Sequence[int]]]:
     """Return the private functions that their own file uses at most once, with the line of the use.
 
-    This definition gives the figures of the specification: uses in other files do not count, and a name that
-    two classes of a file define shares its uses.
+    This definition gives the figures of the specification: uses in other files do not count, and a
+    name that two classes of a file define shares its uses.
     """
     used = {module.path: _uses(module) for module in package.modules}
     found = [(each, used[each.module.path].get(each.name, ())) for each in functions(package)]
@@ -26,8 +26,8 @@ def private_with_one_use(package: Package) -> list[tuple[Function, Sequence[int]
 def public_with_one_use(package: Package) -> list[Function]:
     """Return the functions without a leading underscore that the package uses exactly once.
 
-    Left out are magic methods, and names that the package defines more than once, as their uses cannot be told apart.
-    A function without any use is called from outside and left out, too.
+    Left out are magic methods, and names that the package defines more than once, as their uses
+    cannot be told apart. A function without any use is called from outside and left out, too.
     """
     used: Counter[str] = Counter()
     for module in package.modules:

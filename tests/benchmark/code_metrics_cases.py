@@ -1,4 +1,4 @@
-"""Small packages whose figures are known, each made to tell one definition of a column from others."""
+"""Small packages with known figures; each tells one definition of a column from others."""
 
 from collections.abc import Mapping
 
@@ -92,7 +92,7 @@ def _helper(): ...
 IMPORTS = {
     "__init__.py": "from pkg.low import name",
     "low.py": "def late():\n    from . import high",
-    "high.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg.sub.deep import Deep",
+    "high.py": "if TYPE_CHECKING:\n    from pkg.sub.deep import Deep",
     "sub/__init__.py": "",
     "sub/deep.py": "from .. import low\nimport pkg.sub\nimport json",
     "lonely.py": "import pkg.sub.deep.nothing, os.path",

@@ -1,4 +1,4 @@
-"""The measurement of packages: each column on a small package that tells its definition from others."""
+"""The measurement of packages: columns, lists and the command."""
 
 import importlib.metadata
 import importlib.util
