@@ -1,0 +1,1 @@
+"""Measure the size, shape and language of Python packages; start it with ``run.py``."""
