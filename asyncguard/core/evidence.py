@@ -47,11 +47,11 @@ class Evidence:
         self._read()
         if isinstance(value, str):
             return self._has_text(value)
-        # Numbers compare by value without a conversion, which a very long integer would not survive.
+        # Numbers compare by value, not as float: a very long integer does not fit one.
         return value in self._numbers or str(value) in self._words
 
     def shows(self, mark: str) -> bool:
-        """Return True if a wordless text stands by itself, as in ``replace it by "____"``."""
+        """Return True if a wordless mark stands by itself, as in ``put "____" there``."""
         self._read()
         alone = re.compile(rf"(?:^|{_EDGE}){re.escape(mark.casefold())}(?:$|{_EDGE})")
         return any(alone.search(text) for text in self._texts)

@@ -108,7 +108,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 def any_overlap(left: Iterable[str], right: Iterable[str]) -> str | None:
-    """Return the first of ``left``, in sorted order, that overlaps one of ``right``, or ``None``."""
+    """Return the first name of sorted ``left`` that overlaps one of ``right``, or ``None``."""
     others = tuple(right)
     return next(
         (name for name in sorted(left) if any(overlap(name, other) for other in others)), None

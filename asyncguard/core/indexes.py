@@ -15,8 +15,8 @@ K = TypeVar("K", bound=Hashable)
 class KeyMultimap(dict[K, str | dict[str, None]], Generic[K]):
     """Map from a name to the keys of its calls, in insertion order.
 
-    A name without calls has no entry. A set of one, as most are, is the key itself: with thousands of
-    open calls, dictionaries of one entry would take more memory than the records.
+    A name without calls has no entry. A set of one, as most are, is the key itself: with thousands
+    of open calls, dictionaries of one entry would take more memory than the records.
     """
 
     def put(self, name: K, key: str) -> None:

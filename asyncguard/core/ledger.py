@@ -274,7 +274,7 @@ class Ledger(LedgerQueries):
         record.delivered = False
 
     def _restore_order(self, record: CallRecord) -> None:
-        """Put a reopened call in its place in program order, and block the calls that wait for it."""
+        """Put a reopened call in its place in program order; block the calls that wait for it."""
         for calls in (self._open_by_task, self._barriers):
             calls[record.call.task] = dict.fromkeys(self._in_order(calls.get(record.call.task, ())))
         name = (record.call.task, record.call.fingerprint)

@@ -53,7 +53,7 @@ class LedgerQueries:
         # Open calls by task, in program order; barriers are those with an unknown footprint.
         self._open_by_task: dict[str, dict[str, None]] = {}
         self._barriers: dict[str, dict[str, None]] = {}
-        # Ended calls whose end the model was not shown, after a placeholder and without any answer.
+        # Ended calls with a placeholder, to be delivered; and calls without any answer.
         self._news: dict[str, None] = {}
         self._unanswered: dict[str, None] = {}
         # By task and fingerprint, task and label, and message id.
@@ -62,7 +62,7 @@ class LedgerQueries:
         self._by_message: KeyMultimap[str] = KeyMultimap()
         self._open_in_group: Counter[tuple[str, str]] = Counter()  # by task and message id
         self._ordinals: Counter[tuple[str, str]] = Counter()  # latest ordinal by task and tool
-        # Deferred calls: by the call that blocks them, their number of open blockers, those without.
+        # Deferred calls: by the call that blocks them, by number of open blockers, those without.
         self._dependents: KeyMultimap[str] = KeyMultimap()
         self._blockers: dict[str, int] = {}
         self._ready: dict[str, None] = {}
@@ -125,7 +125,7 @@ class LedgerQueries:
         return list(self._pending_by_tool)
 
     def running_tools(self) -> list[str]:
-        """Return the tools of the running attempts; recovery may use others than the calls named."""
+        """Return the tools of the running attempts; recovery may replace those of the calls."""
         return list(self._running_by_tool)
 
     def any_open(self) -> bool:
@@ -145,7 +145,7 @@ class LedgerQueries:
         return bool(self._open_by_task.get(task))
 
     def barriers_of(self, task: str) -> Iterator[CallRecord]:
-        """Yield the open calls of a task whose footprint is not fully known, in program order."""
+        """Yield the open calls of a task with an unknown footprint, in program order."""
         return (self._calls[key] for key in self._barriers.get(task, ()))
 
     def same_fingerprint(self, task: str, fingerprint: str) -> Iterator[CallRecord]:
@@ -171,7 +171,7 @@ class LedgerQueries:
         return self._ordinals[task, tool] + 1
 
     def news(self) -> list[CallRecord]:
-        """Return the ended calls that have a placeholder and whose end the model was not shown."""
+        """Return the ended calls with a placeholder whose end was not shown to the model."""
         return [self._calls[key] for key in self._news]
 
     def unanswered(self) -> list[CallRecord]:
@@ -193,8 +193,8 @@ class LedgerQueries:
     def failed_blockers(self, record: CallRecord) -> tuple[str, ...]:
         """Return the blockers of a deferred call that ended without a usable result.
 
-        A blocker that never began counts for calls with effects only: a pure call did not need it to
-        have happened, and if it needed a value, its operand cannot be resolved.
+        A blocker that never began counts for calls with effects only: a pure call did not need it
+        to have happened, and if it needed a value, its operand cannot be resolved.
         """
         pure = record.call.footprint.writes_nothing
         return tuple(

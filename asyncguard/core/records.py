@@ -22,7 +22,7 @@ class Finding:
     error: str | None = None
     """Class of the failure."""
     tries: int = 0
-    """Attempts made so far for the call's own result; a probe's answer is about the last of them."""
+    """Attempts made so far for the call's own result; a probe's answer concerns the last one."""
 
 
 @dataclass(kw_only=True, slots=True)
