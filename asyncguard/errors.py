@@ -92,7 +92,7 @@ class JournalError(AsyncguardError):
 
 
 class JournalLockedError(JournalError):
-    """Another process, perhaps a frozen one, keeps the journal locked; let it continue or end it."""
+    """Another process, perhaps a frozen one, locks the journal; let it continue, or stop it."""
 
 
 class ThreadBusyError(CallerError):

@@ -110,7 +110,7 @@ def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = Ca
     )
 
 
-@cache
+@cache  # resolving annotations is slow, and classes and functions keep theirs
 def _hints(owner: Hashable) -> dict[str, Any]:
     hints = get_type_hints(owner)
     hints.pop("return", None)
@@ -125,6 +125,7 @@ def _mismatch(hint: Any, value: Any) -> _Wrong | None:
     options = _options(hint)
     inside: _Wrong | None = None
     for option in options:
+        # If the kind fits and a part does not, the message names the part.
         if _is_shaped(option, value):
             found = next(_wrong_parts(option, value), None)
             if found is None:

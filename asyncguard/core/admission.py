@@ -99,6 +99,7 @@ def admit(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> Ver
             case Defer():
                 deferrals.append(verdict)
             case Admit():
+                # One question is enough; the first guard that needs an approval phrases it.
                 approval = verdict if verdict.approval and not approval.approval else approval
     if deferrals:
         first = deferrals[0]

@@ -113,6 +113,7 @@ def _canonical(value: Any) -> Any:
 
 def content_size(content: Any) -> int:
     """Return the size of a result in bytes, as UTF-8 text or canonical JSON."""
+    # Models and tools may produce lone surrogates, which strict UTF-8 refuses.
     text = content if isinstance(content, str) else canonical_json(content)
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
@@ -157,6 +158,7 @@ def _read(value: Any, schema: Mapping[str, Any]) -> Any:
         read = json.loads(value.strip().lower())
     except (ValueError, RecursionError):
         return value
+    # bool first: in Python it is an int, in JSON it is not.
     if isinstance(read, bool):
         return read if "boolean" in kinds else value
     return read if isinstance(read, int | float) and kinds & {"integer", "number"} else value
@@ -172,5 +174,6 @@ def _kinds(schema: Any) -> frozenset[str]:
 
 def call_key(namespace: str, thread: str, message_id: str, position: int) -> str:
     """Return the key of the call at ``position`` (from 0) in a message, 32 hex digits."""
+    # The separator keeps parts apart that would run into each other.
     text = "\x00".join((namespace, thread, message_id, str(position)))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

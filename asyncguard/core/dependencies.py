@@ -54,6 +54,7 @@ class Reference:
 
 def as_reference(value: Any, path: Path = ()) -> Reference | None:
     """Return a value as a reference, ``None`` if it is not one."""
+    # The keys have to match exactly: an argument of the tool may have a field of the same name.
     if isinstance(value, Mapping) and set(value) in _KEYS and isinstance(value["from_call"], str):
         pointer = value.get("pointer", "")
         if isinstance(pointer, str):

@@ -104,6 +104,7 @@ def from_json(data: Mapping[str, Any]) -> Event:
     cls = _BY_KIND.get(kind)
     if cls is None:
         raise CallerError(f"Unknown event kind {kind!r}; the file may come from a newer version.")
+    # Fields that an older version did not write get their defaults; unknown ones are ignored.
     values = {name: _value(kind, name, data[name]) for name in _NAMES[cls] if name in data}
     try:
         return cls(**values)

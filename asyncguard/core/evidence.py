@@ -59,6 +59,8 @@ class Evidence:
     def _has_text(self, value: str) -> bool:
         folded = _SPACE.sub(" ", value.casefold()).strip()
         words = _WORD.findall(folded)
+        # A text without words claims nothing. Several words may occur in this order anywhere; a
+        # single one has to be a whole word, or "art" would be found in "party".
         if not words or any(folded in text for text in self._texts if len(words) > 1):
             return True
         if _NUMBER.fullmatch(folded) and self._has_number(folded):

@@ -98,6 +98,7 @@ def _fill_one(template: str, values: Mapping[str, Any]) -> str:
 def overlap(one: str, other: str) -> bool:
     """Return True if two resource names can mean the same resource."""
     if one.endswith("*") and other.endswith("*"):
+        # Two prefixes share names if one continues the other.
         a, b = one[:-1], other[:-1]
         return a.startswith(b) or b.startswith(a)
     if one.endswith("*"):

@@ -54,6 +54,7 @@ class Ledger(LedgerQueries):
     def _start_run(self, event: ev.RunStarted) -> None:
         self.run, self.epoch = event.run, event.epoch
         self.said += event.said
+        # Limits on turns, retries and rejections count per run; `issued` counts over all runs.
         self.turns, self.retries, self.ended = 0, 0, None
         for record in self._tasks.values():
             record.rejections, record.retries = 0, 0
@@ -163,6 +164,7 @@ class Ledger(LedgerQueries):
         if record.aim is ev.Aim.ANSWER:
             record.answer_attempts += 1
             record.answer_tool, record.last_answer_attempt = event.tool, event.attempt
+        # A call counts once, whatever its number of attempts.
         if record.started_at is None:
             record.started_at = event.at
             if (task := self._tasks.get(record.call.task)) is not None:
@@ -179,6 +181,7 @@ class Ledger(LedgerQueries):
         )
         record.findings = (*record.findings, found)
         record.history.append(event)
+        # Kept for later calls of the tool: guards accept arguments that fit it.
         if event.aim is ev.Aim.CONTRACT and event.error is None:
             self.contracts[record.answer_tool] = event.content
 
@@ -208,7 +211,7 @@ class Ledger(LedgerQueries):
 
     def _deliver(self, event: ev.CallsDelivered) -> None:
         for key in (*event.keys, *event.placeholders):
-            self.record(key)
+            self.record(key)  # all of them have to exist before anything changes
         for key in event.placeholders:
             self._calls[key].placeholder = True
             self._unanswered.pop(key, None)
@@ -235,7 +238,7 @@ class Ledger(LedgerQueries):
         record = self.record(key)
         for other in named:
             self.record(other)
-        before, after = record.state, advance(record.state, move)
+        before, after = record.state, advance(record.state, move)  # raises before anything changes
         del self._by_state[before][key]
         self._by_state[after][key] = None
         record.state = after
@@ -270,6 +273,7 @@ class Ledger(LedgerQueries):
         self._news.pop(record.key, None)
         self._enter_open(record)
         self._restore_order(record)
+        # What was delivered was the doubt, not the end.
         record.placeholder = record.placeholder or record.delivered
         record.delivered = False
 

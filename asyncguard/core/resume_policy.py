@@ -363,6 +363,7 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     # -- undecidable before this process has met the tools -----------------------------------------
+    # What may be repeated depends on declarations, so the rows below cannot decide without them.
     _row(
         "undeclared here",
         Why.RESUMED,
@@ -461,6 +462,8 @@ RULES: tuple[Rule, ...] = (
     _row("blocker failed", Why.RELEASED, Fate.SQUASH, lambda f: f.blocker_failed),
     _row("may be admitted", (Why.RELEASED, Why.APPROVED), Fate.JUDGE, lambda f: True),
     # -- wrappers that are gone --------------------------------------------------------------------
+    # In ``create_agent`` a call runs inside its wrapper, and a wrapper that has returned does not
+    # come again. It may have released a deferred or held call after the last stored state.
     _row(
         "released by its wrapper, perhaps",
         Why.RESUMED,
@@ -526,6 +529,7 @@ RULES: tuple[Rule, ...] = (
         GONE,
     ),
     # -- attempts of a process that has ended ------------------------------------------------------
+    # The journal comes first, because it knows what was begun; without it the effect class decides.
     _row(
         "nothing is lost",
         Why.RESUMED,

@@ -51,6 +51,7 @@ def next_step(board: Scoreboard) -> Step:
     if any(board.in_foreground(tool) for tool in ledger.pending_tools()):
         return Step.WAIT
     held = ledger.count(CallState.HELD)
+    # Ablation: without waiting, the model gets a turn while calls are pending.
     if not board.config.waiting:
         return Step.APPROVE if held else Step.MODEL
     if has_news(board) or idle_tasks(board):
@@ -127,7 +128,7 @@ def _waits_outside(record: CallRecord, board: Scoreboard) -> bool:
         blockers = [
             key for key in found.blocked_by if found.state is CallState.DEFERRED and key not in seen
         ]
-        seen.update(blockers)
+        seen.update(blockers)  # many calls may wait for the same one
         left += [board.ledger.record(key) for key in blockers]
     return False
 

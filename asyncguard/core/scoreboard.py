@@ -85,6 +85,7 @@ class Scoreboard:
 
     def spec(self, tool: str) -> ToolSpec:
         """Return a tool's declaration, merged with the kept one; cautious if it is unknown."""
+        # A call that was made under another declaration is repeated only if both allow it.
         met = self.specs.get(tool)
         kept = self.kept.get(tool) if self.kept else None
         if kept is None:

@@ -73,6 +73,7 @@ def cautious(met: ToolSpec, kept: ToolSpec) -> ToolSpec:
         met: Present declaration.
         kept: Declaration when the calls were made.
     """
+    # Another probe may know nothing of attempts that were made under the old declaration.
     probe = met.probe if met.probe == kept.probe else None
     effect = _effect(met.effect, kept.effect)
     if effect is EffectClass.PROBED and probe is None:

@@ -50,6 +50,7 @@ class Fallback:
         renamed = {
             theirs: arguments[ours] for theirs, ours in self.arguments.items() if ours in arguments
         }
+        # An argument that is renamed must not arrive under its old name, too.
         used = set(self.arguments.values())
         return {name: value for name, value in arguments.items() if name not in used} | renamed
 
@@ -153,6 +154,7 @@ class ToolSpec:
 
         Effect, mode and siblings may be given by their names.
         """
+        # The class is frozen. Names become members first, so that the type check sees members.
         object.__setattr__(self, "effect", _member(self.name, EffectClass, self.effect))
         object.__setattr__(self, "mode", _member(self.name, Mode, self.mode))
         self._read_sequences()

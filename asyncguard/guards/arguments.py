@@ -48,6 +48,7 @@ def _problems(call: Call, spec: ToolSpec, board: Scoreboard) -> list[str]:
     if validator is None:
         return []
     problems = validator(call.arguments)
+    # A tool that has changed since it was declared accepts what its live contract accepts.
     if problems and fits_live(call, spec, board):
         return []
     if problems and board.config.clarification:

@@ -1,8 +1,8 @@
 """Capacity: work above the limits is refused, with advice to the model.
 
 The limit on open calls is checked once, when the model makes the call. A call that was deferred or
-held has its place already and keeps it: refusing it at release would drop a call that the model was
-told is pending.
+held has its place already and keeps it: refusing it at release would drop a call that was shown to
+the model as pending.
 """
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict

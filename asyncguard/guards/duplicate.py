@@ -14,7 +14,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     """Reject a call that is equal to an open one, or to one in doubt."""
     call = proposal.call
     for record in board.ledger.same_fingerprint(call.task, call.fingerprint):
-        if record.key == call.key:
+        if record.key == call.key:  # a deferred call that is judged again
             continue
         label = record.call.label
         if record.state is CallState.IN_DOUBT and record.said < board.ledger.said:

@@ -11,6 +11,7 @@ _MAX_TASKS = 20
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     """Reject a call for a task that is not open, or with a tool of another task."""
     call, spec = proposal.call, proposal.spec
+    # The task comes first: advice about the tool is of no use for a task that cannot have calls.
     record = board.ledger.task(call.task)
     if record is None:
         names = listed((task.task.id for task in board.ledger.open_tasks()), _MAX_TASKS) or "none"

@@ -85,6 +85,7 @@ def _compile(schema: Mapping[str, Any]) -> Validator:
         # Keywords calculate with the model's values, say 1e999 modulo 0.1.
         except Exception as error:  # noqa: BLE001
             return (f"{ROOT}: cannot be checked ({type(error).__name__}); give plainer values",)
+        # Several branches of a schema may report the same problem.
         return tuple(dict.fromkeys(sentence for error in errors for sentence in _sentences(error)))
 
     return check

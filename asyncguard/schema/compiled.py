@@ -139,11 +139,7 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
                 f"The schema of {whose} has a pattern that cannot be read: {error}."
             ) from error
     for names in keyword_values(own, "wrappers"):
-        if (
-            isinstance(names, str)
-            or not isinstance(names, list | tuple)
-            or not all(isinstance(n, str) for n in names)
-        ):
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
             raise DeclarationError(
                 f'The schema of {whose}: "wrappers" must be a list of names; write it as in '
                 '"wrappers": ["data", "result"].'
@@ -177,6 +173,7 @@ def _inline(node: Any, root: Mapping[str, Any], hops: int) -> Any:
         }
     if hops >= _MAX_HOPS:
         return {}
+    # Since draft 2019-09, keywords beside a reference apply, too.
     named = _inline(in_schema(root, target), root, hops + 1)
     beside = {name: _inline(value, root, hops) for name, value in node.items() if name != "$ref"}
     return {**named, **beside} if isinstance(named, Mapping) else beside

@@ -50,6 +50,7 @@ def compile_fast_check(schema: Any) -> Fits | None:
     asserted = {keyword: wanted for keyword, wanted in schema.items() if keyword not in _SILENT}
     checks: list[Fits] = []
     if not _OF_OBJECTS.isdisjoint(asserted):
+        # Without the type these keywords say nothing about values that are not objects.
         if asserted.pop("type", None) != "object":
             return None
         checks.append(_object(schema))
@@ -119,6 +120,8 @@ def _number(value: Any) -> bool:
     return type(value) is int or (type(value) is float and math.isfinite(value))
 
 
+# Exact types: a bool is an int in Python and not in JSON. That 1.0 is an integer in JSON Schema is
+# left to the validator.
 _TYPES: Mapping[str, Fits] = MappingProxyType(
     {
         "string": lambda value: isinstance(value, str),
