@@ -191,7 +191,8 @@ class ToolSpec:
         self._check_durations()
         if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):
             raise DeclarationError(
-                f"{_called(self.name)} interrupts; it can only run in the foreground."
+                f"{_called(self.name)} interrupts, so it can only run in the foreground; "
+                "set mode to foreground or auto."
             )
 
     def _check_durations(self) -> None:
