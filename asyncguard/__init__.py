@@ -1,6 +1,7 @@
-"""asyncguard: agents that work on several tasks while their tools run, without acting on results they do not have.
+"""asyncguard: agents that work on several tasks while their tools run, and never guess results.
 
-The names below are the public interface. They are loaded when they are used: importing the package costs nothing.
+The names below are the public interface. They are loaded when they are used, so importing the
+package costs nothing.
 """
 
 from importlib import import_module
@@ -71,7 +72,7 @@ _HOMES = {
     "recovery.diagnosis": ("Observation",),
 }
 _EXTRAS = {"distributed.executor": "dbos"}
-"""Modules that need what is not installed by itself: the extra, which has the name of its package."""
+"""Module to the extra that it needs; an extra has the name of its package."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -122,11 +123,14 @@ __all__ = [
 
 
 _PUBLIC = tuple(__all__)
-del __all__  # made when it is asked for: it names only what can be loaded here
+del __all__  # computed by __getattr__: it names only what can be loaded here
 
 
 def _available() -> list[str]:
-    """The public names but for those whose extra is not installed: `import *` and `help` load every one."""
+    """Return the public names without those whose extra is missing.
+
+    `import *` and `help` load every name that is listed.
+    """
     missing = {home for home, extra in _EXTRAS.items() if not _is_installed(extra)}
     return [name for name in _PUBLIC if _HOME_OF.get(name) not in missing]
 

@@ -1,7 +1,8 @@
-"""The one configuration object: every guard is one switch, and one ablation arm.
+"""The configuration object, in which every guard is one switch and one ablation arm.
 
-``GuardConfig`` is frozen and has no global default instance. An ablation is ``replace(config, grounding=False)``; the
-whole configuration is written into the head of every trace.
+``GuardConfig`` is frozen and has no global default instance. An ablation is
+``replace(config, grounding=False)``; the whole configuration is written into the head of every
+trace.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from asyncguard.validation import check_fields, check_value, member_of
 
 
 class Delivery(StrEnum):
-    """When the results of one message are handed to the model."""
+    """Time at which the results of one message are delivered to the model."""
 
     ALL = "all"
     """One task's results from one message are delivered together."""
@@ -23,12 +24,12 @@ class Delivery(StrEnum):
 
 
 class NewsStyle(StrEnum):
-    """How a late result is written into the conversation."""
+    """Form in which a late result is written into the conversation."""
 
     NOTIFICATION = "notification"
-    """One user message which wraps the results as data."""
+    """One user message that wraps the results as data."""
     PAIR = "pair"
-    """A synthetic call and its result. Gemini 3 refuses it: a synthetic call carries no thought signature."""
+    """A synthetic call and its result, which Gemini 3 refuses for lack of a thought signature."""
 
 
 GUARD_NAMES = (
@@ -43,7 +44,10 @@ GUARD_NAMES = (
     "trust",
     "completion",
 )
-"""The guards, in the order in which admission asks them; ``completion`` judges the end of a run instead of a call."""
+"""The guards, in the order in which admission asks them.
+
+``completion`` judges the end of a run instead of a call.
+"""
 
 FEATURE_NAMES = ("ledger", "task_view", "waiting", "references")
 """Features of the runtime that are switched and ablated like guards."""
@@ -59,34 +63,34 @@ RECOVERY_NAMES = (
     "ask",
     "breaker",
 )
-"""What is done about faults of tools; each is switched and ablated like a guard."""
+"""Steps of recovery from faults of tools; each is switched and ablated like a guard."""
 
 SWITCH_NAMES = (*GUARD_NAMES, *FEATURE_NAMES, *RECOVERY_NAMES)
-"""Everything that can be on or off."""
+"""All switches."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds which end or refuse work; counts unless a unit is named."""
+    """Bounds that end or refuse work; counts unless a unit is named."""
 
     max_model_turns: int = 250
-    """Model messages per run; reached, the run ends with a report."""
+    """Model messages per run; at this number the run ends with a report."""
     max_rejections: int = 12
     """Rejected calls per task and run; above it the task is stopped and reported."""
     max_pending: int = 64
     """Calls of one thread that may be open at once."""
     max_process_pending: int = 1024
-    """Calls that one process may have running at once, of all threads of an agent."""
+    """Calls that one process may have running at once, over all threads of an agent."""
     max_calls_per_message: int = 32
     """Calls that one model message may make."""
     max_argument_bytes: int = 64 * 1024
     """Size of one call's arguments as canonical JSON, in bytes."""
     max_output_bytes: int = 64 * 1024
-    """Bytes of a result that are shown to the model; text is cut there, a block that does not fit is left out."""
+    """Bytes of a result shown to the model; text is cut, a block that does not fit is omitted."""
     max_stored_bytes: int = 1024 * 1024
-    """Size of a result that is kept, in bytes; of a larger one the beginning, its size and its hash are."""
+    """Bytes of a result that are kept; of a larger one its beginning, size and hash are kept."""
     max_attempts: int = 5
-    """Attempts of one call, the first included, where its effect class allows another."""
+    """Attempts of one call, the first included, if its effect class allows repeats."""
     max_recoveries: int = 12
     """Recovery steps of one call: retries, siblings, sources, probes and contracts together."""
     max_task_retries: int = 50
@@ -94,16 +98,14 @@ class Limits:
     max_run_retries: int = 100
     """Retries of all calls of one run together."""
     breaker_failures: int = 5
-    """Failures of a tool in a row, in all threads, that open its circuit; with equal arguments, for those alone."""
+    """Failures in a row, in all threads, that open a tool's circuit; or that of equal arguments."""
 
     def __post_init__(self) -> None:
-        """Refuse bounds that would stop every run, or none."""
+        """Refuse bounds below 1, which would stop every run."""
         check_fields(self)
         for item in fields(self):
-            if getattr(self, item.name) < 1:
-                raise CallerError(
-                    f"Limits.{item.name} is {getattr(self, item.name)}; it has to be at least 1."
-                )
+            if (bound := getattr(self, item.name)) < 1:
+                raise CallerError(f"Limits.{item.name} must be at least 1, not {bound}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,9 +113,9 @@ class Timing:
     """Durations in seconds."""
 
     grace: float = 0.010
-    """How long a background call may take before the model sees a placeholder; ends at any completion."""
+    """Wait for a background call before the model sees a placeholder; ends at any completion."""
     linger: float = 0.005
-    """How long to wait for further completions after the first one."""
+    """Wait for further completions after the first one."""
     retry_initial: float = 0.2
     """First back-off; doubled at each attempt, with jitter."""
     retry_max: float = 30.0
@@ -121,16 +123,18 @@ class Timing:
     retry_jitter: float = 0.1
     """Upper bound of the random part of a back-off."""
     retry_after_max: float = 300.0
-    """Longest wait that a tool may ask for (``Retry-After``); one that asks for more is not tried again."""
+    """Longest wait that a tool may request (``Retry-After``); a longer one ends the retries."""
     breaker_cooldown: float = 30.0
-    """How long an open circuit holds calls whose arguments have failed; others probe at once, one at a time."""
+    """Time that an open circuit holds arguments that failed; others probe it, one at a time."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no duration."""
+        """Refuse negative durations."""
         check_fields(self)
         for item in fields(self):
             if getattr(self, item.name) < 0:
-                raise CallerError(f"Timing.{item.name} is negative; give seconds >= 0.")
+                raise CallerError(
+                    f"Timing.{item.name} must be >= 0 seconds, not {getattr(self, item.name)}."
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,17 +147,17 @@ class GuardConfig:
     arguments: bool = True
     """Reject calls of unknown tools and arguments that break the tool's schema."""
     clarification: bool = True
-    """Reject calls that lack a required value or fill it with a stand-in: ask the user, never invent."""
+    """Reject calls that lack a required value or hold a stand-in: ask the user, never invent."""
     scope: bool = True
     """Reject a tool that does not belong to the task."""
     duplicate: bool = True
-    """Reject a call that is open already with equal arguments."""
+    """Reject a call if one with equal arguments is open already."""
     grounding: bool = True
     """Reject a value found nowhere while its task has a pending call."""
     dependency: bool = True
     """Defer calls whose operands or order depend on a pending call (read after write)."""
     conflict: bool = True
-    """Defer calls whose effects must not overtake a pending call (write after read, write after write)."""
+    """Defer calls whose effects must not overtake a pending call (write after read or write)."""
     capacity: bool = True
     """Refuse calls above the limits."""
     trust: bool = True
@@ -161,19 +165,19 @@ class GuardConfig:
     completion: bool = True
     """Do not let the run end with open or untouched tasks."""
     ledger: bool = True
-    """Keep pending calls visible to guards and model; without it the timing guards have nothing to go by."""
+    """Keep pending calls visible to guards and model; without it the timing guards do nothing."""
     task_view: bool = True
     """Show the model the state of its tasks (with two or more tasks)."""
     waiting: bool = True
-    """Wait without a model turn while nothing can be decided."""
+    """Wait without a model turn while the model cannot act."""
     references: bool = True
     """Let calls of pure tools name a pending result as an operand."""
     retry: bool = True
-    """Repeat an attempt that failed for a passing reason, where that is safe."""
+    """Repeat an attempt that failed for a passing reason, if that is safe."""
     refresh: bool = True
-    """Read a tool's live contract when it refuses a call or answers strangely, and bind call and answer to it."""
+    """Read a tool's live contract when it refuses a call or answers strangely, and apply it."""
     normalise: bool = True
-    """Bring a drifted answer into the declared form, where that takes no guess."""
+    """Bring a drifted answer into the declared form, if that needs no guess."""
     fallback: bool = True
     """Let a declared sibling answer."""
     cross_check: bool = True
@@ -181,31 +185,34 @@ class GuardConfig:
     verify: bool = True
     """Ask the probe of an effect in doubt, or the verifier of a doubtful answer."""
     ask: bool = True
-    """Tell the model the diagnosis and its options where recovery ends."""
+    """Show the model the diagnosis and its options when recovery ends."""
     breaker: bool = True
-    """Rest a tool that keeps failing."""
+    """Pause a tool that keeps failing."""
     shadow: bool = False
-    """Guards judge and do not intervene: objections are events, every call that can be run is admitted as proposed, and
-    the run ends when the model says so. Features work as switched; references are not offered, for nothing would hold
-    their calls back."""
+    """Let guards judge without intervening.
+
+    Objections become events, every call that can be run is admitted as proposed, and the run ends
+    when the model says so. Features work as switched; references are not offered, because no guard
+    would hold their calls back.
+    """
     delivery: Delivery = Delivery.ALL
-    """Whether one task's results from one message arrive together."""
+    """Delivery of one task's results from one message: together or one by one."""
     news_style: NewsStyle = NewsStyle.NOTIFICATION
-    """How late results are written."""
+    """Form of late results in the conversation."""
     limits: Limits = field(default_factory=Limits)
     """Bounds of a run."""
     timing: Timing = field(default_factory=Timing)
     """Durations."""
 
     def __post_init__(self) -> None:
-        """Refuse values of other types; how results are delivered and told may be given by name."""
+        """Refuse values of other types; delivery and news style may be given by name."""
         object.__setattr__(self, "delivery", member_of(Delivery, self.delivery))
         object.__setattr__(self, "news_style", member_of(NewsStyle, self.news_style))
         check_fields(self)
 
     @classmethod
     def none(cls, **changes: Any) -> Self:
-        """A configuration with every guard and feature off, then changed as given.
+        """Return a configuration with every guard and feature off, then changed as given.
 
         Raises:
             CallerError: A change names no field, or its value is of another type.
@@ -218,13 +225,13 @@ class GuardConfig:
         return cls(**(dict.fromkeys(SWITCH_NAMES, False) | changes))
 
     def with_switches(self, switches: Mapping[str, bool]) -> "GuardConfig":
-        """A copy with some switches set.
+        """Return a copy with some switches set.
 
         Args:
-            switches: Name of a guard, feature or recovery to on or off.
+            switches: Names of guards, features or recoveries to on or off.
 
         Raises:
-            CallerError: A name is no guard, feature or recovery, or a value is neither ``True`` nor ``False``.
+            CallerError: A name is unknown, or a value is neither ``True`` nor ``False``.
         """
         check_value("with_switches: switches", Mapping[str, bool], switches)
         unknown = set(switches) - set(SWITCH_NAMES)
@@ -236,9 +243,9 @@ class GuardConfig:
 
     @property
     def offers_references(self) -> bool:
-        """Whether the model is told that it may name pending results."""
+        """Return True if the model is offered references to pending results."""
         return self.references and self.ledger and not self.shadow
 
     def to_json(self) -> dict[str, Any]:
-        """The configuration as plain JSON values, for the head of a trace."""
+        """Return the configuration as plain JSON values, for the head of a trace."""
         return asdict(self)

@@ -1,14 +1,15 @@
-"""Errors, one class per party at fault.
+"""Errors, one class for each party at fault.
 
-The class docstring is the default message and says what to do; data sits in attributes. A verdict of a guard is never
-an exception: exceptions mean that somebody has to change code, configuration or an external service.
+The class docstring is the default message and says what to do; data sits in attributes. A verdict
+of a guard is never an exception: exceptions mean that code, configuration or an external service
+has to be changed.
 """
 
 from typing import Any
 
 
 class AsyncguardError(Exception):
-    """Something went wrong inside asyncguard; please report it with the structured log of the run."""
+    """Something went wrong inside asyncguard; report it with the structured log of the run."""
 
     def __init__(self, message: str | None = None, **data: Any) -> None:
         """Build the error.
@@ -40,10 +41,11 @@ class ToolFault(AsyncguardError):
     """A tool failed; raise this from a tool to say how.
 
     Attributes:
-        transient: Whether trying again may help.
-        started: Whether the effect may have begun. ``False`` allows a retry of any effect class.
+        transient: True if trying again may help.
+        started: True if the effect may have begun. ``False`` allows a retry of any effect class.
         retry_after: Seconds to wait before the next attempt, if the tool's server said so.
-        status: HTTP status, if the tool's server gave one; 4xx says that the call was refused as it stands.
+        status: HTTP status, if the tool's server gave one; 4xx says that the call was refused as it
+            stands.
     """
 
     def __init__(
@@ -57,12 +59,13 @@ class ToolFault(AsyncguardError):
     ) -> None:
         """Build the fault; see the class attributes.
 
-        A value of another type counts as not given: an error that is being raised must not be replaced by another.
+        A value of another type counts as not given: an error that is being raised must not be
+        replaced by another.
         """
         transient, started = transient is True, started is not False
         status = status if isinstance(status, int) and not isinstance(status, bool) else None
         said = isinstance(retry_after, int | float) and not isinstance(retry_after, bool)
-        retry_after = retry_after if said and retry_after == retry_after else None
+        retry_after = retry_after if said and retry_after == retry_after else None  # not NaN
         super().__init__(
             message, transient=transient, started=started, retry_after=retry_after, status=status
         )
@@ -81,14 +84,15 @@ class UnknownCallError(AsyncguardError):
 
 
 class JournalError(AsyncguardError):
-    """The journal cannot be read or written (a full disk, a missing server, a newer version's file); nothing began.
+    """The journal cannot be read or written; nothing began. Check disk, server and file version.
 
-    The message names the journal, for people; ``data["reason"]``, where it is known, says the same to a model.
+    The message names the journal, for people; ``data["reason"]``, if known, says the same to a
+    model.
     """
 
 
 class JournalLockedError(JournalError):
-    """Another process keeps the journal locked, as one that was frozen while it wrote; let it go on, or end it."""
+    """Another process, perhaps a frozen one, locks the journal; let it continue, or stop it."""
 
 
 class ThreadBusyError(CallerError):

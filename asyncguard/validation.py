@@ -1,12 +1,13 @@
-"""Check values against the annotations of the class or function that takes them: one rule for all configuration.
+"""Validation of values against the annotations of the class or function that receives them.
 
-The annotation of a field or parameter is its declaration, and nothing else has to be kept in step with it. Stricter
-than Python where a wrong value would be taken silently for another: a bool is no number, a text is no list of texts, no
-number is ``nan`` or infinite. A whole number will do for a float. Classes are checked by ``isinstance``, protocols by
-the methods that they ask for.
+The annotation of a field or parameter is its only declaration. The check is stricter than Python
+where a wrong value would pass for another: a bool is not a number, a text is not a list of texts,
+and numbers have to be finite. An integer is accepted for a float. Classes are checked by
+``isinstance``, protocols by the methods that they require.
 
-Not pydantic: the configuration is made before any framework is imported, which takes a second, and its strict mode
-refuses what is meant to be allowed here (a list for a tuple, a name for an enum).
+Pydantic is not used: the configuration is made before any framework is imported, which takes a
+second, and its strict mode refuses values that are allowed here (a list for a tuple, a name for an
+enum).
 """
 
 import math
@@ -30,7 +31,7 @@ from typing import (
 from asyncguard.errors import CallerError
 
 _SHOWN = 40
-"""Characters of a value that a message quotes."""
+"""Number of characters of a value that a message quotes."""
 _ABSTRACT = {
     Mapping: ("a mapping", Mapping),
     Sequence: ("a list", Collection),
@@ -60,11 +61,11 @@ def check_fields(
 
     Args:
         value: The dataclass, in its ``__post_init__``.
-        error: What to raise.
-        called: How the message names it; by default the name of its class.
+        error: Class of the error.
+        called: Name of the dataclass in the message; by default that of its class.
 
     Raises:
-        CallerError: A field holds something else; the message names the field and what it takes.
+        CallerError: A field holds another type; the message names the field and the type it needs.
     """
     owner = f"{called}: " if called else f"{type(value).__name__}."
     for name, hint in _hints(cast(Hashable, type(value))).items():
@@ -77,12 +78,12 @@ def check_arguments(
     """Refuse arguments of other types than the function's annotations say.
 
     Args:
-        function: Whose annotations count.
-        values: Arguments by name; names without an annotation are not looked at.
-        called: How the message names the function; by default by its own name.
+        function: Function that has the annotations.
+        values: Arguments by name; names without an annotation are not checked.
+        called: Name of the function in the message; by default its own.
 
     Raises:
-        CallerError: One is of another type; the message names it and what it takes.
+        CallerError: One is of another type; the message names it and the type it needs.
     """
     for name, hint in _hints(function).items():
         if name in values:
@@ -90,13 +91,13 @@ def check_arguments(
 
 
 def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = CallerError) -> None:
-    """Refuse a value that is not what a hint says.
+    """Refuse a value that does not fit a hint.
 
     Args:
-        place: Where it was given, for the message.
+        place: Name of the field or parameter, for the message.
         hint: A type as in annotations.
         value: The value.
-        error: What to raise.
+        error: Class of the error.
 
     Raises:
         CallerError: It is of another type.
@@ -105,11 +106,11 @@ def check_value(place: str, hint: Any, value: Any, error: type[CallerError] = Ca
         return
     inside, expected, given = wrong
     raise error(
-        f"{place}{inside} must be {expected}, not {_told(given)}{_advice(expected, given)}."
+        f"{place}{inside} must be {expected}, not {_described(given)}{_advice(expected, given)}."
     )
 
 
-@cache
+@cache  # resolving annotations is slow, and classes and functions keep theirs
 def _hints(owner: Hashable) -> dict[str, Any]:
     hints = get_type_hints(owner)
     hints.pop("return", None)
@@ -117,20 +118,22 @@ def _hints(owner: Hashable) -> dict[str, Any]:
 
 
 _Wrong = tuple[str, str, Any]
-"""Where in a value, what should be there, in words with an article, and what is there."""
+"""Place inside a value, the expected type in words with an article, and the value found."""
 
 
 def _mismatch(hint: Any, value: Any) -> _Wrong | None:
     options = _options(hint)
     inside: _Wrong | None = None
     for option in options:
+        # If the kind fits and a part does not, the message names the part.
         if _is_shaped(option, value):
             found = next(_wrong_parts(option, value), None)
             if found is None:
                 return None
             inside = inside or found
-    told = [option for option in options if option is not type(None)] or options
-    return inside or ("", " or ".join(dict.fromkeys(map(_words, told))), value)
+    # None is left out of the message: an optional value is simply not given.
+    named = [option for option in options if option is not type(None)] or options
+    return inside or ("", " or ".join(dict.fromkeys(map(_words, named))), value)
 
 
 def _options(hint: Any) -> list[Any]:
@@ -150,7 +153,7 @@ def _is_finite(value: float) -> bool:
 
 
 def _is_shaped(hint: Any, value: Any) -> bool:
-    """Whether a value is of the kind that a hint names, whatever is in it."""
+    """Return True if a value is of the kind that a hint names, whatever it contains."""
     if hint is Any or isinstance(hint, TypeVar):
         return True
     if hint in _NUMBERS:
@@ -164,17 +167,16 @@ def _is_shaped(hint: Any, value: Any) -> bool:
         return value in get_args(hint)
     if origin in _ABSTRACT:
         kind = _ABSTRACT[origin][1]
-        no_list = kind in (Collection, Iterable) and isinstance(
-            value, str | bytes | bytearray | Mapping
-        )
-        return isinstance(value, kind) and not no_list
-    if _is_protocol(origin):
-        return not isinstance(value, type) and all(_has(value, name) for name in _asked(origin))
+        no_list = (str, bytes, bytearray, Mapping) if kind in (Collection, Iterable) else ()
+        return isinstance(value, kind) and not isinstance(value, no_list)
+    if isinstance(origin, type) and Protocol in origin.__bases__:
+        required = [name for name in vars(origin) if not name.startswith("_")]
+        return not isinstance(value, type) and all(_has(value, name) for name in required)
     return not isinstance(origin, type) or isinstance(value, origin)
 
 
 def _wrong_parts(hint: Any, value: Any) -> Iterator[_Wrong]:
-    """The parts of a collection that are none of the declared ones."""
+    """Yield the parts of a collection that do not fit the declared ones."""
     origin, parts = get_origin(hint), get_args(hint)
     if not parts or origin not in _ABSTRACT:
         return
@@ -190,26 +192,19 @@ def _wrong_parts(hint: Any, value: Any) -> Iterator[_Wrong]:
                 yield (f"[{place}]{wrong[0]}", *wrong[1:])
 
 
-def _is_protocol(hint: Any) -> bool:
-    return isinstance(hint, type) and Protocol in hint.__bases__
-
-
-def _asked(protocol: type) -> list[str]:
-    return [name for name in vars(protocol) if not name.startswith("_")]
-
-
 def _has(value: Any, name: str) -> bool:
-    # By the class first: asking the object could run a property, such as that of a journal that is not open yet.
+    # By the class first: asking the object could run a property, as of an unopened journal.
     if hasattr(type(value), name):
         return True
     try:
         return hasattr(value, name)
-    except Exception:  # noqa: BLE001 - a stand-in may do anything when it is asked; it has something by that name
+    # A stand-in may raise anything when it is asked; it has an attribute by that name.
+    except Exception:  # noqa: BLE001
         return True
 
 
 def _words(hint: Any) -> str:
-    """A hint in words."""
+    """Return a hint in words."""
     origin = get_origin(hint) or hint
     if hint in _PRIMITIVE:
         return _PRIMITIVE[hint]
@@ -234,7 +229,7 @@ def _words(hint: Any) -> str:
 
 
 def _advice(expected: str, given: Any) -> str:
-    """What to write instead, where that is plain."""
+    """Return what to write instead, empty if that is not plain."""
     if isinstance(given, str) and expected.startswith(("a list", "a tuple", "a set")):
         return f"; write [{given[:_SHOWN]!r}]"
     for name in ("GuardConfig", "Limits", "Timing", "Ports", "ToolSpec"):
@@ -243,8 +238,8 @@ def _advice(expected: str, given: Any) -> str:
     return ""
 
 
-def _told(value: Any) -> str:
-    """A value for a message: its type, and the value where that cannot be a secret."""
+def _described(value: Any) -> str:
+    """Return a value for a message: its type, and the value unless it may be a secret."""
     kind = type(value).__name__
     if value is None or isinstance(value, bool):
         return repr(value)
@@ -256,7 +251,7 @@ def _told(value: Any) -> str:
 
 
 def member_of(kind: type[Enum], given: Any) -> Any:
-    """The member of an enum that a value names, or the value itself for the check to refuse."""
+    """Return the member of an enum that a value names, or the value for the check to refuse."""
     try:
         return kind(given)
     except (ValueError, TypeError):

@@ -1,8 +1,8 @@
-"""Admission: every proposed call meets the guards, and one verdict comes out.
+"""Admission: the guards judge every proposed call, and their verdicts are merged into one.
 
-A guard answers with a value and never with an exception. *Admit*: issue it. *Defer*: right but early, the runtime
-issues it when the calls it waits for have retired. *Reject*: its arguments cannot be right yet, or ever; the model is
-told why and asks again.
+A guard answers with a value and never with an exception. *Admit*: issue it. *Defer*: right but
+early, the runtime issues it when the calls it waits for have retired. *Reject*: its arguments
+cannot be right yet, or ever; the model is shown the reason and proposes another call.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,9 +18,9 @@ class Admit:
     """The call may be issued."""
 
     approval: str = ""
-    """Why a person has to approve it first; empty if nobody has to."""
+    """Reason why a person has to approve it first; empty if no approval is needed."""
     guard: str = ""
-    """The guard that asks for the approval."""
+    """Name of the guard that asks for the approval."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,13 +28,13 @@ class Defer:
     """The call is right but early."""
 
     guard: str
-    """Who says so."""
+    """Name of the guard that defers it."""
     reason: str
     """One sentence for the model and the log."""
     on: tuple[str, ...]
     """Keys of the calls that have to retire first; never empty."""
     also: tuple[str, ...] = ()
-    """Further guards that say so."""
+    """Names of further guards that defer it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,9 +42,9 @@ class Reject:
     """The call is not run."""
 
     guard: str
-    """Who says so."""
+    """Name of the guard that rejects it."""
     reason: str
-    """What is wrong and what to do, for the model."""
+    """Text for the model: what is wrong and what to do."""
     on: tuple[str, ...] = ()
     """Keys of pending calls whose results the model should wait for."""
 
@@ -54,7 +54,7 @@ Verdict = Admit | Defer | Reject
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proposal:
-    """A call in front of admission."""
+    """One call to be judged."""
 
     call: Call
     """The call, already in the ledger as proposed, deferred or held."""
@@ -63,30 +63,31 @@ class Proposal:
     position: int = 0
     """Place among the calls of its message, from 0."""
     size: int | None = None
-    """Bytes of the arguments as canonical JSON, where somebody has measured them already."""
+    """Bytes of the arguments as canonical JSON; ``None`` if they were not measured yet."""
     problem: str = ""
-    """What was wrong with the call before it could be read (arguments that are not JSON and the like)."""
+    """Problem that kept the call from being read, as arguments that are not JSON; else empty."""
     approved: bool = False
-    """Whether a person approved it already."""
+    """True if a person approved it already."""
 
 
 Guard = Callable[[Proposal, Scoreboard], Verdict]
-"""A guard: pure, and blind to everything but its two arguments."""
+"""A pure function of its two arguments."""
 
 ADMIT = Admit()
 """The plain verdict, shared because it is made most often."""
 
 
 def admit(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> Verdict:
-    """The verdict of all guards on one call.
+    """Return the verdict of all guards on one call.
 
-    The first rejection wins, because a call that is wrong is not worth waiting for. Deferrals are merged, so that the
-    call waits for everything at once. An approval is asked for only when nothing else stands in the way.
+    The first rejection wins, because a call that is wrong is not worth waiting for. Deferrals are
+    merged, so that the call waits for everything at once. An approval is requested only if no guard
+    rejects or defers the call.
 
     Args:
         proposal: The call.
-        board: What is known.
-        guards: The guards that are switched on, in order.
+        board: State that the guards read.
+        guards: Guards that are switched on, in order.
     """
     deferrals: list[Defer] = []
     approval = ADMIT
@@ -98,6 +99,7 @@ def admit(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> Ver
             case Defer():
                 deferrals.append(verdict)
             case Admit():
+                # One question is enough; the first guard that needs an approval phrases it.
                 approval = verdict if verdict.approval and not approval.approval else approval
     if deferrals:
         first = deferrals[0]
@@ -108,11 +110,11 @@ def admit(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> Ver
 
 
 def objections(proposal: Proposal, board: Scoreboard, guards: Sequence[Guard]) -> list[Verdict]:
-    """What each guard on its own would do other than let the call pass; nothing is decided by it.
+    """Return the verdict of each guard that would not let the call pass; decide nothing.
 
     Args:
         proposal: The call.
-        board: What is known.
-        guards: The guards, in order.
+        board: State that the guards read.
+        guards: Guards to ask, in order.
     """
     return [verdict for guard in guards if (verdict := guard(proposal, board)) != ADMIT]

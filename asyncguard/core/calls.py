@@ -1,8 +1,9 @@
-"""One proposed tool call: identity, idempotency key and fingerprint.
+"""A proposed tool call with its identity, idempotency key and fingerprint.
 
-The key says *which* call this is: it is derived from namespace, thread, the id of the model's message and the position
-in it, never from the provider's call id alone, because a model that is asked again gives new ids. The fingerprint says
-*what* the call does: the same key with another fingerprint is refused.
+The key says *which* call this is. It is derived from the namespace, the thread, the id of the
+model's message and the position in it, never from the provider's call id alone, because a model
+that is asked again gives new ids. The fingerprint says *what* the call does: the same key with
+another fingerprint is refused.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from asyncguard.core.footprints import Footprint
 
 
 class CallState(StrEnum):
-    """Where a call stands; the legal moves are the table in :mod:`asyncguard.core.lifecycle`."""
+    """State of a call; the legal moves are the table in :mod:`asyncguard.core.lifecycle`."""
 
     PROPOSED = "proposed"
     """Made by the model, not judged."""
@@ -25,7 +26,7 @@ class CallState(StrEnum):
     HELD = "held"
     """Waits for a person's approval."""
     REJECTED = "rejected"
-    """Not run; the model was told why."""
+    """Not run; the model was shown the reason."""
     QUEUED = "queued"
     """Admitted; the next dispatch starts it."""
     PENDING = "pending"
@@ -33,15 +34,15 @@ class CallState(StrEnum):
     DONE = "done"
     """Completed with a result."""
     FAILED = "failed"
-    """Completed without a result, and known not to have had its effect or to be repeatable."""
+    """Completed without a result; its effect is known not to have happened, or can be repeated."""
     IN_DOUBT = "in_doubt"
     """Begun, outcome unknown."""
     RESOLVED = "resolved"
     """Was in doubt; the outcome is known now."""
     SQUASHED = "squashed"
-    """Deferred and never issued, because what it waited for failed or the user intervened."""
+    """Deferred and never issued, because a call it waited for failed or the user intervened."""
     CANCELLED = "cancelled"
-    """Taken back before it began."""
+    """Cancelled before it began."""
     EXPIRED = "expired"
     """Its deadline passed before it began."""
 
@@ -49,15 +50,15 @@ class CallState(StrEnum):
 OPEN_STATES = frozenset(
     {CallState.PROPOSED, CallState.DEFERRED, CallState.HELD, CallState.QUEUED, CallState.PENDING}
 )
-"""States from which more is to come without anybody asking."""
+"""States that the runtime itself moves a call out of."""
 
 SUCCESS_STATES = frozenset({CallState.DONE, CallState.RESOLVED})
-"""States in which a result may be used as an operand."""
+"""States in which the result of a call may be used as an operand."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """One tool call as proposed, immutable; what happens to it is told by events."""
+    """One tool call as proposed, immutable; events record what happens to it."""
 
     key: str
     """Idempotency key, unique in the thread."""
@@ -68,30 +69,30 @@ class Call:
     tool: str
     """Tool name as the model gave it."""
     ordinal: int
-    """This is the ordinal-th call of the tool in the task, from 1."""
+    """Number of the call among those of its tool in the task, from 1."""
     arguments: Mapping[str, Any]
     """Arguments as the model gave them, without the task argument; may hold references."""
     call_id: str
-    """The provider's id, to answer to."""
+    """The provider's id of the call, which the answer has to carry."""
     message_id: str
     """Id of the model message that made the call."""
     footprint: Footprint
-    """What it reads and writes."""
+    """Resources that it reads and writes."""
     fingerprint: str
     """Hash of tool and canonical arguments."""
 
     @property
     def label(self) -> str:
-        """How people and models name the call: ``tool#ordinal``."""
+        """Name of the call for people and models: ``tool#ordinal``."""
         return f"{self.tool}#{self.ordinal}"
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces; equal values give equal text (``10`` and ``10.0`` too)."""
+    """Return JSON with sorted keys and no spaces; ``10`` and ``10.0`` give equal text."""
     return _encode(_canonical(value))
 
 
-# Made once: `json.dumps` makes an encoder at each call that asks for anything of its own.
+# Made once: `json.dumps` builds a new encoder at each call that passes options.
 _encode = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
 ).encode
@@ -100,6 +101,7 @@ _encode = json.JSONEncoder(
 def _canonical(value: Any) -> Any:
     if isinstance(value, str):
         return value
+    # Below 2**53 a float holds each integer exactly, so the conversion loses nothing.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if isinstance(value, Mapping):
@@ -110,17 +112,18 @@ def _canonical(value: Any) -> Any:
 
 
 def content_size(content: Any) -> int:
-    """Size of a result in bytes, as UTF-8 text or canonical JSON."""
+    """Return the size of a result in bytes, as UTF-8 text or canonical JSON."""
+    # Models and tools may produce lone surrogates, which strict UTF-8 refuses.
     text = content if isinstance(content, str) else canonical_json(content)
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def fingerprint(tool: str, arguments: Mapping[str, Any] | str) -> str:
-    """Hash of what a call does, 32 hex digits.
+    """Return a hash of what a call does, 32 hex digits.
 
     Args:
         tool: Name of the tool.
-        arguments: What it is called with; text is taken for canonical JSON.
+        arguments: Arguments of the call; a text has to be their canonical JSON.
     """
     text = arguments if isinstance(arguments, str) else canonical_json(arguments)
     return hashlib.sha256(f"{tool}\x00{text}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -129,12 +132,13 @@ def fingerprint(tool: str, arguments: Mapping[str, Any] | str) -> str:
 def as_received(
     arguments: Mapping[str, Any], parameters: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return arguments as the tool receives them: defaults filled in, and numbers and truth values that came as text.
+    """Return arguments as the tool receives them, with defaults and with scalars read from text.
 
-    Two calls that differ in this alone do the same. What cannot be read so stays as it is.
+    Numbers and truth values that came as text are converted where the schema asks for them. Calls
+    that differ in this alone do the same. Values that cannot be converted stay as they are.
 
     Args:
-        arguments: As the model gave them.
+        arguments: Arguments as the model gave them.
         parameters: JSON Schema of the tool's arguments; ``None`` changes nothing.
     """
     properties = (parameters or {}).get("properties", {})
@@ -146,6 +150,7 @@ def as_received(
 def _read(value: Any, schema: Mapping[str, Any]) -> Any:
     if not isinstance(value, str):
         return value
+    # A schema that also takes text receives the text, so only those that do not are converted.
     kinds = frozenset().union(*map(_kinds, schema.get("anyOf", (schema,))))
     if "string" in kinds or not kinds & {"boolean", "integer", "number"}:
         return value
@@ -153,13 +158,14 @@ def _read(value: Any, schema: Mapping[str, Any]) -> Any:
         read = json.loads(value.strip().lower())
     except (ValueError, RecursionError):
         return value
+    # bool first: in Python it is an int, in JSON it is not.
     if isinstance(read, bool):
         return read if "boolean" in kinds else value
     return read if isinstance(read, int | float) and kinds & {"integer", "number"} else value
 
 
 def _kinds(schema: Any) -> frozenset[str]:
-    """Return the types that a schema names; one that names none may take a text."""
+    """Return the types that a schema names, ``string`` for a schema that names none."""
     kinds = schema.get("type", "string") if isinstance(schema, Mapping) else "string"
     found = frozenset([kinds] if isinstance(kinds, str) else kinds)
     # A text with a pattern beside a number is pydantic's way to take the number in quotes.
@@ -167,6 +173,7 @@ def _kinds(schema: Any) -> frozenset[str]:
 
 
 def call_key(namespace: str, thread: str, message_id: str, position: int) -> str:
-    """Idempotency key of the call at ``position`` (from 0) in a model message, 32 hex digits."""
+    """Return the key of the call at ``position`` (from 0) in a message, 32 hex digits."""
+    # The separator keeps parts apart that would run into each other.
     text = "\x00".join((namespace, thread, message_id, str(position)))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,8 +1,9 @@
-"""Dependencies between calls: operand references, and the open calls that a call has to wait for.
+"""Dependencies between calls: operand references, and the open calls that a call waits for.
 
-An operand names the result of another call instead of a value: ``{"from_call": "search#1", "pointer": "/items/0/id"}``
-stands for the value at an RFC 6901 pointer in the result of the first ``search`` call of the same task. The runtime
-substitutes it when the result is there, so that a chain of calls runs without a model turn per link.
+An operand names the result of another call instead of a value:
+``{"from_call": "search#1", "pointer": "/items/0/id"}`` stands for the value at an RFC 6901 pointer
+in the result of the first ``search`` call of the same task. The runtime substitutes it when the
+result is there, so that a chain of calls runs without a model turn per link.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from asyncguard.core.records import CallRecord
 from asyncguard.errors import CallerError
 
 _KEYS = ({"from_call"}, {"from_call", "pointer"})
-_HOLDERS = (Mapping, list)
+_CONTAINERS = (Mapping, list)
 Path = tuple[str | int, ...]
 
 REFERENCE_SCHEMA: Mapping[str, Any] = {
@@ -36,7 +37,7 @@ REFERENCE_SCHEMA: Mapping[str, Any] = {
 
 
 class OperandError(CallerError):
-    """A reference cannot be resolved; name a call of this task and a pointer that exists in its result."""
+    """A reference cannot be resolved; name a call of this task and a pointer in its result."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,15 +45,16 @@ class Reference:
     """One operand in a call's arguments."""
 
     path: Path
-    """Where it stands in the arguments."""
+    """Place in the arguments."""
     label: str
-    """Label of the call whose result is meant."""
+    """Label of the call whose result is used."""
     pointer: str
     """RFC 6901 pointer into that result."""
 
 
 def as_reference(value: Any, path: Path = ()) -> Reference | None:
-    """The reference that a value is, or ``None``."""
+    """Return a value as a reference, ``None`` if it is not one."""
+    # The keys have to match exactly: an argument of the tool may have a field of the same name.
     if isinstance(value, Mapping) and set(value) in _KEYS and isinstance(value["from_call"], str):
         pointer = value.get("pointer", "")
         if isinstance(pointer, str):
@@ -61,11 +63,11 @@ def as_reference(value: Any, path: Path = ()) -> Reference | None:
 
 
 def references(arguments: Any, path: Path = ()) -> Iterator[Reference]:
-    """All references in the arguments, depth first."""
+    """Yield all references in the arguments, depth first."""
     if (
         not path
         and isinstance(arguments, Mapping)
-        and not any(isinstance(v, _HOLDERS) for v in arguments.values())
+        and not any(isinstance(v, _CONTAINERS) for v in arguments.values())
     ):
         return  # the common case: every argument is a plain value
     if (found := as_reference(arguments, path)) is not None:
@@ -79,7 +81,7 @@ def references(arguments: Any, path: Path = ()) -> Iterator[Reference]:
 
 
 def substitute(arguments: Any, values: Mapping[Path, Any], path: Path = ()) -> Any:
-    """A copy of the arguments with the references at the given paths replaced by values."""
+    """Return a copy of the arguments with the references at the given paths replaced by values."""
     if path in values:
         return values[path]
     if isinstance(arguments, Mapping):
@@ -92,14 +94,14 @@ def substitute(arguments: Any, values: Mapping[Path, Any], path: Path = ()) -> A
 
 
 class Hazard(StrEnum):
-    """Why one call must not overtake another."""
+    """Reason why one call must not overtake another."""
 
     OPERAND = "operand"
-    """It uses the other's result."""
+    """The call uses the other's result."""
     RAW = "read_after_write"
-    """It reads what the other writes."""
+    """The call reads what the other writes."""
     WAR = "write_after_read"
-    """It writes what the other reads."""
+    """The call writes what the other reads."""
     WAW = "write_after_write"
     """Both write the same."""
     ORDER = "task_order"
@@ -108,26 +110,27 @@ class Hazard(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dependency:
-    """One call that has to retire first."""
+    """One call that has to retire before another."""
 
     on: str
-    """Its key."""
+    """Key of the call to wait for."""
     hazard: Hazard
-    """Why."""
+    """Reason to wait."""
     resource: str = ""
-    """The resource or label in question."""
+    """Name of the resource, label or task concerned."""
 
 
 def operand_dependencies(call: Call, ledger: Ledger) -> Iterator[Dependency]:
-    """Open calls whose results the arguments name."""
+    """Yield the open calls whose results the arguments name."""
     for reference in references(call.arguments):
         source = ledger.labelled(call.task, reference.label)
+        # Waiting for earlier calls only keeps the waits free of cycles.
         if source is not None and source.open and source.call.sequence < call.sequence:
             yield Dependency(on=source.key, hazard=Hazard.OPERAND, resource=reference.label)
 
 
 def footprint_dependencies(call: Call, ledger: Ledger) -> Iterator[Dependency]:
-    """Open calls of any task whose declared resources collide with the call's."""
+    """Yield the open calls of any task whose declared resources conflict with the call's."""
     for name in sorted(call.footprint.reads or ()):
         yield from _holders(call, ledger, name, Hazard.RAW)
     for name in sorted(call.footprint.writes or ()):
@@ -142,7 +145,11 @@ def _holders(call: Call, ledger: Ledger, name: str, hazard: Hazard) -> Iterator[
 
 
 def order_dependencies(call: Call, ledger: Ledger) -> Iterator[Dependency]:
-    """Open calls of the same task, from earlier messages, behind which the barrier holds the call."""
+    """Yield the open calls of the same task, from earlier messages, that the barrier orders first.
+
+    The barrier orders calls of a task where either footprint is unknown and either may write.
+    """
+    # Two known footprints are compared by their resources, so a known one meets unknown ones here.
     others = ledger.barriers_of(call.task) if call.footprint.known else ledger.open_of(call.task)
     for record in others:
         if _earlier(record, call) and not (
@@ -156,5 +163,8 @@ def _earlier(record: CallRecord, call: Call) -> bool:
 
 
 def earlier_open(call: Call, ledger: Ledger) -> list[CallRecord]:
-    """Open calls of the same task from earlier messages: the model has not seen their results."""
+    """Return the open calls of the same task from earlier messages.
+
+    The model had not seen their results when it made the call.
+    """
     return [record for record in ledger.open_of(call.task) if _earlier(record, call)]

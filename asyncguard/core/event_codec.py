@@ -1,4 +1,4 @@
-"""Events as plain JSON, and back."""
+"""Encoding of events as plain JSON values, and decoding."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -22,6 +22,8 @@ from asyncguard.core.lifecycle import TaskState
 from asyncguard.errors import CallerError
 
 _BY_KIND = {event.kind: event for event in EVENT_TYPES}
+# A new field of an enum or tuple type has to be listed in these two tables; one that is not is read
+# back as plain JSON.
 _ENUMS: Mapping[tuple[str, str], type[StrEnum]] = {
     ("task_ended", "state"): TaskState,
     ("call_retired", "outcome"): Outcome,
@@ -49,12 +51,8 @@ def _call_to_json(call: Call) -> dict[str, Any]:
     return data
 
 
-def _optional_dict(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if value is None else dict(value)
-
-
 def _with_lists(content: Any) -> Any:
-    """What was learnt, with lists where a symptom has tuples: savers and JSON would make lists of them silently."""
+    """Return a finding with lists for tuples, as savers and JSON would silently change them."""
     if not isinstance(content, dict):
         return content
     return {
@@ -63,15 +61,16 @@ def _with_lists(content: Any) -> Any:
 
 
 def _converter(kind: str, name: str) -> Callable[[Any], Any] | None:
-    """How a field becomes JSON, ``None`` if it is JSON already."""
+    """Return the function that encodes a field, ``None`` if its values are plain JSON already."""
     if (kind, name) in _ENUMS:
         return str
     if (kind, name) == ("call_found", "content"):
         return _with_lists
     if name in _TUPLES:
         return list
-    special: dict[str, Callable[[Any], Any]] = {"call": _call_to_json, "arguments": _optional_dict}
-    return special.get(name)
+    if name == "arguments":
+        return lambda given: None if given is None else dict(given)
+    return _call_to_json if name == "call" else None
 
 
 # Looked up once: an event is written for every move of every call.
@@ -87,7 +86,7 @@ _CONVERTED = {
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """The event as plain JSON values (str, int, float, bool, None, list, dict)."""
+    """Return an event as plain JSON values (str, int, float, bool, None, list, dict)."""
     cls = type(event)
     data = dict(zip(("kind", *_NAMES[cls]), _VALUES[cls](event), strict=True))
     for name, convert in _CONVERTED[cls]:
@@ -96,7 +95,7 @@ def to_json(event: Event) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> Event:
-    """The event that :func:`to_json` wrote.
+    """Return the event that :func:`to_json` wrote.
 
     Raises:
         CallerError: The kind is unknown or a field is missing.
@@ -105,6 +104,7 @@ def from_json(data: Mapping[str, Any]) -> Event:
     cls = _BY_KIND.get(kind)
     if cls is None:
         raise CallerError(f"Unknown event kind {kind!r}; the file may come from a newer version.")
+    # Fields that an older version did not write get their defaults; unknown ones are ignored.
     values = {name: _value(kind, name, data[name]) for name in _NAMES[cls] if name in data}
     try:
         return cls(**values)
@@ -117,9 +117,7 @@ def _value(kind: str, name: str, value: Any) -> Any:
         return _ENUMS[kind, name](value)
     if name in _TUPLES:
         return tuple(value)
-    return _call_from_json(value) if name == "call" else value
-
-
-def _call_from_json(data: Mapping[str, Any]) -> Call:
-    reads, writes = (None if side is None else frozenset(side) for side in data["footprint"])
-    return Call(**{**data, "footprint": Footprint(reads=reads, writes=writes)})
+    if name == "call":
+        reads, writes = (None if side is None else frozenset(side) for side in value["footprint"])
+        return Call(**{**value, "footprint": Footprint(reads=reads, writes=writes)})
+    return value

@@ -1,10 +1,11 @@
-"""Everything that happens in a run, as frozen values.
+"""Events of a run, as frozen values.
 
-Events are the single source of truth: the ledger is folded from them, the graph state stores them, the structured log
-prints them and the timeline is drawn from them. Each has a stable ``kind`` and turns into plain JSON and back
-(:mod:`asyncguard.core.event_codec`).
+Events are the single source of truth: the ledger is folded from them, the graph state stores them,
+the structured log prints them and the timeline is drawn from them. Each has a stable ``kind`` and
+turns into plain JSON and back (:mod:`asyncguard.core.event_codec`).
 
-``at`` is the engine's clock in seconds (monotonic within a process), ``n`` the logical counter that breaks ties.
+``at`` is the engine's clock in seconds (monotonic within a process), ``n`` the logical counter that
+breaks ties.
 """
 
 from collections.abc import Mapping
@@ -18,79 +19,79 @@ from asyncguard.core.lifecycle import TaskState
 
 
 class Outcome(StrEnum):
-    """How an attempt ended."""
+    """End of an attempt."""
 
     DONE = "done"
     """With a result."""
     FAILED = "failed"
-    """Without one, and the call may be given up safely."""
+    """Without a result, and the call may be given up safely."""
     IN_DOUBT = "in_doubt"
     """The effect may have happened."""
 
 
 class RecoveryAction(StrEnum):
-    """What is done about a failed attempt or a strange answer; each is a node of the state machine."""
+    """Step of recovery after a failed attempt or a strange answer; each is a node of the graph."""
 
     RETRY = "retry"
-    """The same call again after a back-off."""
+    """Make the same call again after a back-off."""
     REFRESH = "refresh"
-    """The tool's live contract is read."""
+    """Read the tool's live contract."""
     REBIND = "rebind"
-    """The same call with its arguments as the live contract wants them."""
+    """Make the same call with its arguments as the live contract requires them."""
     NORMALISE = "normalise"
-    """The answer is brought into the declared form and accepted."""
+    """Bring the answer into the declared form and accept it."""
     FALLBACK = "fallback"
-    """A sibling tool."""
+    """Call a sibling tool."""
     CROSS_CHECK = "cross_check"
-    """Another source is asked, or what several said is settled."""
+    """Ask another source, or decide between the answers of several."""
     VERIFY = "verify"
-    """The probe of an effect or the verifier of an answer is asked, or its word is taken."""
+    """Ask the probe of an effect or the verifier of an answer, or accept its answer."""
     ASK = "ask"
-    """The model is told the diagnosis and its options."""
+    """Show the model the diagnosis and its options."""
     GIVE_UP = "give_up"
-    """The failure is reported to the model."""
+    """Report the failure to the model."""
 
 
 class Aim(StrEnum):
-    """What an attempt of a call is made for."""
+    """Purpose of an attempt of a call."""
 
     ANSWER = "answer"
     """The call's own result."""
     CONTRACT = "contract"
     """The live contract of its tool."""
     SOURCE = "source"
-    """What another source says."""
+    """The answer of another source."""
     VERIFIER = "verifier"
     """The same result, derived in another way."""
     PROBE = "probe"
-    """Whether its effect happened."""
+    """The fact whether the call's effect happened."""
 
 
 class Objection(StrEnum):
-    """What a guard would have done with a call."""
+    """Intervention that a guard would have made."""
 
     DEFER = "defer"
-    """Held it back until others have ended."""
+    """Hold the call back until others have ended."""
     HOLD = "hold"
-    """Asked a person."""
+    """Ask a person."""
     REJECT = "reject"
-    """Refused it."""
+    """Refuse the call."""
 
 
 class CompletionVerdict(StrEnum):
-    """What becomes of a model message without calls."""
+    """Verdict on a model message without calls."""
 
     END = "end"
     """The run ends."""
     WAIT = "wait"
     """Calls are open: the text is kept as interim text."""
     NUDGE = "nudge"
-    """Tasks are unfinished: the model is told which."""
+    """Tasks are unfinished: the model is shown which."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """What all events share."""
+    """Fields that all events share."""
 
     kind: ClassVar[str] = ""
     n: int
@@ -107,9 +108,9 @@ class RunStarted(Event):
     run: str
     """Id of the run."""
     epoch: str
-    """Id of the process that runs it; entries of another epoch have no running attempt here."""
+    """Id of the process that runs it; attempts of other processes do not run in this one."""
     said: bool = True
-    """Whether the user said something with it: a message or a task, and not only which tasks to cancel."""
+    """True if the input held a message or a task of the user, and not only tasks to cancel."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,12 +139,12 @@ class CallProposed(Event):
     kind: ClassVar[str] = "call_proposed"
     call: Call
     declared: Mapping[str, Mapping[str, Any]] | None = None
-    """Declarations of the tool and its helpers by name, where the thread does not keep them yet."""
+    """Declarations of the tool and its helpers by name, if the thread does not keep them yet."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallEvent(Event):
-    """Something happened to one call."""
+    """An event of one call."""
 
     key: str
     """The call's key."""
@@ -155,23 +156,23 @@ class CallAdmitted(CallEvent):
 
     kind: ClassVar[str] = "call_admitted"
     released: bool = False
-    """Whether it was deferred or held before."""
+    """True if the call was deferred or held before."""
     approved: bool = False
-    """Whether a person approved it."""
+    """True if a person approved the call."""
     arguments: Mapping[str, Any] | None = None
-    """The arguments with operands substituted, where they differ from the call's."""
+    """Arguments with operands substituted, if they differ from the call's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallObjected(CallEvent):
-    """In shadow mode: a guard would have intervened. Nothing came of it."""
+    """In shadow mode, a guard would have intervened; the call was not affected."""
 
     kind: ClassVar[str] = "call_objected"
     guard: str
     objection: Objection
     reason: str
     on: tuple[str, ...] = ()
-    """Keys of the calls it would have waited for."""
+    """Keys of the calls that it would have waited for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,9 +183,9 @@ class CallDeferred(CallEvent):
     guard: str
     reason: str
     on: tuple[str, ...]
-    """Keys of the calls it waits for."""
+    """Keys of the calls that it waits for."""
     also: tuple[str, ...] = ()
-    """Further guards that hold it back."""
+    """Names of further guards that defer it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,12 +196,12 @@ class CallHeld(CallEvent):
     guard: str
     reason: str
     arguments: Mapping[str, Any] | None = None
-    """The arguments with operands substituted, where they differ from the call's."""
+    """Arguments with operands substituted, if they differ from the call's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallRejected(CallEvent):
-    """The call is not run; the model is told why."""
+    """The call is not run; the model is shown the reason."""
 
     kind: ClassVar[str] = "call_rejected"
     guard: str
@@ -216,9 +217,9 @@ class CallStarted(CallEvent):
     kind: ClassVar[str] = "call_started"
     attempt: int
     tool: str
-    """The tool of this attempt; another than the call's after a fallback."""
+    """Tool of this attempt; after a fallback it differs from the call's."""
     epoch: str
-    """The process that runs the attempt."""
+    """Id of the process that runs the attempt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -228,20 +229,20 @@ class CallRetired(CallEvent):
     kind: ClassVar[str] = "call_retired"
     outcome: Outcome
     content: Any
-    """Result or error (text or content blocks); ``None`` in the state once it stands in the messages."""
+    """Result or error (text or content blocks); ``None`` in the state once the messages hold it."""
     size: int
     """Size of the content in bytes."""
     error: str | None = None
     """Class of the failure, ``None`` for a result."""
     mark: str = ""
-    """What the model is told beside the content: that it was corrected, or is doubtful, and why."""
+    """Note to the model beside the content: that it was corrected, or is doubtful, and why."""
     doubtful: bool = False
-    """Whether the content may be wrong, so that no other call may take a value from it."""
+    """True if the content may be wrong, so that no other call may take a value from it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallFound(CallEvent):
-    """Something was learnt for a call that does not end it: a strange answer, a contract, what another source says."""
+    """A strange answer, a live contract or another source's answer came in; the call continues."""
 
     kind: ClassVar[str] = "call_found"
     aim: Aim
@@ -254,45 +255,45 @@ class CallFound(CallEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallDiagnosed(CallEvent):
-    """A failed attempt or a strange answer was taken to mean one of the hazards."""
+    """A failed attempt or a strange answer was diagnosed as one of the hazards."""
 
     kind: ClassVar[str] = "call_diagnosed"
     tool: str
-    """The tool that it is about: the one that was tried last for the call's own result."""
+    """Tool that was diagnosed: the one tried last for the call's own result."""
     attempt: int
-    """The attempt that failed, or that brought the answer."""
+    """Number of the attempt that failed, or that brought the answer."""
     symptom: tuple[str, ...]
-    """Class of the failure, or the kinds of what is wrong with the answer."""
+    """Class of the failure, or the kinds of the answer's anomalies."""
     hazard: HazardKind
     rule: str
     confidence: float
     evidence: tuple[str, ...]
-    """What it rests on; no values of arguments or answers."""
+    """Grounds of the diagnosis; no values of arguments or answers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallRecovered(CallEvent):
-    """Recovery did something about a failed attempt or a strange answer."""
+    """Recovery took a step after a failed attempt or a strange answer."""
 
     kind: ClassVar[str] = "call_recovered"
     action: RecoveryAction
     attempt: int
-    """The attempt that failed."""
+    """Number of the attempt that failed."""
     error: str
     """Class of the failure, or ``anomaly`` for a strange answer."""
     reason: str
     follows: bool = True
-    """Whether another attempt follows; if not, the call is retired with what is known."""
+    """True if another attempt follows; if not, the call is retired with what is known."""
     aim: Aim = Aim.ANSWER
-    """What the next attempt is for."""
+    """Purpose of the next attempt."""
     delay: float = 0.0
     """Back-off in seconds."""
     tool: str = ""
-    """Tool of the next attempt, if it is another one."""
+    """Tool of the next attempt, if it changes."""
     arguments: Mapping[str, Any] | None = None
-    """Arguments of the next attempt, where they are neither the call's nor a sibling's translation of them."""
+    """Arguments of the next attempt, unless they are the call's, as such or translated."""
     changes: tuple[str, ...] = ()
-    """What was changed in arguments or answer, without values."""
+    """Changes made to arguments or answer, without values."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -316,7 +317,7 @@ class CallSquashed(CallEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallCancelled(CallEvent):
-    """A queued call was taken back before it began."""
+    """A queued call was cancelled before it began."""
 
     kind: ClassVar[str] = "call_cancelled"
     reason: str
@@ -328,9 +329,9 @@ class CallsDelivered(Event):
 
     kind: ClassVar[str] = "calls_delivered"
     keys: tuple[str, ...]
-    """Calls whose end the model knows now."""
+    """Calls whose end was shown to the model."""
     placeholders: tuple[str, ...] = ()
-    """Calls which the model was told are pending."""
+    """Calls that were shown to the model as pending."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -339,11 +340,11 @@ class TurnTaken(Event):
 
     kind: ClassVar[str] = "turn_taken"
     turn: int
-    """Number in the run, from 1."""
+    """Number of the turn in the run, from 1."""
     message_id: str
     calls: int
     passed_over: tuple[str, ...] = ()
-    """Open tasks that the message could have acted on and did not."""
+    """Ids of open tasks that the message could have acted on and did not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -355,12 +356,12 @@ class CompletionJudged(Event):
     reason: str
     tasks: tuple[str, ...] = ()
     enforced: bool = True
-    """Whether the verdict counted; in shadow mode the run ended all the same."""
+    """True if the verdict had its effect; in shadow mode the run ends whatever it says."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunParked(Event):
-    """Only external calls are open; the run rests until a delivery wakes it."""
+    """Only external calls are open; the run pauses until a delivery wakes it."""
 
     kind: ClassVar[str] = "run_parked"
     keys: tuple[str, ...]
@@ -400,4 +401,4 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     RunParked,
     RunEnded,
 )
-"""Every event, in the order in which a run usually meets them."""
+"""All event types, in the order in which they usually occur in a run."""

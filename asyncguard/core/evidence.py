@@ -1,8 +1,9 @@
-"""What a task may know: the text in which an argument's value has to occur to be grounded.
+"""Evidence of a task: the texts in which an argument's value has to occur to be grounded.
 
-A value is grounded if it occurs in what the user said, in a result delivered for this task, or in arguments that were
-issued for it before. The check is deliberately generous, because a value that is only *derived* must pass: a path is
-grounded if its parts are, numbers compare by value, and of running text only the parts that carry digits are asked for.
+A value is grounded if it occurs in what the user said, in a result delivered for this task, or in
+arguments that were issued for it before. The check is deliberately generous, because a value that
+is only *derived* must pass: a path is grounded if its parts are, numbers compare by value, and of
+running text only the parts that carry digits are checked.
 """
 
 import re
@@ -13,8 +14,9 @@ _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:,\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _SPACE = re.compile(r"\s+")
 _EDGE = r"[\s\"'`(){}\[\],;:\u2018-\u201f\u00ab\u00bb]"
-"""What may stand beside a mark that stands by itself: space, brackets and quotes, not the letters of ``wait...``."""
+"""Neighbours of a mark that stands by itself: space, brackets, quotes; not as in ``wait...``."""
 _PROSE_WORDS = 4
+"""Words from which on a text counts as running text, of which only parts with digits count."""
 
 
 class Evidence:
@@ -25,10 +27,11 @@ class Evidence:
         self._words: set[str] = set()
         self._numbers: set[float] = set()
         self._texts: list[str] = []
+        # Texts are read when a value is checked, which most runs never do.
         self._unread: list[str] = []
 
     def add(self, text: str) -> None:
-        """Note a text; it is read when somebody asks, which most runs never do."""
+        """Add a text."""
         self._unread.append(text)
 
     def _read(self) -> None:
@@ -40,15 +43,15 @@ class Evidence:
         self._unread.clear()
 
     def has(self, value: str | float) -> bool:
-        """Whether a scalar occurs."""
+        """Return True if a scalar occurs."""
         self._read()
         if isinstance(value, str):
             return self._has_text(value)
-        # Numbers compare by value without a conversion, which a very long integer would not survive.
+        # Numbers compare by value, not as float: a very long integer does not fit one.
         return value in self._numbers or str(value) in self._words
 
     def shows(self, mark: str) -> bool:
-        """Whether a text without words stands by itself somewhere, as in ``replace it by "____"``."""
+        """Return True if a wordless mark stands by itself, as in ``put "____" there``."""
         self._read()
         alone = re.compile(rf"(?:^|{_EDGE}){re.escape(mark.casefold())}(?:$|{_EDGE})")
         return any(alone.search(text) for text in self._texts)
@@ -56,6 +59,8 @@ class Evidence:
     def _has_text(self, value: str) -> bool:
         folded = _SPACE.sub(" ", value.casefold()).strip()
         words = _WORD.findall(folded)
+        # A text without words claims nothing. Several words may occur in this order anywhere; a
+        # single one has to be a whole word, or "art" would be found in "party".
         if not words or any(folded in text for text in self._texts if len(words) > 1):
             return True
         if _NUMBER.fullmatch(folded) and self._has_number(folded):
@@ -76,7 +81,7 @@ def _numbers(text: str) -> Iterator[float]:
 
 
 def leaves(value: Any) -> Iterator[str | float]:
-    """The scalars of a value that need evidence: strings and numbers, not booleans or nothing."""
+    """Yield the scalars of a value that need evidence: strings and numbers, not booleans."""
     if isinstance(value, Mapping):
         for item in value.values():
             yield from leaves(item)
@@ -88,7 +93,7 @@ def leaves(value: Any) -> Iterator[str | float]:
 
 
 class EvidenceBook:
-    """The evidence of all tasks of a thread: what everybody may use, and what one task was told."""
+    """Evidence of all tasks of a thread: common to all, or of one task alone."""
 
     def __init__(self) -> None:
         """Start with nothing."""
@@ -96,20 +101,20 @@ class EvidenceBook:
         self._own: dict[str, Evidence] = {}
 
     def add_common(self, text: str) -> None:
-        """Note a text that concerns all tasks."""
+        """Add a text that concerns all tasks."""
         self._common.add(text)
 
     def add(self, task: str, text: str) -> None:
-        """Note a text that concerns one task."""
+        """Add a text that concerns one task."""
         self._own.setdefault(task, Evidence()).add(text)
 
     def shows(self, task: str, mark: str) -> bool:
-        """Whether a text without words stands by itself in what the task was told."""
+        """Return True if a text without words stands by itself in the task's evidence."""
         own = self._own.get(task)
         return self._common.shows(mark) or (own is not None and own.shows(mark))
 
     def ungrounded(self, task: str, value: Any) -> str | float | None:
-        """The first scalar in ``value`` that occurs nowhere in the task's evidence, or ``None``."""
+        """Return the first scalar in ``value`` that is not in the task's evidence, or ``None``."""
         own = self._own.get(task)
         for leaf in leaves(value):
             if not (self._common.has(leaf) or (own is not None and own.has(leaf))):

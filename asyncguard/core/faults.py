@@ -1,8 +1,9 @@
-"""Faults of tools as values: error codes, what was seen, and what it is taken to mean.
+"""Faults of tools as values: error codes, symptoms and diagnoses.
 
-:attr:`~asyncguard.core.faults.Symptom.error` holds an error code of the runtime, or the name of the exception class
-that a tool raised. The values of the codes stand in checkpoints, journals, traces and queued orders: none may change,
-and a code that is no longer given stays, so that older files can be read.
+:attr:`~asyncguard.core.faults.Symptom.error` holds an error code of the runtime, or the name of the
+exception class that a tool raised. The values of the codes stand in checkpoints, journals, traces
+and queued orders: none may change, and a code that is no longer used stays, so that older files can
+be read.
 """
 
 from collections.abc import Mapping
@@ -12,9 +13,9 @@ from typing import Any
 
 
 class ErrorCode(StrEnum):
-    """Name a failure that is not an exception of the tool."""
+    """Name of a failure that is not an exception of the tool."""
 
-    # How an attempt ended that was begun, or was about to be.
+    # Ends of attempts that were begun, or were about to be.
     TIMEOUT = "timeout"
     """The tool gave no answer within its time."""
     CANCELLED = "cancelled"
@@ -26,7 +27,7 @@ class ErrorCode(StrEnum):
     INTERRUPT = "interrupt"
     """The attempt ended with a question to a person; another attempt follows the answer."""
     UNDECLARED_INTERRUPT = "undeclared_interrupt"
-    """The tool asked a person and was not declared as one that does."""
+    """The tool asked a person and was not declared to do so."""
     CIRCUIT_OPEN = "circuit_open"
     """The breaker of the tool did not let the call through."""
     USER_SPOKE = "user_spoke"
@@ -34,17 +35,17 @@ class ErrorCode(StrEnum):
     NOT_HAPPENED = "not_happened"
     """A person or a probe found that the attempt did not happen."""
     PROCESS_LOST = "process_lost"
-    """The process of the attempt ended, and nothing else is known of it."""
+    """The process of the attempt ended, and nothing else is known of the attempt."""
 
-    # What the journal said before an attempt began.
+    # Answers of the journal before an attempt began.
     JOURNAL_REFUSED = "journal_refused"
     """The journal did not let the attempt begin."""
     TAKEN_OVER = "taken_over"
-    """The same, because another process holds the thread: the run of this process ends."""
+    """The same, because another process acquired the thread: the run of this process ends."""
     JOURNAL_UNAVAILABLE = "journal_unavailable"
-    """The attempt could not be written down and therefore did not begin."""
+    """The attempt could not be recorded and therefore did not begin."""
 
-    # What other middleware of an agent did with a call.
+    # Actions of other middleware of the agent.
     NOT_RUN = "not_run"
     """The call ended before its tool was reached."""
     UNANSWERED = "unanswered"
@@ -52,11 +53,11 @@ class ErrorCode(StrEnum):
     REPEATED = "repeated"
     """Other middleware ran the tool more than once for one call."""
 
-    # What became of an order that was sent to a worker.
+    # Ends of orders that were sent to a worker.
     NOT_FOR_WORKERS = "not_for_workers"
-    """The call cannot be sent: it holds what only this process can use."""
+    """The call cannot be sent: it holds values that only this process can use."""
     REFUSED_BY_WORKER = "refused_by_worker"
-    """The worker does not take orders of this kind."""
+    """The worker does not accept orders of this kind."""
     UNREADABLE_ORDER = "unreadable_order"
     """The worker could not read the order."""
     CONFLICTING_ORDER = "conflicting_order"
@@ -68,76 +69,78 @@ class ErrorCode(StrEnum):
     UNREADABLE_ANSWER = "unreadable_answer"
     """The answer of the worker could not be read."""
     WORKERS_GAVE_UP = "workers_gave_up"
-    """The workers took the order as often as they may, and none answered."""
+    """The workers received the order as often as they may, and none answered."""
 
 
 class HazardKind(StrEnum):
-    """The five ways in which a tool lets its caller down."""
+    """The five kinds of faults of tools."""
 
     SPECIFICATION = "specification"
-    """The contract has changed: fields, types, shapes or units are others than declared."""
+    """The contract has changed: fields, types, shapes or units differ from those declared."""
     INVOCATION = "invocation"
-    """The call was refused: its arguments did not arrive as the live contract wants them."""
+    """The call was refused: its arguments did not fit the live contract."""
     EXECUTION = "execution"
-    """The tool, or the way to it, broke: timeout, connection, limit, server error."""
+    """The tool or the connection to it failed: timeout, connection, limit, server error."""
     OUTPUT = "output"
-    """The answer is malformed, incomplete or dressed up."""
+    """The answer is malformed, incomplete or wrapped."""
     CONFLICT = "conflict"
-    """Sources that should agree do not."""
+    """Sources that should agree disagree."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Symptom:
-    """How an attempt failed."""
+    """Failure of one attempt, as it was observed."""
 
     error: str
-    """Name of the exception class, or an :class:`~asyncguard.core.faults.ErrorCode`; a plain ``str`` when made."""
+    """Name of the exception class, or an error code; stored as plain text."""
     message: str
     """Text of the failure, for the model; never logged."""
     mro: tuple[str, ...] = ()
     """Names of the exception's classes, most derived first, each with its module."""
     status: int | None = None
-    """HTTP status, where the exception carries one."""
+    """HTTP status, if the exception carries one."""
     retry_after: float | None = None
     """Seconds that the server asks to wait."""
     transient: bool | None = None
-    """What the tool itself says; ``None`` if it says nothing."""
+    """True if the tool says that the fault is passing; ``None`` if it says nothing."""
     started: bool = True
-    """Whether the effect may have begun."""
+    """True if the effect may have begun."""
     answered: bool = False
-    """Whether the tool itself answered, and said that it failed: its outcome is known."""
+    """True if the tool itself answered that it failed: its outcome is known."""
     implied: bool = False
-    """Whether status and some classes are those of an error that was being handled when this one was raised, without a
-    word that the one caused the other."""
+    """True if status and some classes come from the implicit context of the exception.
+
+    That is an error that was being handled when this one was raised, and need not have caused it.
+    """
     running: bool = False
-    """Whether the attempt may still run: it was given up, and did not end by a return or an exception of its own."""
+    """True if the attempt may still run: it was given up, and neither returned nor raised."""
 
     def __post_init__(self) -> None:
-        # Savers and JSON writers get the value as it is: a member of an enum would be stored as more than its text.
+        # Savers and JSON writers store the value as it is: an enum member would be more than text.
         object.__setattr__(self, "error", str(self.error))
 
 
 class AnomalyKind(StrEnum):
-    """What can be wrong with an answer that came without an error."""
+    """Kind of defect of an answer that came without an error."""
 
     UNREADABLE = "unreadable"
-    """The declared result is structured, and the answer is a text that is no JSON."""
+    """The declared result is structured, and the answer is a text that is not JSON."""
     MISSING = "missing"
-    """A required field is not there."""
+    """A required field is absent."""
     UNEXPECTED = "unexpected"
-    """A field is there that the schema does not allow."""
+    """A field is present that the schema does not allow."""
     TYPE = "type"
-    """A value has another type than declared."""
+    """A value has a type other than declared."""
     VALUE = "value"
-    """A value has the right type and is not one of those declared (enum, pattern, format)."""
+    """A value has the right type and breaks the declared enum, pattern or format."""
     UNIT = "unit"
-    """The answer names another unit than declared."""
+    """The answer names a unit other than declared."""
     BOUNDS = "bounds"
     """A number or a length is outside the declared limits."""
     INVARIANT = "invariant"
-    """What has to hold between arguments and result does not."""
+    """A declared invariant between arguments and result does not hold."""
     DISAGREEMENT = "disagreement"
-    """Another source says something else."""
+    """Another source gives another answer."""
 
 
 SCHEMA_VISIBLE = frozenset(
@@ -149,49 +152,49 @@ SCHEMA_VISIBLE = frozenset(
         AnomalyKind.VALUE,
     }
 )
-"""Anomalies that the structure of the declared result schema shows."""
+"""Anomalies found by the structure of the declared result schema."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Anomaly:
-    """One thing that is wrong with an answer."""
+    """One defect of an answer."""
 
     kind: AnomalyKind
-    """What."""
+    """Kind of the defect."""
     pointer: str
-    """Where: JSON pointer into the answer, empty for the whole."""
+    """JSON pointer into the answer, empty for the whole."""
     message: str
-    """For a person or a model; names fields, types and limits, never a value of the answer."""
+    """Text for a person or a model; names fields, types and limits, never a value of the answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Diagnosis:
-    """What a symptom is taken to mean."""
+    """Hazard that a symptom indicates."""
 
     hazard: HazardKind
-    """The kind of fault."""
+    """Kind of fault."""
     rule: str
-    """Name of the rule that said so."""
+    """Name of the rule that decided."""
     evidence: tuple[str, ...]
-    """What it rests on, one sentence each; no values of arguments or answers."""
+    """Grounds, one sentence each; no values of arguments or answers."""
     confidence: float
-    """Between 0 and 1: how often this evidence means this hazard, as far as the rule can know."""
+    """Estimate between 0 and 1 of how often this evidence means this hazard."""
 
 
 class CircuitState(StrEnum):
-    """Whether calls of a tool are let through."""
+    """State of a tool's circuit breaker."""
 
     CLOSED = "closed"
-    """All are."""
+    """All calls pass."""
     OPEN = "open"
-    """None is: the tool kept failing."""
+    """No call passes: the tool kept failing."""
     HALF_OPEN = "half_open"
-    """One is, to see whether the tool works again."""
+    """One call passes, to see whether the tool works again."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contract:
-    """What a tool says of itself while it runs."""
+    """Live contract of a tool, as the running service reports it."""
 
     parameters: Mapping[str, Any] | None
     """JSON Schema of the arguments."""

@@ -1,7 +1,7 @@
-"""Indexes over open calls: sets of call keys by name, and the calls that read or write a resource.
+"""Indexes over open calls: call keys by name, and by the resources that they read or write.
 
-Exact resource names are looked up in a dictionary, so that finding a conflict costs the same with thousands of
-pending calls as with ten; only names that end in a wildcard are compared one by one.
+Exact resource names are looked up in a dictionary, so that finding a conflict costs the same with
+thousands of pending calls as with ten; only names that end in a wildcard are compared one by one.
 """
 
 from collections.abc import Collection, Hashable, Iterator
@@ -13,10 +13,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 class KeyMultimap(dict[K, str | dict[str, None]], Generic[K]):
-    """Which calls belong to a name; keys come out in the order they went in, and an empty set is not there.
+    """Map from a name to the keys of its calls, in insertion order.
 
-    A set of one, which most are, is the key itself: with thousands of open calls, dictionaries of one entry would take
-    more memory than the records.
+    A name without calls has no entry. A set of one, as most are, is the key itself: with thousands
+    of open calls, dictionaries of one entry would take more memory than the records.
     """
 
     def put(self, name: K, key: str) -> None:
@@ -30,7 +30,7 @@ class KeyMultimap(dict[K, str | dict[str, None]], Generic[K]):
             self[name] = {held: None, key: None}
 
     def drop(self, name: K, key: str) -> None:
-        """Take a call from a name, if it is there."""
+        """Remove a call from a name, if it is there."""
         held = self.get(name)
         if held == key:
             del self[name]
@@ -40,31 +40,32 @@ class KeyMultimap(dict[K, str | dict[str, None]], Generic[K]):
                 del self[name]
 
     def of(self, name: K) -> Collection[str]:
-        """The calls of a name."""
+        """Return the keys of a name's calls."""
         held = self.get(name, ())
         return (held,) if isinstance(held, str) else held
 
 
 class ResourceIndex:
-    """Who reads and who writes which resource, among open calls. Keys come out in the order they went in."""
+    """Index of the open calls by the resources that they read and write, in insertion order."""
 
     def __init__(self) -> None:
         """Make an empty index."""
+        # Reads under False, writes under True.
         self._exact: dict[bool, KeyMultimap[str]] = {False: KeyMultimap(), True: KeyMultimap()}
         self._wild: dict[bool, KeyMultimap[str]] = {False: KeyMultimap(), True: KeyMultimap()}
 
     def add(self, key: str, footprint: Footprint) -> None:
-        """Note the declared names of an open call; unknown sides are the barrier's business."""
+        """Add the declared resources of an open call; the barrier orders the unknown ones."""
         for writing, name in _names(footprint):
             self._side(writing, name).put(name, key)
 
     def remove(self, key: str, footprint: Footprint) -> None:
-        """Forget a call that is no longer open."""
+        """Remove a call that is no longer open."""
         for writing, name in _names(footprint):
             self._side(writing, name).drop(name, key)
 
     def holders(self, name: str, *, writing: bool) -> Iterator[str]:
-        """Keys of open calls that read (or write) a resource overlapping ``name``."""
+        """Yield the open calls that read (or write) a resource overlapping ``name``."""
         if name.endswith("*"):
             yield from self._overlapping(self._exact[writing], name)
         else:

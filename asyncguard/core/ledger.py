@@ -1,10 +1,15 @@
-"""The pending-call ledger: every call of a thread, folded from events, with indexed views.
+"""The pending-call ledger: all calls of a thread, folded from events, with indexed views.
 
 Rules of the fold:
 
-- An event is applied whole or not at all: the lifecycle table is asked first, then the indexes move.
+- An event is applied whole or not at all: the lifecycle table is consulted and named calls and
+  tasks are looked up first, then records and indexes change.
 - Folding an event costs the same with ten thousand open calls as with a hundred.
-- The ledger never decides. What can be asked of it is in :mod:`asyncguard.core.ledger_queries`.
+- The ledger never decides. Its queries are in :mod:`asyncguard.core.ledger_queries`.
+
+A call is in the indexes of open calls while its state is in ``OPEN_STATES``; it returns to them if
+it was in doubt and is made again. A call in doubt stays in the fingerprint index, so that an equal
+call is recognised as a possible second effect.
 """
 
 from collections import Counter
@@ -30,7 +35,7 @@ class Ledger(LedgerQueries):
     """Calls and tasks of one thread; mutated by :meth:`apply` only."""
 
     def apply(self, event: ev.Event) -> None:
-        """Fold one event in.
+        """Apply one event.
 
         Raises:
             IllegalTransitionError: The lifecycle does not allow it; nothing changed.
@@ -38,23 +43,22 @@ class Ledger(LedgerQueries):
         """
         fold = self._FOLDS.get(type(event))
         if fold is None:
-            raise UnknownCallError(f"The ledger does not know the event {event.kind!r}.")
+            raise UnknownCallError(
+                f"The ledger does not know the event {event.kind!r}; add it to Ledger._FOLDS."
+            )
         fold(self, event)
         self.n = event.n
 
-    # -- runs and tasks --------------------------------------------------------------------------------------------
+    # -- runs and tasks ----------------------------------------------------------------------------
 
     def _start_run(self, event: ev.RunStarted) -> None:
         self.run, self.epoch = event.run, event.epoch
         self.said += event.said
+        # Limits on turns, retries and rejections count per run; `issued` counts over all runs.
         self.turns, self.retries, self.ended = 0, 0, None
         for record in self._tasks.values():
-            record.rejections, record.retries, record.nudged, record.skipped_by_model = (
-                0,
-                0,
-                False,
-                False,
-            )
+            record.rejections, record.retries = 0, 0
+            record.nudged, record.skipped_by_model = False, False
 
     def _open_task(self, event: ev.TaskOpened) -> None:
         known = self._tasks.get(event.task)
@@ -83,22 +87,26 @@ class Ledger(LedgerQueries):
     def _end_run(self, event: ev.RunEnded) -> None:
         self.ended = event.reason
 
-    def _tell_the_log(self, _: ev.Event) -> None:
-        """Nothing changes."""
+    def _ignore(self, _: ev.Event) -> None:
+        """Change nothing: the event is for the log only."""
 
     def _named_tasks(self, names: Sequence[str]) -> list[TaskRecord]:
-        """The tasks that an event names, all of them found before anything changes."""
+        """Return the tasks that an event names; raise before the event has changed anything."""
         for name in names:
             if name not in self._tasks:
-                raise UnknownCallError(f"The ledger has no task {name!r}.", task=name)
+                raise UnknownCallError(
+                    f"The ledger has no task {name!r}; task_opened has to come first.", task=name
+                )
         return [self._tasks[name] for name in names]
 
-    # -- calls -----------------------------------------------------------------------------------------------------
+    # -- calls -------------------------------------------------------------------------------------
 
     def _propose(self, event: ev.CallProposed) -> None:
         call = event.call
         if call.key in self._calls:
-            raise UnknownCallError(f"Call {call.key!r} was proposed before.", key=call.key)
+            raise UnknownCallError(
+                f"Call {call.key!r} was proposed before; each call is proposed once.", key=call.key
+            )
         self.declared.update(event.declared or {})
         record = CallRecord(call=call, tool=call.tool, said=self.said)
         self._calls[call.key] = record
@@ -113,10 +121,10 @@ class Ledger(LedgerQueries):
 
     def _object(self, event: ev.CallObjected) -> None:
         for key in (event.key, *event.on):
-            self.record(key)  # told to the log only
+            self.record(key)  # for the log only; the calls have to exist
 
     def _diagnose(self, event: ev.CallDiagnosed) -> None:
-        self.record(event.key)  # told to the log only
+        self.record(event.key)  # for the log only; the call has to exist
 
     def _admit(self, event: ev.CallAdmitted) -> None:
         record = self._move(event.key, Move.ADMIT)
@@ -156,6 +164,7 @@ class Ledger(LedgerQueries):
         if record.aim is ev.Aim.ANSWER:
             record.answer_attempts += 1
             record.answer_tool, record.last_answer_attempt = event.tool, event.attempt
+        # A call counts once, whatever its number of attempts.
         if record.started_at is None:
             record.started_at = event.at
             if (task := self._tasks.get(record.call.task)) is not None:
@@ -172,12 +181,13 @@ class Ledger(LedgerQueries):
         )
         record.findings = (*record.findings, found)
         record.history.append(event)
+        # Kept for later calls of the tool: guards accept arguments that fit it.
         if event.aim is ev.Aim.CONTRACT and event.error is None:
             self.contracts[record.answer_tool] = event.content
 
     def _recover(self, event: ev.CallRecovered) -> None:
         record = self._move(event.key, Move.RECOVER) if event.follows else self.record(event.key)
-        # An interrupt's tool runs anew by design, and a sibling is another tool: neither is a retry.
+        # A tool that asked a person runs again by design, and a sibling is another tool: no retry.
         asked = event.error == ErrorCode.INTERRUPT
         record.recoveries = record.recoveries if asked else (*record.recoveries, event.action)
         record.history.append(event)
@@ -201,7 +211,7 @@ class Ledger(LedgerQueries):
 
     def _deliver(self, event: ev.CallsDelivered) -> None:
         for key in (*event.keys, *event.placeholders):
-            self.record(key)
+            self.record(key)  # all of them have to exist before anything changes
         for key in event.placeholders:
             self._calls[key].placeholder = True
             self._unanswered.pop(key, None)
@@ -215,14 +225,20 @@ class Ledger(LedgerQueries):
             if (task := self._tasks.get(record.call.task)) is not None:
                 task.skipped_by_model = False
 
-    # -- indexes ---------------------------------------------------------------------------------------------------
+    # -- indexes -----------------------------------------------------------------------------------
 
     def _move(self, key: str, move: Move, *, named: Sequence[str] = ()) -> CallRecord:
-        """Move a call and bring the indexes up to date; other calls that the event names have to exist."""
+        """Move a call to its next state and update the indexes.
+
+        Args:
+            key: Key of the call.
+            move: Move that the lifecycle has to allow.
+            named: Keys of other calls that the event names; they have to exist.
+        """
         record = self.record(key)
         for other in named:
             self.record(other)
-        before, after = record.state, advance(record.state, move)
+        before, after = record.state, advance(record.state, move)  # raises before anything changes
         del self._by_state[before][key]
         self._by_state[after][key] = None
         record.state = after
@@ -234,9 +250,8 @@ class Ledger(LedgerQueries):
         elif before is CallState.DEFERRED:
             self._ready.pop(key, None)
             self._blockers.pop(key, None)
-            for blocker in (
-                record.blocked_by
-            ):  # deferred again, the call must not count the ends of what it waited for before
+            # If the call is deferred again, ends of its former blockers must not count.
+            for blocker in record.blocked_by:
                 self._dependents.drop(blocker, key)
         if before is CallState.IN_DOUBT:
             self._leave_doubt(record)
@@ -245,20 +260,25 @@ class Ledger(LedgerQueries):
         return record
 
     def _leave_doubt(self, record: CallRecord) -> None:
-        """The call ended after all, which is news; or it is made again, and the model, if told, was told too early."""
+        """Update the indexes for a call in doubt that ended or is made again.
+
+        An end is news for the model. If the call is made again and the model was shown the doubt,
+        that delivery becomes a placeholder, so that the later end is delivered.
+        """
         self._forget_fingerprint(record.call)
         if not record.open:
-            if record.key not in self._unanswered:  # else its answer tells the end
+            if record.key not in self._unanswered:  # else the answer itself shows the end
                 self._news[record.key] = None
             return
         self._news.pop(record.key, None)
         self._enter_open(record)
-        self._back_in_place(record)
+        self._restore_order(record)
+        # What was delivered was the doubt, not the end.
         record.placeholder = record.placeholder or record.delivered
         record.delivered = False
 
-    def _back_in_place(self, record: CallRecord) -> None:
-        """Bring a call that is open again to its place in the program order, and before those that wait for it."""
+    def _restore_order(self, record: CallRecord) -> None:
+        """Put a reopened call in its place in program order; block the calls that wait for it."""
         for calls in (self._open_by_task, self._barriers):
             calls[record.call.task] = dict.fromkeys(self._in_order(calls.get(record.call.task, ())))
         name = (record.call.task, record.call.fingerprint)
@@ -298,7 +318,10 @@ class Ledger(LedgerQueries):
         if record.placeholder:
             self._news[call.key] = None
         for dependent in self._dependents.of(call.key):
-            self._unblock(dependent)
+            if (left := self._blockers.get(dependent)) is not None:
+                self._blockers[dependent] = left - 1
+                if left == 1:
+                    self._ready[dependent] = None
         self._dependents.pop(call.key, None)
 
     def _forget_fingerprint(self, call: Call) -> None:
@@ -311,14 +334,6 @@ class Ledger(LedgerQueries):
             self._dependents.put(key, record.key)
         if not blockers:
             self._ready[record.key] = None
-
-    def _unblock(self, key: str) -> None:
-        left = self._blockers.get(key)
-        if left is None:
-            return
-        self._blockers[key] = left - 1
-        if left == 1:
-            self._ready[key] = None
 
     _FOLDS: ClassVar[Mapping[type[ev.Event], Callable[["Ledger", Any], None]]] = {
         ev.RunStarted: _start_run,
@@ -334,20 +349,20 @@ class Ledger(LedgerQueries):
         ev.CallFound: _find,
         ev.CallDiagnosed: _diagnose,
         ev.CallRecovered: _recover,
-        ev.CircuitMoved: _tell_the_log,
+        ev.CircuitMoved: _ignore,
         ev.CallRetired: _retire,
         ev.CallSquashed: _squash,
         ev.CallCancelled: _cancel,
         ev.CallsDelivered: _deliver,
         ev.TurnTaken: _take_turn,
         ev.CompletionJudged: _judge_completion,
-        ev.RunParked: _tell_the_log,
+        ev.RunParked: _ignore,
         ev.RunEnded: _end_run,
     }
-    """What each event changes."""
+    """Method that applies each type of event."""
 
 
 def _count(counter: Counter[str], tool: str, change: int) -> None:
     counter[tool] += change
     if not counter[tool]:
-        counter.pop(tool)  # `del` of a Counter is Python code
+        counter.pop(tool)  # in C; `del` of a Counter is a Python method

@@ -1,7 +1,7 @@
-"""What can be asked of the ledger: indexed views of all calls and tasks of a thread.
+"""Queries of the ledger: indexed views of all calls and tasks of a thread.
 
-No view scans all calls. Each costs the same with ten thousand open calls as with a hundred, except that it returns what
-it was asked for. The views never decide: guards and the turn rule say what follows.
+No view scans all calls. Apart from the size of its result, each costs the same with ten thousand
+open calls as with a hundred. The views never decide: guards and the turn rule do.
 """
 
 from collections import Counter
@@ -14,65 +14,85 @@ from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.records import CallRecord, TaskRecord
 from asyncguard.errors import UnknownCallError
 
+# Dictionaries to ``None`` are ordered sets: keys come out in the order in which they went in.
 _NEVER_BEGUN = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
 _UNUSABLE_STATES = frozenset(CallState) - OPEN_STATES - SUCCESS_STATES
 
 
 class LedgerQueries:
-    """The reading side of :class:`asyncguard.core.ledger.Ledger`, with the indexes that it reads."""
+    """Read access to :class:`asyncguard.core.ledger.Ledger`, with the indexes that it uses."""
 
     def __init__(self) -> None:
         """Make an empty ledger."""
         self.n = 0
+        """Counter of the latest event."""
         self.turns = 0
+        """Model messages of the current run."""
         self.run = ""
+        """Id of the current run."""
         self.said = 0
+        """Number of runs that began with a message or task of the user."""
         self.epoch = ""
+        """Id of the process that runs the current run."""
         self.retries = 0
+        """Attempts repeated in the current run."""
         self.ended: str | None = None
+        """Reason of the end of the run, ``None`` while it runs."""
         self.last_message = ""
+        """Id of the latest model message."""
         self.contracts: dict[str, Any] = {}
+        """Live contracts that were read, by tool."""
         self.declared: dict[str, Mapping[str, Any]] = {}
+        """Declarations as the thread keeps them, by tool."""
         self.resources = ResourceIndex()
+        """Readers and writers of resources among the open calls."""
+        # Records, in program order and in the order in which tasks were given.
         self._calls: dict[str, CallRecord] = {}
         self._tasks: dict[str, TaskRecord] = {}
         self._by_state: dict[CallState, dict[str, None]] = {state: {} for state in CallState}
+        # Open calls by task, in program order; barriers are those with an unknown footprint.
         self._open_by_task: dict[str, dict[str, None]] = {}
         self._barriers: dict[str, dict[str, None]] = {}
+        # Ended calls with a placeholder, to be delivered; and calls without any answer.
         self._news: dict[str, None] = {}
         self._unanswered: dict[str, None] = {}
+        # By task and fingerprint, task and label, and message id.
         self._by_fingerprint: KeyMultimap[tuple[str, str]] = KeyMultimap()
         self._by_label: dict[tuple[str, str], str] = {}
         self._by_message: KeyMultimap[str] = KeyMultimap()
-        self._open_in_group: Counter[tuple[str, str]] = Counter()
-        self._ordinals: Counter[tuple[str, str]] = Counter()
+        self._open_in_group: Counter[tuple[str, str]] = Counter()  # by task and message id
+        self._ordinals: Counter[tuple[str, str]] = Counter()  # latest ordinal by task and tool
+        # Deferred calls: by the call that blocks them, by number of open blockers, those without.
         self._dependents: KeyMultimap[str] = KeyMultimap()
         self._blockers: dict[str, int] = {}
         self._ready: dict[str, None] = {}
+        # Pending calls by the tool that was called, and by the tool of the running attempt.
         self._pending_by_tool: Counter[str] = Counter()
         self._running_by_tool: Counter[str] = Counter()
 
     def record(self, key: str) -> CallRecord:
-        """The record of a call.
+        """Return the record of a call.
 
         Raises:
-            UnknownCallError: No such call.
+            UnknownCallError: The ledger has no such call.
         """
         found = self._calls.get(key)
         if found is None:
-            raise UnknownCallError(f"The ledger has no call {key!r}.", key=key)
+            raise UnknownCallError(
+                f"The ledger has no call {key!r}; call_proposed has to come first.", key=key
+            )
         return found
 
     def find(self, key: str) -> CallRecord | None:
-        """The record of a call, or ``None``."""
+        """Return the record of a call, or ``None``."""
         return self._calls.get(key)
 
     def task(self, task: str) -> TaskRecord | None:
-        """The record of a task, or ``None``."""
+        """Return the record of a task, or ``None``."""
         return self._tasks.get(task)
 
     def tasks(self) -> Iterable[TaskRecord]:
-        """All tasks in the order given."""
+        """Return all tasks in the order given."""
         return self._tasks.values()
 
     @property
@@ -81,89 +101,89 @@ class LedgerQueries:
         return len(self._tasks)
 
     def open_tasks(self) -> list[TaskRecord]:
-        """Tasks that are not closed or stopped."""
+        """Return the tasks that are neither closed nor stopped."""
         return [task for task in self._tasks.values() if task.state is TaskState.OPEN]
 
     def __len__(self) -> int:
-        """Number of calls ever proposed."""
+        """Return the number of calls ever proposed."""
         return len(self._calls)
 
     def calls(self) -> Iterable[CallRecord]:
-        """All calls in program order."""
+        """Return all calls in program order."""
         return self._calls.values()
 
     def in_state(self, state: CallState) -> list[CallRecord]:
-        """Calls in one state, in the order in which they entered it."""
+        """Return the calls in one state, in the order in which they entered it."""
         return [self._calls[key] for key in self._by_state[state]]
 
     def count(self, *states: CallState) -> int:
-        """Number of calls in the states."""
+        """Return the number of calls in the states."""
         return sum(len(self._by_state[state]) for state in states)
 
     def pending_tools(self) -> list[str]:
-        """Names of the tools that have pending calls."""
+        """Return the names of the tools that have pending calls."""
         return list(self._pending_by_tool)
 
     def running_tools(self) -> list[str]:
-        """Names of the tools of the running attempts; recovery may ask others than the calls named."""
+        """Return the tools of the running attempts; recovery may replace those of the calls."""
         return list(self._running_by_tool)
 
     def any_open(self) -> bool:
-        """Whether any call is open."""
+        """Return True if any call is open."""
         return any(self._open_by_task.values())
 
     def open_count(self) -> int:
-        """Number of open calls."""
+        """Return the number of open calls."""
         return sum(len(keys) for keys in self._open_by_task.values())
 
     def open_of(self, task: str) -> Iterator[CallRecord]:
-        """Open calls of a task in program order."""
+        """Yield the open calls of a task in program order."""
         return (self._calls[key] for key in self._open_by_task.get(task, ()))
 
     def has_open(self, task: str) -> bool:
-        """Whether a task has an open call."""
+        """Return True if a task has an open call."""
         return bool(self._open_by_task.get(task))
 
     def barriers_of(self, task: str) -> Iterator[CallRecord]:
-        """Open calls of a task whose footprint is not fully known, in program order."""
+        """Yield the open calls of a task with an unknown footprint, in program order."""
         return (self._calls[key] for key in self._barriers.get(task, ()))
 
     def same_fingerprint(self, task: str, fingerprint: str) -> Iterator[CallRecord]:
-        """Calls of a task that do the same and are open or in doubt."""
+        """Yield the calls of a task with this fingerprint that are open or in doubt."""
         return (self._calls[key] for key in self._by_fingerprint.of((task, fingerprint)))
 
     def labelled(self, task: str, label: str) -> CallRecord | None:
-        """The call of a task with this label (``tool#ordinal``), or ``None``."""
+        """Return the call of a task with this label (``tool#ordinal``), or ``None``."""
         key = self._by_label.get((task, label))
         return None if key is None else self._calls[key]
 
     def of_tool(self, task: str, tool: str) -> Iterator[CallRecord]:
-        """Calls of a task that named this tool, in program order."""
+        """Yield the calls of a task that named this tool, in program order."""
         labels = (f"{tool}#{number}" for number in range(1, self._ordinals[task, tool] + 1))
         return (self._calls[self._by_label[task, label]] for label in labels)
 
     def of_message(self, message_id: str) -> list[CallRecord]:
-        """Calls of one model message in order of position."""
+        """Return the calls of one model message in order of position."""
         return [self._calls[key] for key in self._by_message.of(message_id)]
 
     def next_ordinal(self, task: str, tool: str) -> int:
-        """The ordinal that the next call of the tool in the task gets."""
+        """Return the ordinal that the next call of the tool in the task gets."""
         return self._ordinals[task, tool] + 1
 
     def news(self) -> list[CallRecord]:
-        """Calls that ended, were announced by a placeholder and whose end the model does not know."""
+        """Return the ended calls with a placeholder whose end was not shown to the model."""
         return [self._calls[key] for key in self._news]
 
     def unanswered(self) -> list[CallRecord]:
-        """Calls that have no answer in the conversation, not even a placeholder."""
+        """Return the calls without an answer in the conversation, not even a placeholder."""
         return [self._calls[key] for key in self._unanswered]
 
     def group_open(self, record: CallRecord) -> bool:
-        """Whether its task has open calls from the same message."""
+        """Return True if the call's task has open calls from the same message."""
         return self._open_in_group[record.call.task, record.call.message_id] > 0
 
     def ready(self) -> list[CallRecord]:
-        """Deferred calls that wait for nothing any more, in program order."""
+        """Return the deferred calls whose blockers have all ended, in program order."""
         if not self._ready:
             return []
         return sorted(
@@ -171,10 +191,10 @@ class LedgerQueries:
         )
 
     def failed_blockers(self, record: CallRecord) -> tuple[str, ...]:
-        """Keys among those a deferred call waited for that ended without a usable result.
+        """Return the blockers of a deferred call that ended without a usable result.
 
-        One that never began takes only calls with effects with it: a pure call did not need it to have happened, and
-        where it needed a value, the operand says so.
+        A blocker that never began counts for calls with effects only: a pure call did not need it
+        to have happened, and if it needed a value, its operand cannot be resolved.
         """
         pure = record.call.footprint.writes_nothing
         return tuple(

@@ -1,7 +1,8 @@
 """The legal transitions of calls and tasks, as tables; this module owns them.
 
-An event that a table does not allow raises :class:`~asyncguard.errors.IllegalTransitionError` and changes nothing. The
-diagrams in ARCHITECTURE.md are drawn from these tables by :func:`mermaid`, and a test compares the two.
+An event that a table does not allow raises :class:`~asyncguard.errors.IllegalTransitionError` and
+changes nothing. The diagrams in ARCHITECTURE.md are drawn from these tables by :func:`mermaid`, and
+a test compares the two.
 """
 
 from collections.abc import Mapping
@@ -13,14 +14,14 @@ from asyncguard.errors import IllegalTransitionError
 
 
 class TaskState(StrEnum):
-    """Where a task stands; the legal moves are the table in :mod:`asyncguard.core.lifecycle`."""
+    """State of a task; the legal moves are the table in :mod:`asyncguard.core.lifecycle`."""
 
     OPEN = "open"
     """Given by the user, work may be outstanding."""
     STOPPED = "stopped"
     """Ended by a limit; further calls are refused and the report says so."""
     CLOSED = "closed"
-    """The run ended with nothing outstanding for it."""
+    """The run ended, and nothing was outstanding for the task."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,9 +29,9 @@ class Task:
     """One user goal."""
 
     id: str
-    """Short name, unique in the thread; the model uses it to say which task a call is for."""
+    """Short name, unique in the thread; the model names the task of a call by it."""
     goal: str
-    """What the user wants, in the user's words."""
+    """Request of the user, in the user's words."""
 
 
 SOLE_TASK = "main"
@@ -38,7 +39,7 @@ SOLE_TASK = "main"
 
 
 class Move(StrEnum):
-    """What can happen to a call."""
+    """Transition of a call."""
 
     ADMIT = "admit"
     DEFER = "defer"
@@ -97,11 +98,11 @@ TASK_TRANSITIONS: Mapping[tuple[TaskState, TaskState], TaskState] = {
     (TaskState.CLOSED, TaskState.OPEN): TaskState.OPEN,
     (TaskState.STOPPED, TaskState.OPEN): TaskState.OPEN,
 }
-"""Task state and wanted state to task state; a task is opened again by a new message of the user."""
+"""Task state and wanted state to task state; a new message of the user opens a task again."""
 
 
 def advance(state: CallState, move: Move) -> CallState:
-    """The state after a move.
+    """Return the state of a call after a move.
 
     Raises:
         IllegalTransitionError: The table does not allow it.
@@ -118,7 +119,7 @@ def advance(state: CallState, move: Move) -> CallState:
 
 
 def advance_task(state: TaskState, target: TaskState) -> TaskState:
-    """The task's state after it was moved to ``target``.
+    """Return the state of a task after it was moved to ``target``.
 
     Raises:
         IllegalTransitionError: The table does not allow it.
@@ -131,7 +132,7 @@ def advance_task(state: TaskState, target: TaskState) -> TaskState:
 
 
 def mermaid() -> str:
-    """Both tables as Mermaid state diagrams, calls first."""
+    """Return both tables as Mermaid state diagrams, calls first."""
     lines = ["stateDiagram-v2", "    [*] --> proposed"]
     lines += [
         f"    {state.value} --> {target.value}: {move.value}"

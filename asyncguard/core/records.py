@@ -1,4 +1,4 @@
-"""What the ledger knows about one call and one task: the fold of their events."""
+"""Records of the ledger: one call or one task, folded from its events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,32 +11,32 @@ from asyncguard.core.lifecycle import Task, TaskState
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """One thing that was learnt for a call without ending it."""
+    """One answer that was received for a call and did not end it."""
 
     aim: Aim
-    """What was asked for; ``ANSWER`` for a strange answer of the call itself."""
+    """Purpose of the attempt; ``ANSWER`` for a strange answer of the call itself."""
     tool: str
-    """Who answered."""
+    """Name of the tool that answered."""
     content: Any
     """The answer, ``None`` if there was none."""
     error: str | None = None
     """Class of the failure."""
     tries: int = 0
-    """How many attempts had been made for the call's own result: what a probe said is about the last of them."""
+    """Attempts made so far for the call's own result; a probe's answer concerns the last one."""
 
 
 @dataclass(kw_only=True, slots=True)
 class CallRecord:
-    """One call and what became of it. Only the ledger writes to it."""
+    """One call and its progress. Only the ledger writes to it."""
 
     call: Call
-    """As proposed."""
+    """The call as proposed."""
     said: int = 0
-    """How often the user had spoken in the thread when the call was made."""
+    """Runs with new input of the user in the thread when the call was made."""
     state: CallState = CallState.PROPOSED
-    """Where it stands."""
+    """State of the call."""
     arguments: Mapping[str, Any] | None = None
-    """With operands substituted; ``None`` while they are the call's own."""
+    """Arguments with operands substituted; ``None`` while they are the call's own."""
     tool: str = ""
     """Tool of the current attempt."""
     answer_tool: str = ""
@@ -48,69 +48,69 @@ class CallRecord:
     last_answer_attempt: int = 0
     """Number of the latest attempt that was made for the call's own result."""
     aim: Aim = Aim.ANSWER
-    """What the current attempt is for."""
+    """Purpose of the current attempt."""
     attempt_arguments: Mapping[str, Any] | None = None
-    """Arguments of the current attempt, where recovery gave it its own."""
+    """Arguments that recovery gave the current attempt; ``None`` if it gave none."""
     answer_arguments: Mapping[str, Any] | None = None
-    """The same of the latest attempt that was made for the call's own result."""
+    """The same for the latest attempt that was made for the call's own result."""
     recoveries: tuple[RecoveryAction, ...] = ()
-    """What recovery did for it, in order."""
+    """Steps of recovery, in order."""
     findings: tuple[Finding, ...] = ()
-    """What was learnt on the way."""
+    """Answers that did not end the call, in order."""
     delay: float = 0.0
     """Seconds that the next attempt has to wait."""
     begun_by: str = ""
-    """Process of the current attempt."""
+    """Id of the process of the current attempt."""
     blocked_by: tuple[str, ...] = ()
-    """Calls that it waits for (deferred) or that the model should wait for (rejected)."""
+    """Keys of calls that it waits for (deferred) or the model should wait for (rejected)."""
     guard: str = ""
-    """The guard that spoke last."""
+    """Name of the guard that judged it last."""
     reason: str = ""
-    """What it said, or why the call was squashed."""
+    """Reason of that guard, or of the call's end."""
     content: Any = None
-    """Result or error text, as long as it is held."""
+    """Result or error text, while it is kept in memory."""
     error: str | None = None
     """Class of the failure."""
     mark: str = ""
-    """What the model is told beside the content."""
+    """Note to the model beside the content."""
     doubtful: bool = False
-    """Whether the content may be wrong."""
+    """True if the content may be wrong."""
     placeholder: bool = False
-    """The model was told that the call is pending."""
+    """True if the model was shown the call as pending."""
     delivered: bool = False
-    """The model was told how it ended."""
+    """True if the model was shown its end."""
     approved: bool = False
-    """A person approved it."""
+    """True if a person approved it."""
     started_at: float | None = None
     """Engine time of the first attempt, in seconds."""
     retired_at: float | None = None
     """Engine time of the end, in seconds."""
     history: list[CallEvent] = field(default_factory=list)
-    """Its attempts, what was learnt, and its end: enough to tell it again to a ledger that does not know it."""
+    """Events of its attempts, findings and end, from which another ledger can rebuild the call."""
 
     @property
     def key(self) -> str:
-        """The call's key."""
+        """Key of the call."""
         return self.call.key
 
     @property
     def open(self) -> bool:
-        """Whether more is to come."""
+        """Return True if the call has not ended."""
         return self.state in OPEN_STATES
 
     @property
     def succeeded(self) -> bool:
-        """Whether the result may be used."""
+        """Return True if the result may be used."""
         return self.state in SUCCESS_STATES
 
     @property
     def output_sources(self) -> frozenset[str]:
-        """The tools whose output the result may hold: who answered, and who was asked on the way."""
+        """Names of the tools whose output the result may hold, side queries included."""
         return frozenset({self.answer_tool or self.tool, *(found.tool for found in self.findings)})
 
     @property
     def effective_arguments(self) -> Mapping[str, Any]:
-        """Arguments as issued."""
+        """Arguments as they are issued."""
         return self.call.arguments if self.arguments is None else self.arguments
 
 
@@ -119,9 +119,9 @@ class TaskRecord:
     """One task and its progress. Only the ledger writes to it."""
 
     task: Task
-    """As given."""
+    """The task as given."""
     state: TaskState = TaskState.OPEN
-    """Where it stands."""
+    """State of the task."""
     issued: int = 0
     """Calls that were issued for it in all runs."""
     rejections: int = 0
@@ -129,8 +129,8 @@ class TaskRecord:
     retries: int = 0
     """Attempts repeated in this run."""
     skipped_by_model: bool = False
-    """The model had a turn after the task's last news and did nothing for it."""
+    """True if the model had a turn after the task's last news and made no call for it."""
     nudged: bool = False
-    """The model was told in this run that the task is unfinished."""
+    """True if the model was shown in this run that the task is unfinished."""
     last_call: str | None = None
     """Key of the latest call proposed for it."""

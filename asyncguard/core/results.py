@@ -1,4 +1,4 @@
-"""Results of attempts: how one attempt of a call ended, as the executor or the journal reports it."""
+"""Results of attempts, as the executor or the journal reports them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from asyncguard.core.faults import Symptom
 
 CANCELLED_BEFORE_START = "The call was cancelled before it began."
-"""Message of the failure of a job whose tool was not reached."""
+"""Text of the failure of a job that was cancelled before its tool was called."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -14,11 +14,11 @@ class Success:
     """An attempt that returned."""
 
     content: Any
-    """What the model is shown: text or content blocks."""
+    """Text or content blocks for the model."""
     raw: Any = None
-    """What the front end needs to hand the result on, as it came from the tool."""
+    """Result as it came from the tool, for the adapter."""
     update: Any = None
-    """What of ``raw`` is plain JSON and outlives the process: state updates that came with the content."""
+    """Part of ``raw`` that is plain JSON and can be journaled: state updates beside the content."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,20 +26,20 @@ class Failure:
     """An attempt that did not return."""
 
     symptom: Symptom
-    """What was seen."""
+    """Observed failure."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Interrupted:
-    """An attempt that raised what belongs to the front end, such as an interrupt."""
+    """An attempt that raised an exception for the adapter, such as an interrupt."""
 
     error: BaseException
-    """To be raised where the front end can use it."""
+    """Exception that the adapter raises again in its own frame."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Started:
-    """The work of an external call was started; its result comes through the inbox."""
+    """An attempt that started the work of an external call; its result comes through the inbox."""
 
 
 Result = Success | Failure | Interrupted | Started

@@ -1,16 +1,17 @@
-"""Decide what becomes of an open call: one table for losses, forks, takeovers, cancellations and new messages.
+"""The fate table: what is done with open calls after losses, forks, takeovers and user actions.
 
-A call is open in the state of its thread while what happened to it may be known elsewhere: the journal, another branch,
-this process's memory or the message history. Each row of :data:`RULES` reads these :class:`Facts` and names one
-:class:`Fate`; the first row that applies counts. Four principles order the rows:
+A call is open in the state of its thread while its end may be known elsewhere: in the journal, on
+another branch, in this process's memory or in the message history. Each row of :data:`RULES` reads
+these :class:`Facts` and names one :class:`Fate`; the first row that applies decides. Four
+principles order the rows:
 
-1. What is known to have begun is never decided again: the attempt that was made answers for the call.
-2. What may have begun and must not be repeated is in doubt; nothing else is.
-3. What this process cannot run yet waits until it has met the tools, and only then.
-4. What cannot have begun ends without harm: it is squashed, cancelled, or judged by the guards once more.
+1. A call that is known to have begun is never decided again: its attempt answers for it.
+2. A call that may have begun and must not be repeated is in doubt; no other call is.
+3. A call that this process cannot run yet waits until the process has met the tools.
+4. A call that cannot have begun ends without harm: it is squashed, cancelled, or judged again.
 
-:mod:`asyncguard.runtime.resume` gathers the facts and carries the fates out. This module imports the standard library
-alone, so that its rules can be read, enumerated and tested without anything else.
+:mod:`asyncguard.runtime.resume` gathers the facts and carries the fates out. This module imports
+the standard library alone, so that its rules can be enumerated and tested by themselves.
 """
 
 from collections.abc import Callable
@@ -20,26 +21,26 @@ from types import MappingProxyType
 
 
 class Why(StrEnum):
-    """The reason to ask what becomes of a call."""
+    """Reason to decide the fate of a call."""
 
     RESUMED = "resumed"
-    """The thread is opened on a state that this process has not written: after a crash, on a fork, after a takeover."""
+    """The thread is opened on a state of another process: after a crash, a fork or a takeover."""
     RUN_BEGINS = "run begins"
-    """A run begins in ``create_agent``: no wrapper of an earlier run comes again."""
+    """A run begins in ``create_agent``: the wrappers of an earlier run do not come again."""
     NEW_MESSAGE = "new message"
     """The user says something new."""
     CANCELLED = "cancelled"
     """The user cancels the task."""
     RELEASED = "released"
-    """All calls that a deferred one waited for have ended."""
+    """All calls that a deferred call waited for have ended."""
     APPROVED = "approved"
     """A person approves a held call."""
     REFUSED = "refused"
     """A person refuses a held call."""
     WRAPPERS_RETURNED = "wrappers returned"
-    """In ``create_agent`` all wrappers of the model's message have returned."""
+    """In ``create_agent``, all wrappers of the model's message have returned."""
     WRAPPER_MISSING = "wrapper missing"
-    """In ``create_agent`` the wrapper of an admitted call does not come in time."""
+    """In ``create_agent``, the wrapper of an admitted call does not come in time."""
     ANSWERED = "answered"
     """A message that the guard did not write answers the call."""
     ISSUED = "issued"
@@ -51,7 +52,7 @@ class Why(StrEnum):
 
 
 class Open(StrEnum):
-    """The state of an open call; the values are those of ``CallState``."""
+    """State of an open call; the values are those of ``CallState``."""
 
     DEFERRED = "deferred"
     HELD = "held"
@@ -60,7 +61,7 @@ class Open(StrEnum):
 
 
 class Effect(StrEnum):
-    """The effect class of the attempt's tool; the values are those of ``EffectClass``."""
+    """Effect class of the attempt's tool; the values are those of ``EffectClass``."""
 
     PURE = "pure"
     IDEMPOTENT = "idempotent"
@@ -70,33 +71,33 @@ class Effect(StrEnum):
 
 
 class Journal(StrEnum):
-    """What the journal knows of the attempts of a call."""
+    """Knowledge of the journal about the attempts of a call."""
 
     SILENT = "silent"
-    """Nothing: there is none, or it holds no such calls, or another one was in use. An attempt may have begun."""
+    """No knowledge: no journal, another one, or a call that is not journaled; it may have begun."""
     COMPLETE = "complete"
-    """No attempt that the state does not tell of."""
+    """No attempt beyond those in the state."""
     BEHIND = "behind"
-    """Not the current attempt of a pending call: it was to be made after a back-off, and never begun."""
+    """Earlier attempts only: the current one was to be made after a back-off and never begun."""
     LATER = "later"
-    """An attempt later than those of the state."""
+    """An attempt later than those in the state."""
 
 
 class Here(StrEnum):
-    """What this process has in memory of the attempts of a call."""
+    """Memory of this process about the attempts of a call."""
 
     NOTHING = "nothing"
     """No attempt."""
     IN_HAND = "in hand"
-    """The current attempt: it runs, has just ended, or its next step is decided; an admitted call was not issued."""
+    """The current attempt, which runs, has just ended, or has a next step; or a call not issued."""
     CURRENT = "current"
     """The current attempt was begun here, for another session of the thread."""
     LATER = "later"
-    """An attempt later than those of the state was begun here, on another branch."""
+    """An attempt later than those in the state was begun here, on another branch."""
 
 
 class History(StrEnum):
-    """What answers the call in the message history."""
+    """Answer to the call in the message history."""
 
     NOTHING = "nothing"
     """No message."""
@@ -107,177 +108,181 @@ class History(StrEnum):
 
 
 class Tool(StrEnum):
-    """Whether this process can run a call."""
+    """Ability of this process to run a call."""
 
     AT_HAND = "at hand"
-    """As it was called: by ``build_agent``, or with its wrapper in ``create_agent``."""
+    """It can, as the tool was called: by ``build_agent``, or in its wrapper in ``create_agent``."""
     KNOWN = "known"
     """Its wrapper is gone; the tool can be run alone."""
     UNMET = "unmet"
-    """Its declaration is known, the tool itself not before the model is asked."""
+    """Its declaration is known; the tool itself is not before the next model turn."""
     UNDECLARED = "undeclared"
-    """Not even its declaration is known before the model is asked."""
+    """Not even its declaration is known before the next model turn."""
     MISSING = "missing"
     """The agent has no such tool any more."""
 
 
 class Fate(StrEnum):
-    """What is done with a call."""
+    """Action on a call."""
 
     KEEP = "keep"
-    """Nothing: what is under way goes on."""
+    """Do nothing: the call continues as it is."""
     WAIT = "wait"
-    """Nothing before this process has met its tools; then the question is put once more."""
+    """Do nothing before this process has met its tools; then decide again."""
     ACCEPT_ANSWER = "accept answer"
-    """The message in the history is its result."""
+    """Accept the message in the history as its result."""
     TAKE_UP = "take up"
-    """Queue it; the attempt that was begun answers for it."""
+    """Queue it; the attempt that was begun gives its result."""
     STOP_AFTER = "stop after"
-    """As ``TAKE_UP``, and no attempt follows that one."""
+    """Do as for ``TAKE_UP``, and make no attempt after that one."""
     ADOPT = "adopt"
-    """As ``TAKE_UP``, and run it without its wrapper where the journal asks for that."""
+    """Do as for ``TAKE_UP``, and run it without its wrapper if the journal requires a run."""
     RUN_ALONE = "run alone"
     """Keep it queued, and run its tool without its wrapper."""
     TAKE_OVER = "take over"
-    """The attempt of this process answers to this session from now on."""
+    """Deliver the result of this process's attempt to this session from now on."""
     AWAIT = "await"
-    """The work outside goes on; its result is delivered."""
+    """Wait for the work outside, which continues; its result is delivered."""
     REPLAY = "replay"
-    """Hand it out under the number of its attempt: the journal answers for what was begun."""
+    """Issue it under the number of its attempt: the journal returns the recorded result."""
     RECONSIDER = "reconsider"
-    """Its attempt had ended: ask the recovery policy again."""
+    """Apply the recovery policy again: its attempt had ended."""
     EXPECT = "expect"
     """Keep it queued, and remember that its next attempt may have been begun already."""
     REQUEUE = "requeue"
-    """Make the attempt again, under the same key."""
+    """Repeat the attempt under the same key."""
     FOLLOW = "follow"
-    """Go on to the later attempt of the journal."""
+    """Continue with the later attempt of the journal."""
     JUDGE = "judge"
-    """Put it before the guards once more."""
+    """Submit it to the guards again."""
     STOP = "stop"
-    """What has begun goes on; no attempt follows it."""
+    """Let a running attempt continue, and make none after it."""
     INTERRUPT = "interrupt"
-    """Ask the running attempt to stop; none follows it."""
+    """Ask the running attempt to stop, and make none after it."""
     IN_DOUBT = "in doubt"
     """Ask the probe of its effect, if it has one; else end it in doubt."""
     ABANDON = "abandon"
-    """End it in doubt; no probe can be asked about it from here."""
+    """End it in doubt without a probe."""
     SQUASH = "squash"
-    """End a call that was held back; the model is told why."""
+    """End a call that was held back; the model is shown the reason."""
     CANCEL = "cancel"
     """End an admitted call that has had no effect."""
     REJECT = "reject"
-    """End it as rejected, at a person's word."""
+    """End it as rejected by a person."""
     REFUSE = "refuse"
     """End it as failed: it was begun as another call."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
-    """What is known of one open call; the fields without a default are always asked for."""
+    """Facts about one open call; the fields without a default are always needed."""
 
     why: Why
-    """The reason to ask."""
+    """Reason to decide."""
     state: Open
-    """Its state in the thread."""
+    """State of the call in the thread."""
     effect: Effect
-    """Of the tool of its current or next attempt, by the more cautious of two declarations."""
+    """Effect class of the current or next attempt's tool, the more cautious of two declarations."""
     replayable: bool = False
-    """Whether every tool that may have been tried for it can be run again, or stops at a question before it acts."""
+    """True if each tool that may have been tried can run again, or asks a person before it acts."""
     helped: bool = False
-    """Whether its tool declares a probe, sources or fallbacks, so that more can be done about a lost attempt."""
+    """True if its tool declares a probe, sources or fallbacks, which can recover a lost attempt."""
     effectful: bool = False
-    """Whether its tool or one of the fallbacks has an effect."""
+    """True if its tool or one of the fallbacks has an effect."""
     side_query: bool = False
-    """Whether the current attempt asks somebody else for its sake: a contract, a source, a probe."""
+    """True if the current attempt is a side query for the call: a contract, a source or a probe."""
     wanted_again: bool = False
-    """Whether a person found that it did not happen and wants it made again."""
+    """True if a person found that it did not happen and wants it repeated."""
     journal: Journal = Journal.SILENT
-    """What the journal knows."""
+    """Knowledge of the journal."""
     outside: bool = False
-    """Whether its work goes on outside, where no process of the agent can end it."""
+    """True if its work continues outside, where no process of the agent can end it."""
     here: Here = Here.NOTHING
-    """What this process has in memory."""
+    """Memory of this process."""
     edited: bool = False
-    """Whether it was begun with another tool or other arguments: its message was edited and kept its id."""
+    """True if it was begun with other content: its message was edited and kept its id."""
     attempt_ended: bool = False
-    """Whether the state tells how the current attempt ended."""
+    """True if the state holds the end of the current attempt."""
     history: History = History.NOTHING
-    """What answers it in the messages."""
+    """Answer to it in the messages."""
     tool: Tool = Tool.AT_HAND
-    """Whether it can be run here."""
+    """Ability of this process to run it."""
     begun: bool = False
-    """Whether an attempt was made, or may have been made by a process that has ended."""
+    """True if an attempt was made, or may have been made by a process that has ended."""
     harmless: bool = False
-    """Whether nothing that was attempted, as far as the state tells, can have had an effect the model must know of."""
+    """True if no attempt in the state can have had an effect that the model must know of."""
     said: bool = False
-    """Whether the run begins with something new from the user."""
+    """True if the run begins with something new from the user."""
     blocker_failed: bool = False
-    """Whether a call that it waited for gave no usable result."""
+    """True if a call that it waited for gave no usable result."""
 
     @property
     def held_back(self) -> bool:
-        """Whether the call has not been admitted."""
+        """Return True if the call has not been admitted."""
         return self.state in (Open.DEFERRED, Open.HELD)
 
     @property
     def repeatable(self) -> bool:
-        """Whether an attempt that may have begun can be made again."""
+        """Return True if an attempt that may have begun can be repeated."""
         return self.effect in (Effect.PURE, Effect.IDEMPOTENT, Effect.KEYED)
 
     @property
     def renewable(self) -> bool:
-        """Whether even a new call may do the same once more."""
+        """Return True if even a new call may do the same again."""
         return self.effect in (Effect.PURE, Effect.IDEMPOTENT)
 
     @property
     def journaled(self) -> bool:
-        """Whether the journal knows each attempt that was begun."""
+        """Return True if the journal knows each attempt that was begun."""
         return self.journal is not Journal.SILENT
 
     @property
     def begun_later(self) -> bool:
-        """Whether an attempt was begun of which the state does not tell."""
+        """Return True if an attempt was begun that is not in the state."""
         return self.journal is Journal.LATER or self.here is Here.LATER
 
     @property
     def never_begun(self) -> bool:
-        """Whether the current attempt of a pending call was not begun by any process."""
+        """Return True if no process began the current attempt of a pending call."""
         return self.journal is Journal.BEHIND and self.here is Here.NOTHING
 
     @property
     def unwrapped(self) -> bool:
-        """Whether the wrapper of an open call that is not under way is gone."""
+        """Return True if the call is not pending and its wrapper is gone."""
         return self.tool is not Tool.AT_HAND and self.state is not Open.PENDING
 
     @property
     def returned(self) -> bool:
-        """Whether the wrapper of the call has returned and is gone."""
+        """Return True if the wrapper of the call has returned and is gone."""
         return self.unwrapped and self.history is History.PLACEHOLDER
 
     @property
     def left_alone(self) -> bool:
-        """Whether no wrapper will bring the call, which no other process had: all of them have returned."""
+        """Return True if no wrapper will bring the call: all of them have returned."""
         if self.why is Why.RESUMED:
+            # On resumption this holds for this process's calls alone.
             return self.returned and self.here is Here.IN_HAND
         return self.unwrapped
 
     @property
     def runs_alone(self) -> bool:
-        """Whether the tool may be run without the wrapper: it is pure, or it may have begun and is repeatable."""
+        """Return True if the tool may run without its wrapper.
+
+        It has to be pure, or repeatable and possibly begun.
+        """
         return self.tool is Tool.KNOWN and (
             self.effect is Effect.PURE or (self.repeatable and self.begun)
         )
 
 
 GONE = "the process that held it ended"
-"""The reason that the model reads of a call whose wrapper is gone."""
+"""Reason shown to the model for a call whose wrapper is gone."""
 CANCELLED = "the user cancelled the task"
-"""The reason that the model reads of a call of a cancelled task."""
+"""Reason shown to the model for a call of a cancelled task."""
 SUPERSEDED = "the user sent a new message before it was issued"
-"""The reason that the model reads of a call that a new message ended."""
+"""Reason shown to the model for a call that a new message ended."""
 ANSWERED = "answered by other middleware"
-"""The reason in the ledger of a call that was never run because other middleware answered it."""
+"""Reason in the ledger of a call that did not run because other middleware answered it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -285,27 +290,27 @@ class Rule:
     """One row of the table."""
 
     name: str
-    """What the row is about; unique."""
+    """Name of the case; unique."""
     whys: frozenset[Why]
-    """Reasons to ask for which it counts."""
+    """Reasons to decide for which the row counts."""
     applies: Callable[[Facts], bool]
-    """Whether it decides; reads the facts alone."""
+    """Condition of the row; reads the facts alone."""
     fate: Fate
-    """What is decided."""
+    """Fate that it decides."""
     reason: str = ""
-    """What the ledger and the model are told, empty where the fate says it."""
+    """Text for the ledger and the model, empty if the fate implies it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
-    """What becomes of a call, and by which row."""
+    """Fate of a call, and the row that decided it."""
 
     fate: Fate
-    """What is done."""
+    """Action on the call."""
     reason: str
-    """What the ledger and the model are told, empty where the fate says it."""
+    """Text for the ledger and the model, empty if the fate implies it."""
     rule: str
-    """Name of the row."""
+    """Name of the row, empty if none applied."""
 
 
 def _row(
@@ -322,7 +327,7 @@ def _row(
 _LOST = (Why.WRAPPERS_RETURNED, Why.WRAPPER_MISSING)
 
 RULES: tuple[Rule, ...] = (
-    # -- what the history or the journal has said already ---------------------------------------------------------
+    # -- the history or the journal holds the answer already ---------------------------------------
     _row("edited", Why.ISSUED, Fate.REFUSE, lambda f: f.edited and not f.side_query),
     _row(
         "begun on another branch",
@@ -352,12 +357,13 @@ RULES: tuple[Rule, ...] = (
             and (
                 f.state is Open.PENDING
                 or f.unwrapped
-                # The journal tells it of effects. Of a pure call the answer is all that is left.
+                # For effects the journal has the result; of a pure call only this answer remains.
                 or (f.state is Open.QUEUED and (f.begun_later or f.effect is Effect.PURE))
             )
         ),
     ),
-    # -- what nothing can be decided about before this process has met the tools ------------------------------------
+    # -- undecidable before this process has met the tools -----------------------------------------
+    # What may be repeated depends on declarations, so the rows below cannot decide without them.
     _row(
         "undeclared here",
         Why.RESUMED,
@@ -386,7 +392,7 @@ RULES: tuple[Rule, ...] = (
             )
         ),
     ),
-    # -- what was begun answers for the call ------------------------------------------------------------------------
+    # -- an attempt that was begun answers for the call --------------------------------------------
     _row(
         "begun, and not wanted any more",
         (Why.CANCELLED, Why.REFUSED),
@@ -421,7 +427,7 @@ RULES: tuple[Rule, ...] = (
         Fate.ADOPT,
         lambda f: f.begun_later and f.returned,
     ),
-    # -- what the user, a person or its blockers say ----------------------------------------------------------------
+    # -- the user, an approver or the blockers decide ----------------------------------------------
     _row(
         "cancelled before it was admitted",
         Why.CANCELLED,
@@ -455,7 +461,9 @@ RULES: tuple[Rule, ...] = (
     _row("refused by a person", Why.REFUSED, Fate.REJECT, lambda f: True),
     _row("blocker failed", Why.RELEASED, Fate.SQUASH, lambda f: f.blocker_failed),
     _row("may be admitted", (Why.RELEASED, Why.APPROVED), Fate.JUDGE, lambda f: True),
-    # -- wrappers that are gone -------------------------------------------------------------------------------------
+    # -- wrappers that are gone --------------------------------------------------------------------
+    # In ``create_agent`` a call runs inside its wrapper, and a wrapper that has returned does not
+    # come again. It may have released a deferred or held call after the last stored state.
     _row(
         "released by its wrapper, perhaps",
         Why.RESUMED,
@@ -520,7 +528,8 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.returned and f.held_back,
         GONE,
     ),
-    # -- attempts of a process that has ended -----------------------------------------------------------------------
+    # -- attempts of a process that has ended ------------------------------------------------------
+    # The journal comes first, because it knows what was begun; without it the effect class decides.
     _row(
         "nothing is lost",
         Why.RESUMED,
@@ -610,20 +619,20 @@ RULES: tuple[Rule, ...] = (
     _row("repeatable, begun", Why.RESUMED, Fate.REQUEUE, lambda f: f.replayable),
     _row("may have begun, not to be repeated", Why.RESUMED, Fate.IN_DOUBT, lambda f: True),
 )
-"""The table: the first row that counts for the reason and applies to the facts decides."""
+"""The table: the first row that counts for the reason and whose condition holds decides."""
 
 _BY_WHY = MappingProxyType({why: tuple(rule for rule in RULES if why in rule.whys) for why in Why})
 _NO_ROW = Decision(fate=Fate.KEEP, reason="", rule="")
 
 
 def decide(facts: Facts) -> Decision:
-    """Return what becomes of a call.
+    """Return the fate of a call.
 
     Args:
-        facts: What is known of it.
+        facts: Facts about the call.
 
     Returns:
-        The decision of the first row that applies; ``Fate.KEEP`` of no row where none does.
+        The decision of the first row that applies; ``Fate.KEEP`` without a row if none does.
     """
     for rule in _BY_WHY[facts.why]:
         if rule.applies(facts):

@@ -1,8 +1,8 @@
-"""Declarations as a thread keeps them, and what counts where a tool is declared otherwise by now.
+"""Declarations as a thread keeps them, and their merge with the present ones.
 
-A process that resumes a thread may have to decide about calls before it has met the tools, and the tools may have been
-changed since the calls were begun. So the thread keeps the part of each declaration that is plain JSON and says what
-may be repeated and asked; functions and schemas are left out.
+A process that resumes a thread may have to decide about calls before it has met the tools, and the
+tools may have changed since the calls were begun. So the thread keeps the part of each declaration
+that is plain JSON and says what may be repeated and asked; functions and schemas are left out.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _DEFAULTS = {item.name: item.default for item in fields(ToolSpec) if item.defaul
 
 
 def to_json(spec: ToolSpec) -> dict[str, Any]:
-    """The kept part of a declaration as plain JSON; fields with their default values are left out."""
+    """Return the kept part of a declaration as plain JSON, without default values."""
     kept = ((name, getattr(spec, name)) for name in _KEPT)
     return {name: _plain(value) for name, value in kept if value != _DEFAULTS[name]}
 
@@ -47,11 +47,11 @@ def _plain(value: Any) -> Any:
 
 
 def from_json(name: str, data: Mapping[str, Any]) -> ToolSpec:
-    """The declaration that :func:`to_json` wrote; the cautious default where it cannot be read.
+    """Return the declaration that :func:`to_json` wrote; the cautious default if it cannot be read.
 
     Args:
-        name: The tool.
-        data: What the thread keeps; fields of a newer version are passed over.
+        name: Name of the tool.
+        data: Fields as the thread keeps them; those of a newer version are ignored.
     """
     values = {field: value for field, value in data.items() if field in _KEPT}
     try:
@@ -65,14 +65,15 @@ def from_json(name: str, data: Mapping[str, Any]) -> ToolSpec:
 
 
 def cautious(met: ToolSpec, kept: ToolSpec) -> ToolSpec:
-    """The declaration of a tool for calls that were begun when it was declared otherwise.
+    """Return the declaration of a tool for calls that were begun under another one.
 
-    It is the present one, but for what may be repeated: that takes the word of both.
+    It is the present one, except that a call is repeatable only if both declarations say so.
 
     Args:
-        met: As the tool is declared now.
-        kept: As it was declared when the calls were made.
+        met: Present declaration.
+        kept: Declaration when the calls were made.
     """
+    # Another probe may know nothing of attempts that were made under the old declaration.
     probe = met.probe if met.probe == kept.probe else None
     effect = _effect(met.effect, kept.effect)
     if effect is EffectClass.PROBED and probe is None:
@@ -84,7 +85,7 @@ def cautious(met: ToolSpec, kept: ToolSpec) -> ToolSpec:
 
 
 def gone(kept: ToolSpec) -> ToolSpec:
-    """The declaration of a tool that the agent does not have any more: nothing of it can be repeated or asked."""
+    """Return the declaration of a tool that the agent no longer has: no repeats and no probe."""
     if kept.effect is EffectClass.PURE:
         return kept
     return replace(kept, effect=EffectClass.AT_MOST_ONCE, probe=None)
@@ -93,7 +94,7 @@ def gone(kept: ToolSpec) -> ToolSpec:
 def _effect(met: EffectClass, kept: EffectClass) -> EffectClass:
     if met is kept:
         return met
-    # A key that the first attempt did not have makes nothing repeatable, so ``keyed`` is not asked of the present.
+    # The first attempt may have had no key, so a present ``keyed`` makes nothing repeatable.
     if met in (EffectClass.PURE, EffectClass.IDEMPOTENT) and kept.repeatable:
         return EffectClass.IDEMPOTENT
     return EffectClass.AT_MOST_ONCE

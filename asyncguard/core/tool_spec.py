@@ -1,7 +1,8 @@
-"""The declaration of a tool: all that guards, recovery and executors may know about it.
+"""The declaration of a tool, which guards, recovery and executors read.
 
-Everything has a cautious default, so that an undeclared tool is safe: its effect may happen at most once, its footprint
-is unknown, it runs in the foreground of a single task and in the background of several.
+Every field has a cautious default, so that an undeclared tool is safe: its effect may happen at
+most once, its footprint is unknown, it runs in the foreground of a single task and in the
+background of several.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,14 +16,14 @@ from asyncguard.validation import check_fields, check_value
 
 
 class Mode(StrEnum):
-    """Who waits for a call."""
+    """Way of waiting for a call."""
 
     AUTO = "auto"
     """Foreground with one task, background with several."""
     FOREGROUND = "foreground"
     """The model gets no turn before the result is there."""
     BACKGROUND = "background"
-    """The model may go on with other tasks; the result arrives later."""
+    """The model may continue with other tasks; the result arrives later."""
     EXTERNAL = "external"
     """The tool only starts the work; the result is delivered from outside through the inbox."""
 
@@ -34,77 +35,92 @@ class Fallback:
     tool: str
     """Name of the sibling."""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    """Sibling's argument name to this tool's argument name; arguments not named keep their names. Each required one
-    has to arrive at an argument that the sibling has; checked when the agent is built."""
+    """Sibling's argument name to this tool's argument name; arguments not named keep their names.
+
+    Each required one has to map to an argument that the sibling has; checked when the agent is
+    built.
+    """
 
     def __post_init__(self) -> None:
         """Refuse values of other types."""
         check_fields(self, DeclarationError)
 
     def translate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """This tool's arguments as the sibling's."""
+        """Return this tool's arguments as the sibling's."""
         renamed = {
             theirs: arguments[ours] for theirs, ours in self.arguments.items() if ours in arguments
         }
+        # An argument that is renamed must not arrive under its old name, too.
         used = set(self.arguments.values())
         return {name: value for name, value in arguments.items() if name not in used} | renamed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source(Fallback):
-    """A tool that answers the same question independently, to be compared with."""
+    """A tool that answers the same question independently, for comparison."""
 
     trusted: bool = False
-    """Whether it is believed where sources disagree and no majority decides, whichever of them was called."""
+    """True if its answer counts when sources disagree without a majority."""
 
 
 Invariant = Callable[[Mapping[str, Any], Any], str | None]
-"""Pure: from arguments and result to what is wrong, without their values, or ``None``."""
+"""Pure function from arguments and result to a defect, without their values, or ``None``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
-    """What is known about one tool; every field but the name may be left out."""
+    """Declaration of one tool; every field but the name may be left out."""
 
     name: str
-    """The name under which the model calls it."""
+    """Name under which the model calls it."""
     effect: EffectClass = EffectClass.AT_MOST_ONCE
-    """What may be repeated."""
+    """Class of its effect, which says whether a call may be repeated."""
     reads: tuple[str, ...] | None = None
     """Resource templates that the tool reads, ``None`` if unknown."""
     writes: tuple[str, ...] | None = None
     """Resource templates that the tool writes, ``None`` if unknown. A pure tool writes nothing."""
     mode: Mode = Mode.AUTO
-    """Who waits."""
+    """Way of waiting for its calls."""
     timeout: float | None = None
-    """Seconds before an attempt is given up, whatever the tool does; ``None`` waits for ever. An attempt whose effect
-    must not be repeated is not cancelled then: its own end settles the doubt."""
+    """Seconds before an attempt is given up, whatever the tool does; ``None`` waits for ever.
+
+    An attempt whose effect must not be repeated is not cancelled then: its own end resolves the
+    doubt.
+    """
     grace: float | None = None
     """Seconds before a placeholder is shown; ``None`` takes the configuration's."""
     fallbacks: tuple[Fallback, ...] = ()
-    """Siblings to ask when the tool fails, in order; none that a person has to approve, for nobody is asked."""
+    """Siblings to call in order if the tool fails; none may need approval: no person is asked."""
     probe: str | None = None
-    """Name of a read-only tool which tells whether the effect happened (effect class ``probed``).
+    """Name of a read-only tool that reports whether the effect happened (effect class ``probed``).
 
-    It is called with those of the call's arguments that it knows, and answers ``{"happened": bool, "result": ...}``.
-    Anything else but true and false means that it does not know. On false the call is made again: it may say so only
-    where the effect cannot happen any more, as after a lost connection a request may still be on its way. While an
-    attempt that timed out may still run, false does not count."""
+    It is called with those of the call's arguments that it knows, and answers ``{"happened": bool,
+    "result": ...}``. Any value but true and false means that it does not know. On false the call is
+    repeated: the probe may say so only if the effect can no longer happen, because after a lost
+    connection a request may still be on its way. While an attempt that timed out may still run,
+    false does not count.
+    """
     result_schema: Mapping[str, Any] | None = None
-    """JSON Schema of the result. Beside the standard keywords, a property may carry ``unit`` (text) and ``aliases``
-    (other names of a field; for an enum, a mapping from other spellings to its values), and any schema ``wrappers``
-    (names of fields in which its value may come)."""
+    """JSON Schema of the result.
+
+    Beside the standard keywords, a property may carry ``unit`` (text) and ``aliases`` (other names
+    of a field; for an enum, a mapping from other spellings to its values), and any schema
+    ``wrappers`` (names of fields in which its value may come).
+    """
     invariants: tuple[Invariant, ...] = ()
-    """What has to hold between arguments and result."""
+    """Conditions that have to hold between arguments and result."""
     contract: str | None = None
-    """Name of a read-only tool that tells the live contract: called with ``{"tool": name}``, it answers
-    ``{"parameters": JSON Schema, "returns": JSON Schema}``."""
+    """Name of a read-only tool that returns the live contract.
+
+    Called with ``{"tool": name}``, it answers ``{"parameters": JSON Schema, "returns": JSON
+    Schema}``.
+    """
     sources: tuple[Source, ...] = ()
     """Tools that answer the same question independently, for cross-checks."""
     compared: tuple[str, ...] = ("",)
-    """JSON pointers of the parts of a result that have to agree between sources; the whole by default."""
+    """JSON pointers of the parts of a result in which sources have to agree; by default all."""
     dated: str | None = None
-    """JSON pointer of the date (ISO 8601) of a result, so that the latest of several sources can be told."""
+    """JSON pointer of the date (ISO 8601) of a result, by which the latest source is found."""
     verifier: Fallback | None = None
     """A tool that derives the same result in another way."""
     tasks: frozenset[str] | None = None
@@ -114,27 +130,31 @@ class ToolSpec:
     token_argument: str | None = None
     """Argument of an external tool that receives the delivery token; hidden from the model."""
     atomic: bool = False
-    """Whether the effect is one request, so that its service's refusal of it (HTTP 4xx but 406, 408 and 409) says that
-    nothing has happened. Without it only ``ToolFault(started=False)`` says so: the refused request may have been the
-    tool's second. Exceptions of the tool's own body never do."""
+    """True if the effect is one request, so that a refusal proves that it did not happen.
+
+    A refusal is an HTTP 4xx other than 406, 408 and 409. Without this only
+    ``ToolFault(started=False)`` proves it, because the refused request may have been the tool's
+    second. Exceptions of the tool's own body never do.
+    """
     destructive: bool = False
-    """Whether the effect destroys or spends something; such calls can be held for approval."""
+    """True if the effect destroys or spends something; such calls can be held for approval."""
     approval: bool = False
-    """Whether a person has to approve every call."""
+    """True if a person has to approve every call."""
     trusted_output: bool = False
-    """Whether the output comes from a source that cannot carry somebody else's instructions."""
+    """True if the output cannot carry instructions of a third party."""
     interrupts: bool = False
-    """Whether the tool calls ``interrupt`` itself: it then runs alone and in the foreground."""
+    """True if the tool calls ``interrupt`` itself: it then runs alone and in the foreground."""
     references: bool | None = None
-    """Whether operands may name pending results; ``None`` allows it for pure tools only."""
+    """True if operands may name pending results; ``None`` allows it for pure tools only."""
     parameters: Mapping[str, Any] | None = None
-    """JSON Schema of the arguments as the model sees them; read from the tool by the front ends."""
+    """JSON Schema of the arguments as the model sees them; the adapters read it from the tool."""
 
     def __post_init__(self) -> None:
-        """Refuse values of other types and declarations that contradict themselves.
+        """Refuse values of other types and contradictory declarations.
 
         Effect, mode and siblings may be given by their names.
         """
+        # The class is frozen. Names become members first, so that the type check sees members.
         object.__setattr__(self, "effect", _member(self.name, EffectClass, self.effect))
         object.__setattr__(self, "mode", _member(self.name, Mode, self.mode))
         self._read_sequences()
@@ -142,7 +162,8 @@ class ToolSpec:
         if self.effect is EffectClass.PURE:
             if self.writes:
                 raise DeclarationError(
-                    f"{_called(self.name)} is declared pure and writes {self.writes}; drop one of them."
+                    f"{_called(self.name)} is declared pure and writes {self.writes}; "
+                    "drop one of them."
                 )
             if self.destructive:
                 raise DeclarationError(
@@ -151,7 +172,8 @@ class ToolSpec:
             object.__setattr__(self, "writes", ())
         if self.effect is EffectClass.KEYED and self.key_argument is None:
             raise DeclarationError(
-                f"{_called(self.name)} is keyed; name the argument that takes the key (key_argument)."
+                f"{_called(self.name)} is keyed; name the argument that receives the key "
+                "(key_argument)."
             )
         if self.effect is EffectClass.PROBED and self.probe is None:
             raise DeclarationError(
@@ -159,8 +181,8 @@ class ToolSpec:
             )
         if self.name and self.name in (*self.asks, *(item.tool for item in self.fallbacks)):
             raise DeclarationError(
-                f"{_called(self.name)} names itself as fallback, source, verifier, contract or probe; "
-                "name another tool."
+                f"{_called(self.name)} names itself as fallback, source, verifier, contract or "
+                "probe; name another tool."
             )
         if not self.compared:
             raise DeclarationError(
@@ -169,17 +191,18 @@ class ToolSpec:
         self._check_durations()
         if self.interrupts and self.mode in (Mode.BACKGROUND, Mode.EXTERNAL):
             raise DeclarationError(
-                f"{_called(self.name)} interrupts; it can only run in the foreground."
+                f"{_called(self.name)} interrupts, so it can only run in the foreground; "
+                "set mode to foreground or auto."
             )
 
     def _check_durations(self) -> None:
         if self.timeout is not None and self.timeout <= 0:
             raise DeclarationError(
-                f"{_called(self.name)} has timeout {self.timeout}; give seconds > 0 or None."
+                f"{_called(self.name)}: timeout must be > 0 seconds or None, not {self.timeout}."
             )
         if self.grace is not None and self.grace < 0:
             raise DeclarationError(
-                f"{_called(self.name)} has grace {self.grace}; give seconds >= 0 or None."
+                f"{_called(self.name)}: grace must be >= 0 seconds or None, not {self.grace}."
             )
 
     def _read_sequences(self) -> None:
@@ -202,7 +225,7 @@ class ToolSpec:
             object.__setattr__(self, "verifier", Fallback(tool=verifier))
 
     def footprint(self, arguments: Mapping[str, Any], task: str) -> Footprint:
-        """The resources of one call of this tool."""
+        """Return the resources of one call of this tool."""
         if self.reads is None and self.writes is None:
             return _UNKNOWN
         values = {**arguments, "task_id": task}
@@ -210,7 +233,7 @@ class ToolSpec:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """Names of the tools that the runtime may ask for the sake of this one's calls; they have to be pure."""
+        """Names of the tools that the runtime may call for side queries; they have to be pure."""
         single = (
             self.probe,
             self.contract,
@@ -233,26 +256,26 @@ class ToolSpec:
 
     @property
     def takes_anything(self) -> bool:
-        """Whether arguments of any name reach the tool, or nothing is known of them."""
+        """Return True if the tool accepts arguments of any name, or nothing is known of them."""
         known = self.parameters or {}
         return "properties" not in known or known.get("additionalProperties") not in (None, False)
 
     def takes(self, argument: str) -> bool:
-        """Whether an argument of that name reaches the tool."""
+        """Return True if the tool accepts an argument of that name."""
         return self.takes_anything or argument in self.argument_names
 
     @property
     def allows_references(self) -> bool:
-        """Whether a call may name a pending result as an operand."""
+        """Return True if a call may name a pending result as an operand."""
         return self.effect is EffectClass.PURE if self.references is None else self.references
 
     @property
     def written_down(self) -> bool:
-        """Whether the journal has the calls: those with an effect, and those whose results come from outside."""
+        """Return True if calls are journaled: those with an effect or with results from outside."""
         return self.effect is not EffectClass.PURE or self.mode is Mode.EXTERNAL
 
     def foreground(self, several_tasks: bool) -> bool:
-        """Whether the model waits for this tool."""
+        """Return True if the model waits for this tool."""
         if self.mode is Mode.AUTO:
             return self.interrupts or not several_tasks
         return self.mode is Mode.FOREGROUND
@@ -266,14 +289,14 @@ def _member(tool: str, kind: type[_Kind], given: str) -> _Kind:
         return kind(given)
     except ValueError as error:
         raise DeclarationError(
-            f"{_called(tool)}: {error}; it is one of {', '.join(kind)}."
+            f"{_called(tool)}: {error}; use one of {', '.join(kind)}."
         ) from error
 
 
 def _items(tool: str, field: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise DeclarationError(
-            f"{_called(tool)}: {field} has to be a list, not {given!r}; write [{given!r}]."
+            f"{_called(tool)}: {field} must be a list, not {given!r}; write [{given!r}]."
         )
     return tuple(given)
 

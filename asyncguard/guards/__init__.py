@@ -1,4 +1,7 @@
-"""The guards: pure functions from a proposed call and the scoreboard to a verdict, one file and one switch each."""
+"""The guards: pure functions from a proposed call and the scoreboard to a verdict.
+
+Each has its own file and its own switch in the configuration.
+"""
 
 from asyncguard.config import GuardConfig
 from asyncguard.core.admission import Guard
@@ -30,16 +33,21 @@ GUARDS: tuple[tuple[str, Guard], ...] = (
     ("capacity", capacity.judge),
     ("trust", trust.judge),
 )
-"""Name and guard in the order in which admission asks them; ``completion`` judges the end of a run and is not here."""
+"""Name and guard in the order in which admission asks them.
+
+``completion`` judges the end of a run instead of a call and is not among them.
+"""
 
 _NEED_LEDGER = frozenset({"duplicate", "grounding", "dependency", "conflict"})
+"""Guards that compare a call with open ones; they are off without the ledger."""
 
 
 def enabled(config: GuardConfig) -> tuple[Guard, ...]:
-    """The guards that judge calls with effect under a configuration, in order: in shadow mode none that has a switch.
+    """Return the guards whose verdicts take effect, in order; in shadow mode none with a switch.
 
-    Two checks are always there. The first refuses what cannot be run, because there is nothing to hand to an executor;
-    the last asks for the approval that a tool's declaration demands, which is the developer's word and no experiment.
+    Two checks are always among them. The first refuses calls that cannot be run, because there is
+    nothing to pass to an executor; the last requests the approval that a tool's declaration
+    demands, which is the developer's decision and not part of an experiment.
     """
     return (
         arguments.judge_runnable,
@@ -49,7 +57,7 @@ def enabled(config: GuardConfig) -> tuple[Guard, ...]:
 
 
 def watching(config: GuardConfig) -> tuple[Guard, ...]:
-    """The guards whose verdicts on calls are told and not heeded, in order: none but in shadow mode."""
+    """Return the guards whose verdicts are only logged, in order; none outside shadow mode."""
     return _switched_on(config) if config.shadow else ()
 
 

@@ -1,7 +1,8 @@
-"""Arguments: the tool exists, its schema holds, and every operand names a call that can still deliver.
+"""Arguments: the tool exists, its schema holds, and every operand names a call with a result.
 
-The schema is the declared one, or the live one where the tool's contract was read: a tool that has changed is called as
-it is now. The first check, that there is something to run at all, is asked of every call whatever is switched off.
+The schema is the declared one, or the live one if the tool's contract was read: a tool that has
+changed is called as it is now. The first check, that the call can be run at all, is made for every
+call whatever is switched off.
 """
 
 import difflib
@@ -19,10 +20,12 @@ from asyncguard.schema.arguments import ROOT, missing_sentence
 from asyncguard.schema.excerpts import MAX_VALUE, clipped, listed, short
 
 _MAX_PROBLEMS = 5
+_MAX_NAMES = 20
+_MAX_PROBLEM = 400
 
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
-    """Reject a call that its tool could not take."""
+    """Reject a call that its tool could not accept."""
     if reason := unreadable(proposal, board):
         return Reject(guard="arguments", reason=reason)
     call, spec = proposal.call, proposal.spec or ToolSpec(name=proposal.call.tool)
@@ -35,7 +38,8 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     text = "; ".join(problems[:_MAX_PROBLEMS])
     return Reject(
         guard="arguments",
-        reason=f"The arguments of {call.label} do not fit its schema: {text}{more}. Correct them and call again.",
+        reason=f"The arguments of {call.label} do not fit its schema: {text}{more}. "
+        "Correct them and call again.",
     )
 
 
@@ -44,32 +48,31 @@ def _problems(call: Call, spec: ToolSpec, board: Scoreboard) -> list[str]:
     if validator is None:
         return []
     problems = validator(call.arguments)
+    # A tool that has changed since it was declared accepts what its live contract accepts.
     if problems and fits_live(call, spec, board):
         return []
     if problems and board.config.clarification:
+        # The clarification guard judges missing values, with better advice.
         left = {missing_sentence(ROOT, name) for name in missing_names(spec, call)}
         return [problem for problem in problems if problem not in left]
     return list(problems)
 
 
 def bad_reference(call: Call, spec: ToolSpec, board: Scoreboard) -> Reject | None:
-    """The rejection of the first operand that cannot work, or ``None``."""
+    """Return the rejection of the first operand that cannot be used, or ``None``."""
+    config = board.config
+    # Without the dependency guard, an operand that is not ready would not hold its call back.
+    usable = config.offers_references and config.dependency and spec.allows_references
     for reference in references(call.arguments):
         source = board.ledger.labelled(call.task, reference.label)
-        if not _usable(spec, board):
-            return _not_taken(reference, source, call, board)
+        if not usable:
+            return _unsupported(reference, source, call, board)
         if reason := _reason(reference, source, call, board):
             return Reject(guard="arguments", reason=reason)
     return None
 
 
-def _usable(spec: ToolSpec, board: Scoreboard) -> bool:
-    # An operand that is not ready holds its call back; without the dependency guard nothing would.
-    config = board.config
-    return config.offers_references and config.dependency and spec.allows_references
-
-
-def _not_taken(
+def _unsupported(
     reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard
 ) -> Reject:
     waiting = source is not None and source.open and source.key != call.key and board.config.ledger
@@ -82,12 +85,14 @@ def _not_taken(
 
 
 def _reason(reference: Reference, source: CallRecord | None, call: Call, board: Scoreboard) -> str:
+    """Return what is wrong with one operand, for the model; empty if it can be used."""
     label = clipped(reference.label)
     if source is None or source.call.sequence >= call.sequence:
         earlier = (
             item for item in board.ledger.open_of(call.task) if item.call.sequence < call.sequence
         )
-        return f"{label} is no earlier call of this task. Open calls that can be named: {labels(earlier) or 'none'}."
+        named = labels(earlier) or "none"
+        return f"{label} is no earlier call of this task. Open calls that can be named: {named}."
     if not source.open and not source.succeeded:
         what = (
             "its outcome is unknown"
@@ -98,29 +103,25 @@ def _reason(reference: Reference, source: CallRecord | None, call: Call, board: 
             f"{label} has no result to use: {what}. Read its answer and give a value that you have."
         )
     if reference.pointer and not reference.pointer.startswith("/"):
-        return f"Pointer {short(reference.pointer)} has to be empty or start with '/', as in /items/0/id."
+        pointer = short(reference.pointer)
+        return f"Pointer {pointer} has to be empty or start with '/', as in /items/0/id."
     return ""
 
 
-_MAX_NAMES = 20
-_MAX_PROBLEM = 400
-
-
 def judge_runnable(proposal: Proposal, board: Scoreboard) -> Verdict:
-    """Reject what cannot be run."""
+    """Reject a call that cannot be run."""
     reason = unreadable(proposal, board)
     return Reject(guard="readable", reason=reason) if reason else ADMIT
 
 
 def unreadable(proposal: Proposal, board: Scoreboard) -> str:
-    """Why the call cannot be run, for the model; empty if it can."""
+    """Return the reason why the call cannot be run, for the model; empty if it can."""
+    problem = clipped(proposal.problem, _MAX_PROBLEM)
     if proposal.spec is None:
-        return (
-            f"{_unknown_tool(proposal, board)} {clipped(proposal.problem, _MAX_PROBLEM)}".rstrip()
-        )
+        return f"{_unknown_tool(proposal, board)} {problem}".rstrip()
     if proposal.problem:
         label = clipped(proposal.call.label)
-        return f"{label} could not be read: {clipped(proposal.problem, _MAX_PROBLEM)} Correct it and call again."
+        return f"{label} could not be read: {problem} Correct it and call again."
     return ""
 
 
@@ -130,8 +131,11 @@ def _unknown_tool(proposal: Proposal, board: Scoreboard) -> str:
         tool for tool, spec in board.specs.items() if spec.tasks is None or task in spec.tasks
     ]
     if not usable:
-        return f"There is no tool {clipped(name)!r}, nor any other for this task. Answer without tools."
-    # Names as long as an essay are no typing errors, and comparing them would cost.
+        return (
+            f"There is no tool {clipped(name)!r}, nor any other for this task. "
+            "Answer without tools."
+        )
+        # A very long name is not a typing error, and comparing it would take long.
     close = difflib.get_close_matches(name[:MAX_VALUE], usable, n=3)
     ordered = dict.fromkeys((*close, *sorted(usable)))
     return f"There is no tool {clipped(name)!r}. Use one of: {listed(ordered, _MAX_NAMES)}."

@@ -1,7 +1,8 @@
-"""Capacity: work above the limits is refused in words that the model can act on.
+"""Capacity: work above the limits is refused, with advice to the model.
 
-The limit on open calls is asked once, when the model makes the call. A call that was deferred or held has its place
-already and keeps it: refusing it at release would drop what the model was promised.
+The limit on open calls is checked once, when the model makes the call. A call that was deferred or
+held has its place already and keeps it: refusing it at release would drop a call that was shown to
+the model as pending.
 """
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
@@ -14,8 +15,8 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     limits, call = board.config.limits, proposal.call
     if proposal.position >= limits.max_calls_per_message:
         return _reject(
-            f"A message may make at most {limits.max_calls_per_message} calls; {call.label} was one too many. "
-            "Make it again in a later message."
+            f"A message may make at most {limits.max_calls_per_message} calls; "
+            f"{call.label} was one too many. Make it again in a later message."
         )
     if too_many := _too_many(proposal, board):
         return _reject(
@@ -24,14 +25,14 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     size = content_size(call.arguments) if proposal.size is None else proposal.size
     if size > limits.max_argument_bytes:
         return _reject(
-            f"The arguments of {call.label} take {size} bytes, and at most {limits.max_argument_bytes} are allowed. "
-            "Send less, or split it into several calls."
+            f"The arguments of {call.label} take {size} bytes, and at most "
+            f"{limits.max_argument_bytes} are allowed. Send less, or split it into several calls."
         )
     return ADMIT
 
 
 def _too_many(proposal: Proposal, board: Scoreboard) -> str:
-    """Which limit on open calls is passed, empty if none is."""
+    """Return the sentence about the limit on open calls that is exceeded, empty if none is."""
     ledger, limits = board.ledger, board.config.limits
     among = ledger.open_count() + board.elsewhere
     if ledger.open_count() <= limits.max_pending and among <= limits.max_process_pending:
@@ -39,7 +40,7 @@ def _too_many(proposal: Proposal, board: Scoreboard) -> str:
     record = ledger.find(proposal.call.key)
     if record is not None and record.state is not CallState.PROPOSED:
         return ""
-    # Later calls of the message may be in the ledger unjudged: they must not take the place of this one.
+    # Later calls of the message may be in the ledger unjudged: they must not displace this one.
     later = sum(
         item.call.sequence > proposal.call.sequence for item in ledger.in_state(CallState.PROPOSED)
     )

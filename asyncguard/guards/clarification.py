@@ -1,11 +1,12 @@
-"""Clarification: a value that nobody gave is asked for, never invented.
+"""Clarification: a missing value is asked for, never invented.
 
-Fires on a required argument that is missing and on an argument that holds a stand-in (``TBD``, ``<user_id>``,
-``your_key_here``, ``???``). An empty string is a value; so is a stand-in that the schema offers or that the user or a
-result really said. While earlier calls of the task are open the value may come from them, and the advice is to wait.
+The guard rejects a call that lacks a required argument, or has an argument that holds a stand-in
+(``TBD``, ``<user_id>``, ``your_key_here``, ``???``). An empty string is a value; so is a stand-in
+that the schema offers or that the user or a result really said. While earlier calls of the task are
+open the value may come from them, and the advice is to wait.
 
-The guard judges what the model wrote: an operand counts as present, and what it stands for when the call is released
-was never the model's to invent.
+The guard judges the arguments as the model wrote them: an operand counts as present, and the value
+that replaces it at release does not come from the model.
 """
 
 import re
@@ -23,25 +24,27 @@ from asyncguard.schema.excerpts import clipped, listed
 from asyncguard.schema.literals import is_fixed, own_leaves
 
 _WORDS = re.compile(
-    r"(?:unknown|unspecified|undefined|tbd|tba|todo|to be (?:determined|decided|defined|provided)|n/a|placeholder"
-    r"|(?:none|not|no value|nothing) (?:given|specified|provided|available|known|stated)|x{3,}(?:[-. ]x+)*)[.!]?"
+    r"(?:unknown|unspecified|undefined|tbd|tba|todo|to be (?:determined|decided|defined|provided)"
+    r"|n/a|placeholder"
+    r"|(?:none|not|no value|nothing) (?:given|specified|provided|available|known|stated)"
+    r"|x{3,}(?:[-. ]x+)*)[.!]?"
 )
 _SHAPES = re.compile(
     r"<[^<>]{1,80}>|\[(?:your|insert|enter)\b[^\[\]]{1,80}\]|your[ _-].{1,60}[ _-]here"
 )
 _MARKS = re.compile(r"\?{2,}|\.{3,}|_{3,}|<>")
 _ANY = re.compile("|".join(f"(?:{kind.pattern})" for kind in (_WORDS, _SHAPES, _MARKS)))
-"""One look tells nearly every value apart from a stand-in."""
+"""All three in one pattern, which rules out nearly every value in one step."""
 _PARTS = re.compile(r"[^\W_]+")
 _FILLERS = re.compile(
-    r"an?|the|your?|my|our|users?|insert|enter|add|put|some|any|here|value|name|id|number|string|text|of|to|be|for"
-    r"|given|provided|determined|unknown|missing|tbd|todo|placeholder"
+    r"an?|the|your?|my|our|users?|insert|enter|add|put|some|any|here|value|name|id|number|string|text"
+    r"|of|to|be|for|given|provided|determined|unknown|missing|tbd|todo|placeholder"
 )
 _SPACE = re.compile(r"\s+")
 
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
-    """Reject a call that lacks a value; see the module."""
+    """Reject a call that lacks a required value or holds a stand-in."""
     spec = proposal.spec
     if spec is None or proposal.problem:
         return ADMIT
@@ -51,7 +54,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     if missing and fits_live(call, spec, board):
         return ADMIT
     if not missing and not stand_ins:
-        return ADMIT  # before open calls are looked at: there may be thousands
+        return ADMIT  # before looking for open calls, of which there may be thousands
     # With the ledger switched off no guard may know of open calls.
     pending = earlier_open(call, board.ledger) if board.config.ledger else []
     if missing:
@@ -68,7 +71,7 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
 
 
 def missing_names(spec: ToolSpec, call: Call) -> list[str]:
-    """Required arguments that the call does not give."""
+    """Return the required arguments that the call does not give."""
     required = (spec.parameters or {}).get("required", ())
     return [name for name in required if name not in call.arguments]
 
@@ -104,6 +107,9 @@ def _is_stand_in(value: str, path: Path, task: str, board: Scoreboard) -> bool:
 
 
 def _names_itself(folded: str, path: Path) -> bool:
-    """Whether a bracketed text says no more than the argument's name: its words are common and would look grounded."""
+    """Return True if a bracketed text only repeats the argument's name.
+
+    Its words are common and would pass as grounded.
+    """
     own = {part for token in path for part in _PARTS.findall(str(token).casefold())}
     return all(part in own or _FILLERS.fullmatch(part) for part in _PARTS.findall(folded))

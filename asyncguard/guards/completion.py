@@ -1,8 +1,9 @@
-"""Completion: the model's last word counts when nothing is outstanding.
+"""Completion: a message without calls ends the run if nothing is outstanding.
 
-While calls are open, or results have not been told, the answer can only be interim: the run waits. A task that nobody
-touched, or whose latest call came to nothing without being replaced, is named to the model once a run; what it says
-after that is final. A model may well be right that a task needs no tool, so the message says how to insist.
+While calls are open or results are undelivered, the answer can only be interim: the run waits. A
+task without any call, or whose latest call had no result and was not replaced, is named to the
+model once a run; its next answer is final. A model may be right that a task needs no tool, so the
+message says how to insist.
 """
 
 from dataclasses import dataclass
@@ -16,23 +17,24 @@ from asyncguard.schema.excerpts import clipped, listed
 
 _ABANDONED = frozenset({CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED})
 _PERSONAL = frozenset({"approval", "clarification", "trust"})
+"""Guards whose rejection leaves the next step to a person."""
 _MAX_REASON = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Completion:
-    """What becomes of a model message without calls."""
+    """Verdict on a model message without calls."""
 
     verdict: CompletionVerdict
     """End, wait or nudge."""
     reason: str
-    """Why; with a nudge, the message for the model."""
+    """Reason of the verdict; for a nudge, the message to the model."""
     tasks: tuple[str, ...] = ()
-    """Unfinished tasks that the model is told about now, or was told about earlier in this run."""
+    """Unfinished tasks that are named to the model now, or were earlier in this run."""
 
 
 def judge_completion(board: Scoreboard) -> Completion:
-    """Judge a message without calls, which claims that all is done."""
+    """Judge a model message without calls, which claims that all is done."""
     if not board.config.completion:
         return Completion(verdict=CompletionVerdict.END, reason="The completion guard is off.")
     if board.config.ledger and (waiting := _outstanding(board)):
@@ -40,7 +42,8 @@ def judge_completion(board: Scoreboard) -> Completion:
             verdict=CompletionVerdict.WAIT, reason=f"Results are outstanding: {waiting}."
         )
     gaps = {task.task.id: gap for task in board.ledger.open_tasks() if (gap := _gap(task, board))}
-    new = tuple(name for name in gaps if not _nudged(name, board))
+    nudged = {record.task.id for record in board.ledger.tasks() if record.nudged}
+    new = tuple(name for name in gaps if name not in nudged)
     if new:
         return Completion(verdict=CompletionVerdict.NUDGE, reason=_message(new, gaps), tasks=new)
     if gaps:
@@ -57,7 +60,7 @@ def _outstanding(board: Scoreboard) -> str:
 
 
 def _gap(task: TaskRecord, board: Scoreboard) -> str:
-    """What is missing in an open task, as half a sentence; empty if nothing is."""
+    """Return what is missing in an open task as half a sentence; empty if nothing is."""
     last = board.ledger.find(task.last_call) if task.last_call is not None else None
     if last is None:
         untouched = task.issued == 0 and task.task.id != SOLE_TASK
@@ -74,13 +77,8 @@ def _gap(task: TaskRecord, board: Scoreboard) -> str:
 
 
 def _asks_user(last: CallRecord) -> bool:
-    """Whether a person has the word: the model was told to ask, or a person refused the call."""
+    """Return True if a person decides next: the model was advised to ask, or a person refused."""
     return last.state is CallState.REJECTED and last.guard in _PERSONAL and not last.blocked_by
-
-
-def _nudged(name: str, board: Scoreboard) -> bool:
-    record = board.ledger.task(name)
-    return record is not None and record.nudged
 
 
 def _message(names: tuple[str, ...], gaps: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Conflict: an effect does not overtake an earlier call that reads or writes the same (write after read or write)."""
+"""Conflict: an effect does not overtake an earlier call that reads or writes the same resource."""
 
 from asyncguard.core.admission import Proposal, Verdict
 from asyncguard.core.dependencies import Hazard, footprint_dependencies
@@ -12,7 +12,7 @@ _WHY = {
 
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
-    """Defer a call whose effect would come too early."""
+    """Defer a call whose effect would come too early (write after read, write after write)."""
     found = [
         item for item in footprint_dependencies(proposal.call, board.ledger) if item.hazard in _WHY
     ]

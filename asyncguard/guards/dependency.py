@@ -1,8 +1,8 @@
-"""Dependency: a call waits until its operands are there and what it reads has been written.
+"""Dependency: a call waits for its operands and for pending writes to what it reads.
 
-Operands, declared resources (read after write) and the order of a task whose tools do not declare theirs. A call only
-waits for earlier ones, so that no two calls wait for each other; that an operand's source is itself held back does no
-harm for the same reason.
+It checks operands, declared resources (read after write), and the order of a task whose tools do
+not declare theirs. A call only waits for earlier ones, so that no two calls wait for each other,
+even if the source of an operand is itself held back.
 """
 
 from itertools import chain
@@ -27,7 +27,7 @@ _WHY = {
 
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
-    """Defer a call behind everything it depends on."""
+    """Defer a call until all calls that it depends on have ended."""
     call, ledger = proposal.call, board.ledger
     found = chain(
         operand_dependencies(call, ledger),
@@ -44,7 +44,7 @@ def defer(
     found: list[Dependency],
     why: dict[Hazard, str],
 ) -> Verdict:
-    """A deferral on all that was found, explained by the first kind of it, or plain admission."""
+    """Return a deferral on all dependencies, explained by the first kind, or plain admission."""
     if not found:
         return ADMIT
     first = found[0]
@@ -52,6 +52,7 @@ def defer(
     clause = why[first.hazard].format(resource=clipped(first.resource))
     return Defer(
         guard=guard,
-        reason=f"{proposal.call.label} {clause} {labels(records)}; it runs by itself afterwards, do not repeat it.",
+        reason=f"{proposal.call.label} {clause} {labels(records)}; it runs by itself afterwards, "
+        "do not repeat it.",
         on=tuple(dict.fromkeys(item.on for item in found)),
     )

@@ -1,7 +1,8 @@
-"""Duplicate: what is running already, or may have happened already, is not started again.
+"""Duplicate: a call that is open, or may have happened, is not started again.
 
-Only the same tool with equal arguments in the same task counts. Of two equal calls the earlier one stays. Where it may
-have happened the model cannot have it made again, and the user can: after a new message of the user a person is asked.
+Only the same tool with equal arguments in the same task counts. Of two equal calls the earlier one
+stays. A call that may have happened cannot be repeated by the model alone, but after a new message
+of the user a person may approve it.
 """
 
 from asyncguard.core.admission import ADMIT, Admit, Proposal, Reject, Verdict
@@ -10,10 +11,10 @@ from asyncguard.core.scoreboard import Scoreboard
 
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
-    """Reject a second flight of the same call."""
+    """Reject a call that is equal to an open one, or to one in doubt."""
     call = proposal.call
     for record in board.ledger.same_fingerprint(call.task, call.fingerprint):
-        if record.key == call.key:
+        if record.key == call.key:  # a deferred call that is judged again
             continue
         label = record.call.label
         if record.state is CallState.IN_DOUBT and record.said < board.ledger.said:
@@ -21,8 +22,8 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
                 continue
             return Admit(
                 guard="duplicate",
-                approval=f"{label} did the same and its outcome is unknown: it may have happened. Find out first; "
-                "approve only if it did not happen, or may happen twice.",
+                approval=f"{label} did the same and its outcome is unknown: it may have happened. "
+                "Find out first; approve only if it did not happen, or may happen twice.",
             )
         if record.state is CallState.IN_DOUBT:
             return Reject(
@@ -33,7 +34,8 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         if record.call.sequence < call.sequence:
             return Reject(
                 guard="duplicate",
-                reason=f"{label} is the same call and has not ended. Wait for its result instead of repeating it.",
+                reason=f"{label} is the same call and has not ended. "
+                "Wait for its result instead of repeating it.",
                 on=(record.key,),
             )
     return ADMIT

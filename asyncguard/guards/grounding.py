@@ -1,12 +1,14 @@
-"""Grounding: a value found nowhere, while its task has a pending call, is a guess of that call's result.
+"""Grounding: a value without a source, while its task has a pending call, counts as a guess.
 
-It can never fire in serial execution. A model that waits for each result before the next call of the task has, at that
-next call, no earlier call of the task open. Without one nothing is asked of the values, so a value that is derived,
-translated or known to the model passes unless it could have been waited for.
+The guard never rejects in serial execution. A model that waits for each result before the next call
+of the task has, at that next call, no earlier call of the task open. Without one, values are not
+checked, so a value that is derived, translated or known to the model passes unless the model could
+have waited for it.
 
-Calls of one message are made together and mostly do not need each other, so they do not count against each other, with
-one exception: with several tasks, a call that may have an effect must not hold a value that could come from a call of
-another tool before it in the same message. ``[search, book(guess)]`` is the same guess as one message later.
+Calls of one message are made together and mostly do not need each other, so they do not count
+against each other, with one exception: with several tasks, a call that may have an effect must not
+hold a value that could come from a call of another tool before it in the same message.
+``[search, book(guess)]`` is the same guess as one message later.
 """
 
 from asyncguard.core.admission import ADMIT, Proposal, Reject, Verdict
@@ -21,7 +23,10 @@ from asyncguard.schema.literals import is_fixed, own_leaves
 
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
-    """Reject a value that occurs nowhere while the task has results to come; the schema's own values are grounded."""
+    """Reject a value that occurs nowhere while the task has results to come.
+
+    Literals of the schema are grounded.
+    """
     call = as_proposed(proposal, board)
     pending = [*earlier_open(call, board.ledger), *_open_siblings(call, board)]
     if not pending:
@@ -35,15 +40,15 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
         where = clipped("/".join(map(str, path)))
         return Reject(
             guard="grounding",
-            reason=f"{where}={short(value)} was found nowhere in what this task has been told. Do not guess: "
-            f"wait for {labels(pending)}, then call again with the real value.",
+            reason=f"{where}={short(value)} was found nowhere in what this task has been told. "
+            f"Do not guess: wait for {labels(pending)}, then call again with the real value.",
             on=keys(pending),
         )
     return ADMIT
 
 
 def _open_siblings(call: Call, board: Scoreboard) -> list[CallRecord]:
-    """Calls of other tools, earlier in the same message, whose results an effect could depend on."""
+    """Return the open calls of other tools, earlier in the message, that an effect may need."""
     if not board.several_tasks or board.spec(call.tool).effect is EffectClass.PURE:
         return []
     return [
@@ -57,6 +62,9 @@ def _open_siblings(call: Call, board: Scoreboard) -> list[CallRecord]:
 
 
 def as_proposed(proposal: Proposal, board: Scoreboard) -> Call:
-    """The call in the ledger: guards that ask where the model took a value from must not judge substituted results."""
+    """Return the call as the model made it, which is the one in the ledger.
+
+    Guards that check the source of the model's values must not judge substituted results.
+    """
     record = board.ledger.find(proposal.call.key)
     return proposal.call if record is None else record.call

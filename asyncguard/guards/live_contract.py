@@ -1,6 +1,7 @@
-"""The live contract of a tool: what fits it is not refused for the sake of a declaration that the tool has left behind.
+"""Live contracts: arguments that fit a tool's current schema pass, even if the declared one fails.
 
-It is known if the runtime read it, or if the model did, by a call of the tool's declared ``contract`` in the same task.
+A contract is known if the runtime read it, or if the model did, by a call of the tool's declared
+``contract`` tool in the same task.
 """
 
 import json
@@ -15,23 +16,21 @@ from asyncguard.schema.arguments import compile_schema
 
 
 def fits_live(call: Call, spec: ToolSpec, board: Scoreboard) -> bool:
-    """Whether the arguments fit the contract that the tool was last seen to have."""
+    """Return True if the arguments fit the contract that the tool was last seen to have."""
     if spec.contract is None:
         return False
-    told = next(
-        (said for said in _told(call, spec.contract, board) if isinstance(said, Mapping)), {}
-    )
-    parameters = told.get("parameters")
+    found = _contracts(call, spec.contract, board)
+    parameters = next((each for each in found if isinstance(each, Mapping)), {}).get("parameters")
     if not isinstance(parameters, Mapping) or not parameters:
         return False
     try:
         return not compile_schema(parameters)(call.arguments)
     except DeclarationError:
-        return False  # what a tool says of itself need not be a schema
+        return False  # a service may report anything; it need not be a schema
 
 
-def _told(call: Call, contract: str, board: Scoreboard) -> Iterator[Any]:
-    """What the contract's tool has said, the model's own reading first: it is the one that the call was made by."""
+def _contracts(call: Call, contract: str, board: Scoreboard) -> Iterator[Any]:
+    """Yield the known contracts, those read by the model first: it made the call by one of them."""
     for record in reversed(list(board.ledger.of_tool(call.task, contract))):
         if record.succeeded and record.effective_arguments.get("tool") == call.tool:
             yield _read(record.content)

@@ -1,4 +1,4 @@
-"""How guards name calls to the model: labels instead of keys."""
+"""Names of calls in verdicts: labels for the model, keys for the ledger."""
 
 from collections.abc import Iterable
 
@@ -7,10 +7,10 @@ from asyncguard.schema.excerpts import listed
 
 
 def labels(records: Iterable[CallRecord]) -> str:
-    """The calls by the names under which the model knows them (``search#1, search#2``)."""
+    """Return the labels by which the model knows the calls (``search#1, search#2``)."""
     return listed(dict.fromkeys(record.call.label for record in records))
 
 
 def keys(records: Iterable[CallRecord]) -> tuple[str, ...]:
-    """The calls by the keys under which the ledger knows them."""
+    """Return the keys by which the ledger knows the calls."""
     return tuple(dict.fromkeys(record.key for record in records))

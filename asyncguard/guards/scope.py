@@ -9,8 +9,9 @@ _MAX_TASKS = 20
 
 
 def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
-    """Reject a call outside its task."""
+    """Reject a call for a task that is not open, or with a tool of another task."""
     call, spec = proposal.call, proposal.spec
+    # The task comes first: advice about the tool is of no use for a task that cannot have calls.
     record = board.ledger.task(call.task)
     if record is None:
         names = listed((task.task.id for task in board.ledger.open_tasks()), _MAX_TASKS) or "none"
@@ -21,13 +22,14 @@ def judge(proposal: Proposal, board: Scoreboard) -> Verdict:
     if record.state is not TaskState.OPEN:
         return Reject(
             guard="scope",
-            reason=f"Task {call.task} is {record.state.value}. Make no more calls for it; say what you have.",
+            reason=f"Task {call.task} is {record.state.value}. "
+            "Make no more calls for it; say what you have.",
         )
     if spec is not None and spec.tasks is not None and call.task not in spec.tasks:
         owners = listed(sorted(spec.tasks), _MAX_TASKS) or "none"
         return Reject(
             guard="scope",
-            reason=f"{call.tool} does not belong to task {call.task}; tasks that may use it: {owners}. "
-            "Use a tool of this task, or name the right task.",
+            reason=f"{call.tool} does not belong to task {call.task}; "
+            f"tasks that may use it: {owners}. Use a tool of this task, or name the right task.",
         )
     return ADMIT

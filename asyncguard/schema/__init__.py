@@ -1,5 +1,5 @@
-"""JSON Schema and JSON pointers, each once: what is declared of arguments and results, compiled and asked.
+"""JSON Schema and JSON pointers: the declared forms of arguments and results, compiled once.
 
-Pure as core is, and the one package that imports jsonschema. Guards check arguments by it, recovery checks and mends
-results by it; neither knows the other.
+Pure as core is, and the one package that imports jsonschema. Guards check arguments by it, recovery
+checks and repairs results by it; neither imports the other.
 """

@@ -1,6 +1,7 @@
-"""Schemas of arguments, compiled once into checks that say in sentences what is wrong.
+"""Schemas of arguments, compiled once into checks that describe each problem in a sentence.
 
-Operands satisfy any schema here; what they stand for is validated when they are substituted, by the same check.
+Operands satisfy any schema here; the values that replace them are validated by the same check when
+they are substituted.
 """
 
 import json
@@ -30,13 +31,13 @@ from asyncguard.schema.violations import (
 )
 
 ROOT = "arguments"
-"""Where a sentence is about the arguments as a whole."""
+"""Place named in a sentence about the arguments as a whole."""
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Validator:
-    """Build the check of a tool's arguments, once per tool.
+    """Return the check of a tool's arguments, built once per schema.
 
-    The check never raises: arguments that the schema's keywords cannot compute with count as not fitting.
+    The check never raises: arguments that the schema's keywords cannot compute with do not fit.
 
     Args:
         schema: JSON Schema, draft 2020-12, self-contained (references stay inside it).
@@ -46,13 +47,13 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator:
     """
     try:
         return _compiled(json.dumps(schema))
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):  # no JSON text of it, so no key for the cache
         return _compile(schema)
 
 
 @lru_cache(maxsize=1024)
 def _compiled(schema: str) -> Validator:
-    # Proving a schema valid costs milliseconds, and an agent that is built again has the same tools as before.
+    # Checking a schema costs milliseconds, and an agent that is built again has the same tools.
     return _compile(json.loads(schema))
 
 
@@ -66,7 +67,7 @@ def _compile(schema: Mapping[str, Any]) -> Validator:
             f"The schema of the arguments is invalid: {clipped(detail, 200)}."
         ) from error
     for target in keyword_texts(own, "$ref", "$dynamicRef", "$id"):
-        # Looking elsewhere would mean the network, at the moment when a call is judged.
+        # Following it would mean network access at the moment when a call is judged.
         if (not target.startswith("#/") and target != "#") or in_schema(own, target) is None:
             raise DeclarationError(
                 f"The schema refers to {short(target)}, which is not in it; inline the definition."
@@ -81,15 +82,17 @@ def _compile(schema: Mapping[str, Any]) -> Validator:
             if validator.is_valid(arguments):
                 return ()
             errors = sorted(validator.iter_errors(arguments), key=position)
-        except Exception as error:  # noqa: BLE001 - keywords calculate with the model's values, say 1e999 modulo 0.1
+        # Keywords calculate with the model's values, say 1e999 modulo 0.1.
+        except Exception as error:  # noqa: BLE001
             return (f"{ROOT}: cannot be checked ({type(error).__name__}); give plainer values",)
+        # Several branches of a schema may report the same problem.
         return tuple(dict.fromkeys(sentence for error in errors for sentence in _sentences(error)))
 
     return check
 
 
 def _passing_operands(keyword: str, original: Any) -> Any:
-    """Let an operand satisfy a keyword, whatever it will be."""
+    """Return the check of a keyword that every operand satisfies."""
 
     def check(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterable[Violation]:
         if as_reference(instance) is not None:
@@ -101,13 +104,12 @@ def _passing_operands(keyword: str, original: Any) -> Any:
     return check
 
 
-def _undecided(*_: Any) -> Iterable[Violation]:
-    return ()
-
-
 _KEYWORDS = Draft202012Validator.VALIDATORS
-_EXCLUSIVE = {"oneOf": _KEYWORDS["anyOf"], "not": _undecided}
-"""Keywords that demand a mismatch: an operand below them matches every branch, so they decide when it is known."""
+_EXCLUSIVE: dict[str, Any] = {"oneOf": _KEYWORDS["anyOf"], "not": lambda *_: ()}
+"""Replacements for keywords that require a mismatch, used while the value holds an operand.
+
+An operand matches every branch, so the keyword itself can only be checked after substitution.
+"""
 _OperandValidator = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     {keyword: _passing_operands(keyword, check) for keyword, check in _KEYWORDS.items()},
@@ -115,7 +117,7 @@ _OperandValidator = extend(  # type: ignore[no-untyped-call]
 
 
 def missing_sentence(where: str, name: str) -> str:
-    """Say that a required value is missing."""
+    """Return the sentence that a required value is missing."""
     return f"{where}: {clipped(name)!r} is required and missing"
 
 
@@ -126,10 +128,12 @@ def _sentences(violation: Violation) -> Iterator[str]:
             yield from (missing_sentence(where, name) for name in missing_names(violation))
         case "additionalProperties" | "unevaluatedProperties":
             strange = listed(repr(clipped(name)) for name in unknown_names(violation))
-            yield f"{where}: {strange} is not known; known are {listed(declared_names(violation)) or 'none'}"
+            known = listed(declared_names(violation)) or "none"
+            yield f"{where}: {strange} is not known; known are {known}"
         case "type" | "anyOf" | "oneOf" if types := wanted_types(violation):
             yield f"{where}: {short(violation.instance)} is not of type {types}"
         case "anyOf" | "oneOf" if violation.context:
             yield from _sentences(nearest_branch(violation))
         case keyword:
-            yield f"{where}: {short(violation.instance)} breaks {keyword} {short(violation.validator_value)}"
+            wanted = short(violation.validator_value)
+            yield f"{where}: {short(violation.instance)} breaks {keyword} {wanted}"

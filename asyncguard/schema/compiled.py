@@ -1,4 +1,4 @@
-"""Declared schemas made ready: compiled once, with references inlined, and asked for what repair needs to know."""
+"""Compiled schemas: references inlined, validation, and the properties that repair reads."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,10 @@ from asyncguard.schema.pointers import in_schema
 from asyncguard.schema.violations import Violation
 
 _MAX_HOPS = 12
-"""References followed below one another; a schema that refers to itself ends here, and its validator does not."""
+"""Depth to which references are inlined.
+
+A schema that refers to itself is cut here; its validator works on the original and is not.
+"""
 _JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
 _ANYTHING: Mapping[str, Any] = {}
 _BY_NAME = frozenset(
@@ -23,17 +26,10 @@ _BY_NAME = frozenset(
 )
 """Keywords that map names of any kind to schemas."""
 _DATA = frozenset({"enum", "const", "default", "examples", "aliases", "wrappers"})
-"""Keywords that hold data and no schemas."""
-
-
-def _format_checker() -> FormatChecker:
-    checker = FormatChecker(formats=())
-    for name, fits in FORMATS.items():
-        checker.checks(name)(fits)
-    return checker
-
-
-_FORMATS = _format_checker()
+"""Keywords that hold data instead of schemas."""
+_FORMATS = FormatChecker(formats=())
+for _name, _fits in FORMATS.items():
+    _FORMATS.checks(_name)(_fits)
 
 
 @dataclass(frozen=True)
@@ -41,9 +37,9 @@ class CompiledSchema:
     """One schema, or a part of one."""
 
     schema: Mapping[str, Any]
-    """Without references."""
+    """The schema without references."""
     source: Mapping[str, Any]
-    """As declared; what the validator goes by."""
+    """The schema as declared, which the validator uses."""
 
     @cached_property
     def _quick(self) -> Fits | None:
@@ -54,16 +50,20 @@ class CompiledSchema:
         return Draft202012Validator(without_identity(self.source), format_checker=_FORMATS)
 
     def fits(self, value: Any) -> bool:
-        """Tell whether a value satisfies the schema; what its keywords cannot compute with does not."""
+        """Return True if a value satisfies the schema.
+
+        A value that the schema's keywords cannot compute with does not.
+        """
         if self._quick is not None and self._quick(value):
             return True
         try:
             return all_finite(value) and self._validator.is_valid(value)
-        except Exception:  # noqa: BLE001 - keywords calculate with the tool's values, say 1e300 as a multiple of 0.1
+        # Keywords calculate with the tool's values, say 1e300 as a multiple of 0.1.
+        except Exception:  # noqa: BLE001
             return False
 
     def errors(self, value: Any) -> Iterator[Violation]:
-        """Return what violates the schema, in no order."""
+        """Return the violations of the schema, in no order."""
         return self._validator.iter_errors(value)
 
     @cached_property
@@ -73,20 +73,24 @@ class CompiledSchema:
 
     @cached_property
     def has_units(self) -> bool:
-        """Whether the schema says of any value what it counts."""
+        """True if the schema declares the unit of any value."""
         return _mentions(self.schema, "unit")
 
 
 def without_identity(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schema without its dialect and its name.
 
-    ``$schema`` makes jsonschema go back to its plain class at each level, and ``$id`` moves what ``#`` means.
+    ``$schema`` makes jsonschema go back to its plain class at each level, and ``$id`` moves what
+    ``#`` means.
     """
     return {name: value for name, value in schema.items() if name not in ("$schema", "$id")}
 
 
 class IdentityKey:
-    """A key that is equal for the same object only; it keeps the object, so that its identity stays its own."""
+    """A key that is equal for the same object only.
+
+    It keeps a reference to the object, so that the id is not reused while the key exists.
+    """
 
     __slots__ = ("held",)
 
@@ -101,7 +105,7 @@ class IdentityKey:
 
 
 def shape_of(schema: Mapping[str, Any]) -> CompiledSchema:
-    """Return the compiled form of a schema, made once for each schema object, which must not change afterwards."""
+    """Return the compiled form of a schema, made once per object, which must not change later."""
     return _shape(IdentityKey(schema))
 
 
@@ -111,14 +115,14 @@ def _shape(key: IdentityKey) -> CompiledSchema:
 
 
 def check_schema(schema: Mapping[str, Any], whose: str) -> None:
-    """Refuse a schema that cannot be worked with.
+    """Refuse a schema that is invalid or not self-contained.
 
     Args:
         schema: JSON Schema, draft 2020-12, self-contained (references stay inside it).
-        whose: What it describes, for the message.
+        whose: Owner of the schema, for the message.
 
     Raises:
-        DeclarationError: The schema is broken, or refers to what is not in it.
+        DeclarationError: The schema is broken, or refers to a part that is not in it.
     """
     own = without_identity(schema)
     try:
@@ -132,16 +136,12 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
             re.compile(pattern)
         except re.error as error:
             raise DeclarationError(
-                f"The schema of {whose} holds a pattern that cannot be read: {error}."
+                f"The schema of {whose} has a pattern that cannot be read: {error}."
             ) from error
     for names in keyword_values(own, "wrappers"):
-        if (
-            isinstance(names, str)
-            or not isinstance(names, list | tuple)
-            or not all(isinstance(n, str) for n in names)
-        ):
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
             raise DeclarationError(
-                f"The schema of {whose} holds wrappers that are no list of names; write them as in "
+                f'The schema of {whose}: "wrappers" must be a list of names; write it as in '
                 '"wrappers": ["data", "result"].'
             )
     for target in keyword_texts(own, "$ref"):
@@ -152,7 +152,7 @@ def check_schema(schema: Mapping[str, Any], whose: str) -> None:
 
 
 def expanded(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema with local references replaced by what they name; the same object if there are none."""
+    """Return the schema with local references inlined; the same object if it has none."""
     if not _mentions(schema, "$ref"):
         return schema
     inlined = _inline(schema, schema, 0)
@@ -173,17 +173,20 @@ def _inline(node: Any, root: Mapping[str, Any], hops: int) -> Any:
         }
     if hops >= _MAX_HOPS:
         return {}
+    # Since draft 2019-09, keywords beside a reference apply, too.
     named = _inline(in_schema(root, target), root, hops + 1)
     beside = {name: _inline(value, root, hops) for name, value in node.items() if name != "$ref"}
     return {**named, **beside} if isinstance(named, Mapping) else beside
 
 
 def keyword_values(schema: Any, *keywords: str) -> Iterator[Any]:
-    """Yield what a schema says by some keywords, at any depth; a field may have a keyword's name, and data may hold it.
+    """Yield the values of some keywords in a schema, at any depth.
+
+    Fields that have a keyword's name, and names inside data, do not count.
 
     Args:
         schema: Valid JSON Schema.
-        keywords: Their values are not searched.
+        keywords: Names of the keywords; their values are not searched.
     """
     if isinstance(schema, list):
         for item in schema:
@@ -199,7 +202,7 @@ def keyword_values(schema: Any, *keywords: str) -> Iterator[Any]:
 
 
 def keyword_texts(schema: Any, *keywords: str) -> Iterator[str]:
-    """Yield those of :func:`keyword_values` that are texts."""
+    """Yield the values of :func:`keyword_values` that are texts."""
     return (value for value in keyword_values(schema, *keywords) if isinstance(value, str))
 
 
@@ -208,7 +211,7 @@ def _mentions(schema: Any, keyword: str) -> bool:
 
 
 def all_finite(value: Any) -> bool:
-    """Tell whether every number in a value is one that JSON knows."""
+    """Return True if every number in a value can be written as JSON."""
     if isinstance(value, Mapping):
         return all(map(all_finite, value.values()))
     if isinstance(value, list | tuple):
@@ -217,7 +220,7 @@ def all_finite(value: Any) -> bool:
 
 
 def kinds(schema: Any) -> frozenset[str]:
-    """Return the JSON types that a schema admits, as far as it says; all of them if it does not."""
+    """Return the JSON types that a schema admits; all of them if it does not say."""
     if not isinstance(schema, Mapping):
         return _JSON_TYPES if schema is not False else frozenset()
     found = _JSON_TYPES
@@ -251,7 +254,7 @@ def _kind(value: Any) -> str:
 
 
 def main_form(schema: Any) -> Mapping[str, Any]:
-    """Return the schema of a value that is there: for "X or null", X with what is said around it."""
+    """Return the schema of a value that is present: for "X or null", X and the keywords around."""
     if not isinstance(schema, Mapping):
         return _ANYTHING
     for name in ("anyOf", "oneOf"):

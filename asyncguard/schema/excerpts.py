@@ -1,4 +1,4 @@
-"""Values and names as messages quote them: short, and marked where they were cut."""
+"""Excerpts of values and names for messages: short, with each cut marked."""
 
 from collections.abc import Iterable
 

@@ -1,8 +1,8 @@
-"""A quick yes: arguments and results that surely fit their schema, which nearly all of them do.
+"""Fast checks that accept the values that surely fit a schema, as nearly all of them do.
 
-A schema becomes a few closures that say *surely fits* in a twentieth of the time that a validator needs. They never say
-no: whatever is not surely right goes to the validator, which decides and explains. Operands need no mention here,
-because they only ever make more arguments fit.
+A schema becomes a few closures that answer *surely fits* in a twentieth of the time that a
+validator needs. They never reject: a value that is not surely right goes to the validator, which
+decides and explains. Operands need no case here, because they only ever make more arguments fit.
 """
 
 import math
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 Fits = Callable[[Any], bool]
-"""Whether a value surely fits; ``False`` says nothing."""
+"""Predicate that is true for values that surely fit; ``False`` means unknown."""
 
 _SILENT = frozenset(
     {
@@ -29,13 +29,16 @@ _SILENT = frozenset(
     }
     | {"definitions", "unit", "aliases"}
 )
-"""Keywords that assert nothing. (A ``$schema`` inside may change what the others mean: that is the validator's.)"""
+"""Keywords that assert nothing.
+
+``$schema`` is not among them: inside a schema it may change the meaning of the others.
+"""
 _OF_OBJECTS = frozenset({"properties", "required", "additionalProperties"})
 _FULL_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def compile_fast_check(schema: Any) -> Fits | None:
-    """Return the quick check of a schema, or ``None`` where it has keywords that are not understood here.
+    """Return the fast check of a schema, or ``None`` if it has keywords without a maker here.
 
     Args:
         schema: Valid JSON Schema, draft 2020-12.
@@ -47,6 +50,7 @@ def compile_fast_check(schema: Any) -> Fits | None:
     asserted = {keyword: wanted for keyword, wanted in schema.items() if keyword not in _SILENT}
     checks: list[Fits] = []
     if not _OF_OBJECTS.isdisjoint(asserted):
+        # Without the type these keywords say nothing about values that are not objects.
         if asserted.pop("type", None) != "object":
             return None
         checks.append(_object(schema))
@@ -66,12 +70,12 @@ def compile_fast_check(schema: Any) -> Fits | None:
 
 
 def is_finite(value: Any) -> bool:
-    """Tell whether a number is one that JSON knows."""
+    """Return True if a value is not a float, or a finite one."""
     return not isinstance(value, float) or math.isfinite(value)
 
 
 def is_date(text: Any) -> bool:
-    """Tell whether a text is a full date of ISO 8601; what is no text has no format."""
+    """Return True if a text is a full date of ISO 8601, or the value is not a text."""
     if not isinstance(text, str):
         return True
     try:
@@ -81,7 +85,7 @@ def is_date(text: Any) -> bool:
 
 
 def is_date_time(text: Any) -> bool:
-    """Tell whether a text is a date with a time of ISO 8601, with or without an offset."""
+    """Return True if a text is a date and time of ISO 8601, or the value is not a text."""
     if not isinstance(text, str):
         return True
     try:
@@ -95,7 +99,7 @@ def is_date_time(text: Any) -> bool:
 
 
 FORMATS: Mapping[str, Fits] = MappingProxyType({"date": is_date, "date-time": is_date_time})
-"""Formats that are asserted; others say nothing."""
+"""Formats that are asserted; others are ignored."""
 
 
 def _anything(_: Any) -> bool:
@@ -116,6 +120,8 @@ def _number(value: Any) -> bool:
     return type(value) is int or (type(value) is float and math.isfinite(value))
 
 
+# Exact types: a bool is an int in Python and not in JSON. That 1.0 is an integer in JSON Schema is
+# left to the validator.
 _TYPES: Mapping[str, Fits] = MappingProxyType(
     {
         "string": lambda value: isinstance(value, str),
@@ -137,7 +143,7 @@ def _type(wanted: Any) -> Fits | None:
 
 
 def _choice(wanted: Any) -> Fits:
-    # Equal values of other types (1, 1.0 and True) are the validator's business.
+    # Only texts: 1, 1.0 and True are equal in Python, and the validator tells them apart.
     choices = frozenset(item for item in wanted if isinstance(item, str))
     return lambda value: isinstance(value, str) and value in choices
 

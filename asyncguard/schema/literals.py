@@ -1,4 +1,4 @@
-"""What a tool's schema fixes by itself: values that a model may use without having read them anywhere."""
+"""Literals of a tool's schema: values that a model may use without having read them elsewhere."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from asyncguard.schema.pointers import in_schema
 
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 _MAX_HOPS = 32
-"""References and branches followed from one node; a schema that refers to itself ends here."""
+"""References and branches followed from one node; bounds schemas that refer to themselves."""
 
 
 def own_leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, str | int | float]]:
-    """Yield path and value of every string and number that the model wrote itself; operands name, they do not claim."""
+    """Yield path and value of each string and number that the model wrote, operands excluded."""
     if as_reference(value) is not None:
         return
     if isinstance(value, Mapping):
@@ -27,7 +27,10 @@ def own_leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, str | int | 
 
 
 def is_fixed(parameters: Mapping[str, Any] | None, arguments: Any, path: Path) -> bool:
-    """Tell whether the schema names the value at ``path``, or one around it, as default, constant or choice."""
+    """Return True if the schema has the value at ``path``, or one around it, as a literal.
+
+    Literals are defaults, constants and choices.
+    """
     if parameters is None:
         return False
     nodes: list[Any] = [parameters]
@@ -67,7 +70,7 @@ def _choices(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _forms(node: Any, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the schema itself, what it refers to and its branches."""
+    """Yield the schema itself, its branches and the schemas that it refers to."""
     waiting = [node]
     for _ in range(_MAX_HOPS):
         if not waiting:

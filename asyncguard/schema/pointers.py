@@ -1,4 +1,4 @@
-"""JSON pointers (RFC 6901): follow one through a value, write the one of a path."""
+"""JSON pointers (RFC 6901): resolution in a value, and the pointer of a path."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def in_result(content: Any, pointer: str) -> Any:
 
 
 def in_schema(schema: Mapping[str, Any], reference: str) -> Any:
-    """Return the part of a schema at a local reference (``#``, ``#/$defs/Name``), ``None`` if nothing is there."""
+    """Return the part of a schema at a local reference (``#/$defs/Name``), ``None`` if absent."""
     try:
         return value_at(schema, reference.removeprefix("#"))
     except PointerError:
@@ -40,7 +40,7 @@ def value_at(document: Any, pointer: str) -> Any:
     """Return the value at a pointer.
 
     Args:
-        document: Data as JSON has it.
+        document: Data of JSON types.
         pointer: RFC 6901 pointer, empty for the whole.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What jsonschema finds wrong, read once for arguments and results; how it is told is the business of those who ask."""
+"""Violations as jsonschema reports them, interpreted once for arguments and results."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 from jsonschema.exceptions import ValidationError
 
 Violation = ValidationError
-"""A keyword that a value breaks, and where."""
+"""A keyword that a value breaks, and its place."""
 
 
 def position(violation: Violation) -> list[tuple[bool, Any]]:
-    """Return a key that sorts violations by where they stand; names and indexes never meet in a comparison."""
+    """Return a key that sorts violations by place; names and indexes are never compared."""
     return [(isinstance(token, int), token) for token in violation.absolute_path]
 
 
 def missing_names(violation: Violation) -> list[str]:
-    """Return the names that ``required`` or ``dependentRequired`` asks for and the object does not have."""
+    """Return the names that ``required`` or ``dependentRequired`` demands and the object lacks."""
     wanted: Any = violation.validator_value
     instance: Any = violation.instance
     if isinstance(wanted, Mapping):
@@ -39,9 +39,10 @@ def unknown_names(violation: Violation) -> list[str]:
 
 
 def wanted_types(violation: Violation) -> str:
-    """Name the types that would have done (``integer or null``), empty if the type is not all that is wrong.
+    """Return the types that would fit (``integer or null``), empty if not only the type is wrong.
 
-    That is the keyword ``type`` itself, and an ``anyOf`` or ``oneOf`` each of whose branches asks for another type.
+    That is the keyword ``type`` itself, and an ``anyOf`` or ``oneOf`` each of whose branches
+    demands another type.
     """
     if violation.validator == "type":
         declared: Any = violation.validator_value
@@ -53,9 +54,9 @@ def wanted_types(violation: Violation) -> str:
 
 
 def nearest_branch(violation: Violation) -> Violation:
-    """Return what is wrong in the branch of an ``anyOf`` or ``oneOf`` that the writer had in mind.
+    """Return the violation in the branch of an ``anyOf`` or ``oneOf`` that the writer meant.
 
-    That is the branch that got furthest, and of those one of the right type.
+    That is the branch whose violation lies deepest, and among equals one of the right type.
     """
     branches = violation.context or ()
     return max(branches, key=lambda item: (len(item.absolute_path), item.validator != "type"))

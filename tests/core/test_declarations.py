@@ -58,10 +58,10 @@ def test_a_list_has_to_be_a_list(field: str, given: Any) -> None:
     values: dict[str, Any] = {field: given}
     with pytest.raises(
         DeclarationError,
-        match=rf"'x': {field} has to be a list, not {given!r}; write \[{given!r}\]",
+        match=rf"'x': {field} must be a list, not {given!r}; write \[{given!r}\]",
     ):
         ToolSpec(name="x", **values)
-    with pytest.raises(DeclarationError, match=f"The tool: {field} has to be a list"):
+    with pytest.raises(DeclarationError, match=f"The tool: {field} must be a list"):
         guarded(**values)
 
 
@@ -217,7 +217,10 @@ def test_a_task_opened_again_keeps_its_history() -> None:
             lambda: ToolSpec(name="x", timeout=True),
             "Tool 'x': timeout must be a finite number, not True.",
         ),
-        (lambda: ToolSpec(name="x", grace=-1), "Tool 'x' has grace -1; give seconds >= 0 or None."),
+        (
+            lambda: ToolSpec(name="x", grace=-1),
+            "Tool 'x': grace must be >= 0 seconds or None, not -1.",
+        ),
         (lambda: ToolSpec(name="x", reads=[5]), "Tool 'x': reads[0] must be a text, not int 5."),
         (lambda: ToolSpec(name="x", tasks=[["a"]]), "Tool 'x': tasks[0] must be a text, not list."),
         (

@@ -265,6 +265,6 @@ def test_effects_and_modes_may_be_given_by_name() -> None:
     assert (spec.effect, spec.mode) == (EffectClass.PURE, Mode.EXTERNAL)
     assert spec.effect is EffectClass.PURE
     with pytest.raises(
-        DeclarationError, match="'sometimes' is not a valid Mode; it is one of auto, foreground"
+        DeclarationError, match="'sometimes' is not a valid Mode; use one of auto, foreground"
     ):
         ToolSpec(name="x", mode="sometimes")  # type: ignore[arg-type]

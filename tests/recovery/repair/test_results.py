@@ -314,7 +314,7 @@ def test_wrappers_are_names() -> None:
     """A mistake in the declaration is told when the agent is built, wherever it stands."""
     for wrong in ("data", {"data": 1}, [1], True):
         for schema in ({"wrappers": wrong}, {"properties": {"a": {"wrappers": wrong}}}):
-            with pytest.raises(DeclarationError, match="wrappers that are no list of names"):
+            with pytest.raises(DeclarationError, match="must be a list of names"):
                 check_schema(schema, "the result of quote")
     check_schema(
         {"properties": {"wrappers": {"type": "string"}}, "wrappers": ["data"]},
