@@ -59,7 +59,7 @@ def _outcome(key: str, attempt: int, result: Result) -> Outcome:
     )
 
 
-# -- begin ---------------------------------------------------------------------------------------------------------
+# -- begin -----------------------------------------------------------------------------------------
 
 
 def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
@@ -143,7 +143,8 @@ def latest_whole(store: Store, key: str) -> Attempt | None:
 
 
 def unsettled(store: Store, session: str) -> list[str]:
-    """Keys of the calls of a thread that were begun and never settled, or resolved and not settled since.
+    """Keys of the calls of a thread that were begun and never settled, or resolved and not settled
+    since.
 
     Of those that succeeded, too, the ones with an attempt whose outcome was never written.
     """
@@ -161,7 +162,8 @@ RIVALS = (
     """SELECT c.key, c.label, c.state, c.resolution FROM calls c
        WHERE EXISTS (SELECT 1 FROM attempts a WHERE a.key = c.key AND a.fingerprint = ?)
        AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'in_doubt' AND c.resolution = ''""",
-    # The cross join has SQLite begin with the few intents there are, and not with all calls of the thread.
+    # The cross join has SQLite begin with the few intents there are, and not with all calls of the
+    # thread.
     """SELECT c.key, c.label, c.state, c.resolution FROM attempts a CROSS JOIN calls c
        WHERE a.fingerprint = ? AND a.state = 'intent' AND c.key = a.key
        AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'pending'""",
@@ -220,7 +222,7 @@ def _write(store: Store, intent: Intent, arguments: str, write: Write) -> None:
         )
 
 
-# -- end -----------------------------------------------------------------------------------------------------------
+# -- end -------------------------------------------------------------------------------------------
 
 
 def end(store: Store, outcome: Outcome) -> bool:

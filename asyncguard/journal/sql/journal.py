@@ -58,7 +58,7 @@ class SqlJournal:
         """Identity of this process in the journal; a new one if a server's connection was lost."""
         return self._store.process_id
 
-    # -- threads ---------------------------------------------------------------------------------------------------
+    # -- threads -----------------------------------------------------------------------------------
 
     async def acquire(
         self,
@@ -128,7 +128,7 @@ class SqlJournal:
 
         return await self._writer.ask(work)
 
-    # -- attempts --------------------------------------------------------------------------------------------------
+    # -- attempts ----------------------------------------------------------------------------------
 
     async def begin(self, intent: Intent) -> Verdict:
         """See :meth:`~asyncguard.journal.port.Journal.begin`."""
@@ -198,7 +198,7 @@ class SqlJournal:
             self._look_if,
         )
 
-    # -- from outside ----------------------------------------------------------------------------------------------
+    # -- from outside ------------------------------------------------------------------------------
 
     def deliver(self, token: str, content: Any) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.deliver`."""

@@ -1,6 +1,8 @@
-"""What the writer thread looks after between requests, for the threads that this process has entered.
+"""What the writer thread looks after between requests, for the threads that this process has
+entered.
 
-Mail that came is handed over, held threads get their sign of life, and intents whose commit broke off are taken back.
+Mail that came is handed over, held threads get their sign of life, and intents whose commit broke
+off are taken back.
 """
 
 import contextlib
@@ -80,7 +82,7 @@ class Maintenance:
             for session in tuple(self._entered):
                 self._hand_over(store, session)
 
-    # -- threads ---------------------------------------------------------------------------------------------------
+    # -- threads -----------------------------------------------------------------------------------
 
     def seen_by(self, session: str, receive: Receive) -> int:
         """Highest id of mail that a receiver got already, 0 for a new one."""
@@ -122,7 +124,7 @@ class Maintenance:
         for item in mail:
             _give(entered.receive, item)
 
-    # -- intents that broke off ------------------------------------------------------------------------------------
+    # -- intents that broke off --------------------------------------------------------------------
 
     def unsure(self, key: str, attempt: int) -> None:
         """An intent failed in a way that leaves open whether it was written; its attempt did not begin."""
@@ -134,7 +136,7 @@ class Maintenance:
             with_transaction(store, lambda: withdraw(store, unsure))
             del self._unsure[: len(unsure)]  # more may have come
 
-    # -- outcomes that were not written ----------------------------------------------------------------------------
+    # -- outcomes that were not written ------------------------------------------------------------
 
     def unwritten(self, outcome: Outcome) -> None:
         """An outcome that could not be written, though its effect has happened: the disk was full, or a server gone."""
@@ -188,7 +190,8 @@ _ENDED = (
 
 
 def prune(store: Store, older_than: float) -> int:
-    """Remove ended calls with attempts, mail and tokens; also processes and threads that nothing refers to any more.
+    """Remove ended calls with attempts, mail and tokens; also processes and threads that nothing
+    refers to any more.
 
     What is pending or in doubt stays: without it the call would be made again.
 

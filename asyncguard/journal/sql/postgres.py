@@ -1,12 +1,13 @@
 """The journal in a PostgreSQL database: any number of machines.
 
-One connection does everything, and also holds the lock of this process: a transaction that can be written at
-all is written by a process that is known to live. Who loses the connection has lost the lock, and everything that the
-server had not committed; it comes back under another epoch, and carries its threads on unless somebody noticed.
+One connection does everything, and also holds the lock of this process: a transaction that can be
+written at all is written by a process that is known to live. Who loses the connection has lost the
+lock, and everything that the server had not committed; it comes back under another epoch, and
+carries its threads on unless somebody noticed.
 
-All writing is done one transaction after the other, as in an SQLite file: an answer is never given on what another
-transaction is about to change, and mail becomes visible in the order of its ids. The server ends the session of a
-process that stops in the middle of a transaction.
+All writing is done one transaction after the other, as in an SQLite file: an answer is never given
+on what another transaction is about to change, and mail becomes visible in the order of its ids.
+The server ends the session of a process that stops in the middle of a transaction.
 """
 
 import contextlib
@@ -158,7 +159,8 @@ class PostgresStore:
             self._connection = None
 
     def forget(self) -> None:
-        """Let go of the connection without a word, in a process that was forked: it would keep the lock of a dead one.
+        """Let go of the connection without a word, in a process that was forked: it would keep the
+        lock of a dead one.
 
         The number of its socket stays taken, so that whoever closes it later closes nothing else.
         """
@@ -168,7 +170,7 @@ class PostgresStore:
                 os.dup2(nowhere, self._connection.fileno())
                 os.close(nowhere)
 
-    # -- transactions ----------------------------------------------------------------------------------------------
+    # -- transactions ------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`; connects anew if the connection broke meanwhile."""
@@ -230,7 +232,7 @@ class PostgresStore:
                 raise ConnectionLostError(text) from error
             raise JournalError(f"{self._place} failed ({said}); nothing was written.") from error
 
-    # -- other processes -------------------------------------------------------------------------------------------
+    # -- other processes ---------------------------------------------------------------------------
 
     def now(self) -> float:
         """The server's time, as of the transaction's begin and counted on from there."""

@@ -75,7 +75,8 @@ class _Parts:
 
 
 def entries(store: Store, filters: Filters) -> list[Entry]:
-    """Calls, oldest first. One that cannot be read is left out and logged; it is an error if it is all there is.
+    """Calls, oldest first. One that cannot be read is left out and logged; it is an error if it is
+    all there is.
 
     Raises:
         JournalError: Nothing but what cannot be read was found.
@@ -155,7 +156,7 @@ def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded 
     return entry, resolution, latest
 
 
-# -- what people do ------------------------------------------------------------------------------------------------
+# -- what people do --------------------------------------------------------------------------------
 
 
 def resolve(store: Store, key: str, kind: SignalKind, content: str, by: str) -> Entry:

@@ -1,7 +1,7 @@
 """The journal in an SQLite file: one machine, any number of processes.
 
-A process lives while it holds the lock file of its epoch, in the folder ``<file>.processes``; the operating system
-frees that lock however the process ends.
+A process lives while it holds the lock file of its epoch, in the folder ``<file>.processes``; the
+operating system frees that lock however the process ends.
 """
 
 import contextlib
@@ -123,7 +123,8 @@ class SqliteStore:
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     def _use_wal(self) -> None:
-        # SQLite does not wait for this one: two processes that open a new file at once would fail each other.
+        # SQLite does not wait for this one: two processes that open a new file at once would fail
+        # each other.
         give_up = time.monotonic() + _BUSY
         while True:
             try:
@@ -151,7 +152,7 @@ class SqliteStore:
             with contextlib.suppress(OSError):
                 self._lock_file(self._process_id).unlink(missing_ok=True)
 
-    # -- transactions ----------------------------------------------------------------------------------------------
+    # -- transactions ------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
@@ -161,8 +162,9 @@ class SqliteStore:
     def _check_file(self) -> None:
         """Raise an error if the file was removed or replaced.
 
-        A new file at the same path takes the ``-shm`` file over and truncates it. SQLite has it mapped into memory, so
-        the next read of the old connection would end this process with SIGBUS.
+        A new file at the same path takes the ``-shm`` file over and truncates it. SQLite has it
+        mapped into memory, so the next read of the old connection would end this process with
+        SIGBUS.
         """
         with self._translated_errors():
             found = self._path.stat()
@@ -214,7 +216,8 @@ class SqliteStore:
 
     def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> JournalError:
         if isinstance(error, UnicodeDecodeError) or str(error).startswith("Could not decode"):
-            # Names or texts that are none; of the first, not even what SQLite says can be read, for it quotes them.
+            # Names or texts that are none; of the first, not even what SQLite says can be read, for
+            # it quotes them.
             return JournalError(
                 f"The journal {self._path} failed: {_ADVICE[sqlite3.SQLITE_CORRUPT]}."
             )
@@ -226,7 +229,7 @@ class SqliteStore:
             )
         return JournalError(f"The journal {self._path} failed ({error}): {advice}.", reason=advice)
 
-    # -- other processes -------------------------------------------------------------------------------------------
+    # -- other processes ---------------------------------------------------------------------------
 
     def now(self) -> float:
         """See :class:`~asyncguard.journal.sql.store.Store`."""

@@ -1,9 +1,10 @@
 """The writer thread: it takes what is queued and commits it in one transaction.
 
-One thread does all reading and writing, so that no event loop waits for a disk, a connection is never shared, and the
-commits of calls that come together cost one flush. If one of several requests fails, or their commit, each is tried in
-a transaction of its own, so that none suffers for another (one that fills the disk, say). A request is a function of
-the store; it may be run more than once, and must not change anything else.
+One thread does all reading and writing, so that no event loop waits for a disk, a connection is
+never shared, and the commits of calls that come together cost one flush. If one of several requests
+fails, or their commit, each is tried in a transaction of its own, so that none suffers for another
+(one that fills the disk, say). A request is a function of the store; it may be run more than once,
+and must not change anything else.
 """
 
 import asyncio
@@ -149,7 +150,8 @@ class WriterThread:
         self._stopped = False
         self._ailing = False
         self._locked = False
-        # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not wait for it before.
+        # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not
+        # wait for it before.
         self._thread = threading.Thread(target=self._run, name="asyncguard journal", daemon=True)
         self._opened: Future[None] = Future()
 
@@ -165,14 +167,17 @@ class WriterThread:
     def submit(
         self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing
     ) -> "Future[_T]":
-        """Queue a request of a thread that may block; the future is done when its transaction is on disk.
+        """Queue a request of a thread that may block; the future is done when its transaction is on
+        disk.
 
         Args:
             work: Runs in the transaction.
-            then: Takes its answer on the writer thread, after the commit and before the future is done.
+            then: Takes its answer on the writer thread, after the commit and before the future is
+                done.
 
         Raises:
-            JournalError: The journal was closed, or opened by the process that this one was forked from.
+            JournalError: The journal was closed, or opened by the process that this one was forked
+                from.
         """
         future: Future[_T] = Future()
         self._put(_Request(work=work, then=then, reply=_ToThread(future)))
@@ -209,7 +214,8 @@ class WriterThread:
             what: Its name in the log.
             work: Runs in the transaction, before what is queued after it.
             then: As for :meth:`submit`.
-            failed: Told of a failure, on the writer thread, or on this one if nothing can be queued.
+            failed: Told of a failure, on the writer thread, or on this one if nothing can be
+                queued.
         """
         self._post(_Request(work=work, then=then, reply=_ToLog(what, failed)), self._queue_posted)
 
@@ -256,7 +262,8 @@ class WriterThread:
             queue_it(request)
 
     def stop(self, last: Callable[[Store], None]) -> None:
-        """Do what is queued and one thing more, and end the thread; at most once, and from any thread.
+        """Do what is queued and one thing more, and end the thread; at most once, and from any
+        thread.
 
         Args:
             last: Runs in the last transaction; a failure is logged.
@@ -356,8 +363,9 @@ class WriterThread:
     ) -> AsyncguardError | None:
         """Run requests in one transaction; why none of them lasts, or ``None``.
 
-        A transaction that lost its server before its commit has changed nothing, so it is run once more: a process that
-        stands still for seconds loses its session to the server's limit for idle transactions.
+        A transaction that lost its server before its commit has changed nothing, so it is run once
+        more: a process that stands still for seconds loses its session to the server's limit for
+        idle transactions.
         """
         store, began = self._store, False
         try:
