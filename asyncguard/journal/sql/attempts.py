@@ -215,8 +215,8 @@ def _write_intent(store: Store, intent: Intent, arguments: str, write: Write) ->
         )
     else:
         store.execute(
-            "UPDATE attempts SET state = 'intent', epoch = ?, effect = ?, begun_at = ?, deadline = ?, "
-            "ended_at = NULL, result = NULL WHERE key = ? AND number = ?",
+            "UPDATE attempts SET state = 'intent', epoch = ?, effect = ?, begun_at = ?, "
+            "deadline = ?, ended_at = NULL, result = NULL WHERE key = ? AND number = ?",
             (store.process_id, intent.effect.value, now, deadline, intent.key, intent.attempt),
         )
     if intent.token is not None:

@@ -265,7 +265,9 @@ class PostgresStore:
     def has_new_signals(self) -> bool:
         """See :class:`~asyncguard.journal.sql.store.Store`; reconnects a broken connection."""
         try:
-            notified = self._notified()
+            connection = self._live()
+            with self._translated_errors():
+                notified = bool(list(connection.notifies(timeout=0)))
         except ConnectionLostError:
             self._connect()
             notified = True  # notifications sent meanwhile are lost
@@ -274,11 +276,6 @@ class PostgresStore:
             return False
         self._looked_at = now
         return True
-
-    def _notified(self) -> bool:
-        connection = self._live()
-        with self._translated_errors():
-            return bool(list(connection.notifies(timeout=0)))
 
 
 @functools.lru_cache(maxsize=256)
