@@ -1,4 +1,5 @@
-"""Journal: a durable record of every attempt with an effect, written before the effect; the port and its rules.
+"""Journal: a durable record of every attempt with an effect, written before the effect.
 
-The implementation for SQLite and PostgreSQL is in :mod:`asyncguard.journal.sql`.
+This package has the port and its rules. The implementation for SQLite and PostgreSQL is in
+:mod:`asyncguard.journal.sql`.
 """

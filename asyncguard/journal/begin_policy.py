@@ -1,7 +1,7 @@
-"""Whether an attempt may begin: a pure function of what the journal knows.
+"""The begin policy: judges whether an attempt may begin, as a pure function of recorded facts.
 
-The rules are asked in the order in which they stand here. What they need to know is gathered in
-:mod:`asyncguard.journal.sql.attempts`, in the transaction that also writes what they decide.
+The rules apply in the order in which they are written here. :mod:`asyncguard.journal.sql.attempts`
+gathers the facts, in the transaction that also writes the decision.
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ from asyncguard.journal.port import (
 )
 
 CONFIRMED = "It happened, as somebody who looked confirmed; what it answered is not known."
-"""The result of an effect of which only that is known."""
+"""Result of an effect of which only the success is known."""
 TOLD = "It took effect; what it answered was told in its thread, and could not be written down."
-"""The result of an attempt that its thread has as done, and whose outcome found no room."""
+"""Result of an attempt that succeeded in its thread, and whose outcome could not be written."""
 
 _ANSWERED = Failure(
     symptom=Symptom(
@@ -39,30 +39,30 @@ _ANSWERED = Failure(
 
 
 class Write(StrEnum):
-    """What is written with a verdict."""
+    """Change of the journal that comes with a verdict."""
 
     NOTHING = "nothing"
-    """The journal stays as it is."""
+    """No change."""
     TAKE_OVER = "take_over"
-    """The attempt is this process's now, and an intent again."""
+    """The attempt becomes an intent of this process."""
     NEW = "new"
-    """The attempt, and its call if that is new."""
+    """The attempt is added, and its call if that is new."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recorded:
-    """An attempt that is in the journal."""
+    """An attempt that is in the journal, with the facts that decide about it."""
 
     attempt: Attempt
-    """As the journal knows it."""
+    """The attempt."""
     effect: EffectClass
-    """What may be repeated, as it was declared then."""
+    """Effect class of its tool, as it was declared when it began."""
     alive: bool
-    """Whether the process that began it lives; only asked of an intent."""
+    """True if it is an intent and the process that began it lives."""
 
     @property
     def lost(self) -> bool:
-        """Whether a process that is gone had begun it, and it must not be repeated."""
+        """True if a process that has ended began it, and it must not be repeated."""
         return (
             self.attempt.state is AttemptState.INTENT
             and not self.alive
@@ -72,38 +72,40 @@ class Recorded:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
-    """What the journal knows when it is asked."""
+    """Facts about an intent, as recorded in the journal."""
 
     process_id: str
-    """Of the process that asks."""
+    """Id of the process that asks."""
     ended: bool
-    """Whether that process was declared dead."""
+    """True if that process was declared dead."""
     holder: str
-    """Epoch that holds the thread, empty if none does."""
+    """Id of the process that holds the thread, empty if none does."""
     recorded: Recorded | None
     """The attempt, if it is known."""
     mail: tuple[Signal, ...]
-    """What was told of the call from outside."""
+    """Signals about the call, in order."""
     followed: bool
-    """Whether the call has a later attempt."""
+    """True if the call has a later attempt."""
     rival: str
-    """Label of an equal call of the same thread and task that is in doubt, empty if there is none."""
+    """Label of an equal call of the same thread and task that is in doubt, empty if none is."""
 
 
 def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
-    """The answer to an intent, and what is written with it.
+    """Judge an intent, and return the verdict and the change of the journal.
 
     Args:
-        intent: What is asked for.
-        facts: What is known.
+        intent: The attempt that is about to begin.
+        facts: Facts about it.
     """
     if facts.ended:
         return _fenced(
-            "This process was taken for dead, and its calls were given to others; it begins nothing more."
+            "This process was taken for dead, and its calls were given to others; "
+            "it begins nothing more."
         )
     if not intent.remote and facts.holder != facts.process_id:
         return _fenced(
-            "The conversation is carried on by another process now; nothing more begins in this one."
+            "The conversation is carried on by another process now; "
+            "nothing more begins in this one."
         )
     if facts.recorded is not None:
         return _judge_again(intent, facts, facts.recorded)
@@ -117,16 +119,18 @@ def judge(intent: Intent, facts: Facts) -> tuple[Verdict, Write]:
 
 def _judge_again(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verdict, Write]:
     attempt = recorded.attempt
-    told = _told(attempt.number, facts.mail)
+    resolved = _resolution(attempt.number, facts.mail)
     if attempt.fingerprint != intent.fingerprint:
-        if recorded.lost and told is None and recorded.effect is EffectClass.AT_MOST_ONCE:
-            # What it did is unknown, whatever is wanted now. (A probe knows, but only of the call that was begun.)
+        if recorded.lost and resolved is None and recorded.effect is EffectClass.AT_MOST_ONCE:
+            # Its outcome is unknown, whatever is wanted now. (A probe could find it, but only with
+            # the arguments of the call that was begun.)
             return Lost(process_id=attempt.process_id, other=True), Write.NOTHING
         return _refused(
-            "This call was begun before with another tool or other arguments; make it as a new call."
+            "This call was begun before with another tool or other arguments; "
+            "make it as a new call."
         )
-    if told is not None:
-        return told, Write.NOTHING
+    if resolved is not None:
+        return resolved, Write.NOTHING
     return _judge_state(intent, facts, recorded)
 
 
@@ -142,22 +146,21 @@ def _judge_state(intent: Intent, facts: Facts, recorded: Recorded) -> tuple[Verd
         case AttemptState.STARTED:
             return Known(result=Started()), Write.NOTHING
         case AttemptState.ASKED:
-            # With the answer it is run anew, once: as the attempt that follows, if there is one.
-            return (
-                (Known(result=_ANSWERED), Write.NOTHING)
-                if facts.followed
-                else (Fresh(), Write.TAKE_OVER)
-            )
+            # It runs again with the answer, once: as the attempt that follows, if there is one.
+            if facts.followed:
+                return Known(result=_ANSWERED), Write.NOTHING
+            return Fresh(), Write.TAKE_OVER
         case AttemptState.INTENT:
             if recorded.alive:
                 return Running(process_id=attempt.process_id), Write.NOTHING
-            # Declared anew since, perhaps: what is repeated has to be repeatable by both words.
+            # The tool may have been redeclared since; both declarations must allow a repetition.
             if recorded.effect.repeatable and intent.effect.repeatable:
                 return Fresh(), Write.TAKE_OVER
             return Lost(process_id=attempt.process_id), Write.NOTHING
 
 
-def _told(number: int, mail: tuple[Signal, ...]) -> Known | None:
+def _resolution(number: int, mail: tuple[Signal, ...]) -> Known | None:
+    """Return the result that signals give to an attempt, ``None`` if they give none."""
     happened = next((item for item in mail if item.kind is SignalKind.HAPPENED), None)
     if happened is not None:
         return Known(
@@ -181,11 +184,11 @@ def _told(number: int, mail: tuple[Signal, ...]) -> Known | None:
 
 
 def in_doubt(state: CallState, resolution: str, latest: Recorded | None) -> bool:
-    """Whether nobody knows what became of a call.
+    """Return True if the outcome of a call is unknown.
 
     Args:
-        state: What its thread made of it.
-        resolution: What was told of it from outside, empty if nothing was.
+        state: State of the call in its thread.
+        resolution: Kind of the signal that resolved it, empty if there is none.
         latest: Its latest attempt.
     """
     if resolution:

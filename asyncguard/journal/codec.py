@@ -1,4 +1,4 @@
-"""Results of attempts as plain JSON and back, and text as every database takes it."""
+"""Codec: results of attempts to plain JSON and back, and text that every database accepts."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,10 @@ from asyncguard.errors import CallerError
 
 
 def result_to_json(result: Result) -> dict[str, Any]:
-    """A result as plain JSON values; what belongs to the front end only (``raw``, an escape's error) is left out."""
+    """Return a result as plain JSON values, without what only the adapter uses.
+
+    That is ``raw``, and the error of an interrupt.
+    """
     match result:
         case Success():
             return {"kind": "success", "content": result.content, "update": result.update}
@@ -27,10 +30,10 @@ def result_to_json(result: Result) -> dict[str, Any]:
 
 
 def result_from_json(data: Mapping[str, Any]) -> Result:
-    """The result that :func:`result_to_json` wrote.
+    """Return the result that :func:`result_to_json` wrote.
 
     Raises:
-        CallerError: It is none; the file may come from a newer version, or was changed by hand.
+        CallerError: The data is not a result: written by a newer version, or changed by hand.
     """
     try:
         match data["kind"]:
@@ -43,17 +46,20 @@ def result_from_json(data: Mapping[str, Any]) -> Result:
                 return Started()
             case kind:
                 raise CallerError(
-                    f"The journal holds a result of the unknown kind {kind!r}; it may come from a newer version."
+                    f"The journal holds a result of the unknown kind {kind!r}; "
+                    "it may come from a newer version."
                 )
     except (KeyError, TypeError) as error:
         raise CallerError(f"The journal holds a result that is incomplete ({error!r}).") from error
 
 
 def as_content(content: Any) -> str | list[Any]:
-    """What a message may hold, made of what was delivered: text and content blocks as they are, the rest as JSON text.
+    """Return delivered content as a message can hold it.
+
+    Text and content blocks stay as they are; other values become JSON text.
 
     Raises:
-        CallerError: It is no JSON.
+        CallerError: The content is not JSON.
     """
     if isinstance(content, str):
         return content
@@ -61,40 +67,39 @@ def as_content(content: Any) -> str | list[Any]:
         written = json.dumps(content, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise CallerError(
-            f"A result is delivered as text or JSON; this one is neither ({error})."
+            f"content must be text or a JSON value ({error}); deliver it in one of these forms."
         ) from error
-    # Blocks are read back, so that what is kept is what was checked: a tuple becomes a list, a number a text as key.
-    return (
-        json.loads(written)
-        if isinstance(content, list) and content and all(map(_is_block, content))
-        else written
+    # Blocks are read back, so that what is kept is what was checked: a tuple becomes a list, and a
+    # number that is a key becomes text.
+    blocks = isinstance(content, list) and all(
+        isinstance(item, dict) and isinstance(item.get("type"), str) for item in content
     )
+    return json.loads(written) if blocks and content else written
 
 
 def to_json(value: Any) -> str:
-    """JSON text in ASCII: no database refuses a lone surrogate or a zero byte in it. What is no JSON becomes text.
+    """Return JSON text in ASCII, so that no database refuses a lone surrogate or a zero byte.
+
+    A value that JSON does not know is written as its ``str``.
 
     Raises:
-        CallerError: It cannot be written: it holds itself, has keys that are no text, or does not tell what it is.
+        CallerError: The value contains itself, has keys that are not text, or its ``str`` raises.
     """
     try:
         return _encode(value)
     except Exception as error:  # what a tool returned may do anything when it is asked for its text
         raise CallerError(
-            f"The journal takes plain JSON values; this is none ({error})."
+            f"The value must be plain JSON to be stored in the journal ({error}); convert it first."
         ) from error
 
 
-# As for fingerprints: an effect that happened is written down, also if its tool returned something odd.
+# ``default=str`` as for fingerprints: an effect that happened must be recorded, whatever its tool
+# returned.
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 def plain(text: str) -> str:
-    """Text without what UTF-8 or PostgreSQL cannot hold, which is written as an escape instead."""
+    """Return text with escapes in place of characters that UTF-8 or PostgreSQL cannot hold."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
-
-
-def _is_block(item: Any) -> bool:
-    return isinstance(item, dict) and isinstance(item.get("type"), str)

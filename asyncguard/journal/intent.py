@@ -1,4 +1,4 @@
-"""What is written down of an attempt before it begins."""
+"""The intent: the journal's entry of an attempt before it begins."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ class Intent:
     task: str
     """Task of the call."""
     label: str
-    """How people and models name the call."""
+    """Name of the call in texts for people and models."""
     key: str
     """Key of the call."""
     attempt: int
     """Number of the attempt, from 1."""
     tool: str
-    """Tool of the attempt; another than the call's after a fallback."""
+    """Tool of the attempt; not the called tool in a fallback."""
     effect: EffectClass
-    """What may be repeated."""
+    """Effect class of the tool, which says if the attempt may be repeated."""
     arguments: Mapping[str, Any]
     """Arguments of the attempt, without injected ones; plain JSON."""
     fingerprint: str
     """Hash of tool and canonical arguments of the attempt."""
     timeout: float | None = None
-    """Seconds that the attempt has."""
+    """Seconds until the attempt is given up."""
     token: str | None = None
     """Delivery token of an external call; only its hash is kept."""
     allowed: bool = False
-    """Whether it may begin although an equal call is in doubt: a person was asked about that."""
+    """True if it may begin although an equal call is in doubt: a person has approved that."""
     remote: bool = False
-    """Whether a worker asks, which runs calls of threads that it does not hold."""
+    """True if a worker asks, which runs calls of threads that it does not hold."""

@@ -1,4 +1,4 @@
-"""Opening a journal by its address."""
+"""Factory of journals by address."""
 
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,22 +12,22 @@ from asyncguard.validation import check_arguments
 
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
-"""The last is how SQLAlchemy names the driver that is used here."""
+"""Schemes of PostgreSQL addresses; the last is SQLAlchemy's name of the driver used here."""
 
 
 def open_journal(
     target: str | Path, *, create: bool = True, kind: ProcessKind = ProcessKind.AGENT
 ) -> SqlJournal:
-    """Open a journal, and make it if it is not there.
+    """Open a journal, and create it if it does not exist.
 
     Args:
-        target: Path of an SQLite file, ``sqlite:///path`` (with a fourth slash for an absolute one), or
-            ``postgresql://...``.
-        create: Whether to make the journal if it is not there.
-        kind: What this process does with it.
+        target: Path of an SQLite file, ``sqlite:///path`` (with a fourth slash for an absolute
+            one), or ``postgresql://...``.
+        create: False to raise an error if the journal does not exist.
+        kind: Role of this process.
 
     Raises:
-        CallerError: The address is none of these.
+        CallerError: The address has another form.
         JournalError: The journal cannot be opened; the text says what to do.
     """
     check_arguments(open_journal, {"target": target, "create": create, "kind": kind})
@@ -42,11 +42,14 @@ def _store(target: str | Path, kind: ProcessKind, *, create: bool) -> Store:
         return _postgres(f"postgresql://{rest}", kind, create=create)
     if separator and scheme != "sqlite":
         raise CallerError(
-            f"A journal is kept in an SQLite file or in PostgreSQL; {scheme}:// is neither."
+            f"A journal must be an SQLite file or a PostgreSQL database, not {scheme}://; "
+            "pass a path, sqlite:///path or postgresql://..."
         )
     path = unquote(target[len(_SQLITE) :]) if separator else target
     if not path or ":memory:" in path or (separator and "?" in path):
-        raise CallerError(f"A journal outlives its process: name a file, not {target!r}.")
+        raise CallerError(
+            f"A journal must be a file that outlives its process, not {target!r}; pass a path."
+        )
     return SqliteStore(Path(path), kind, create=create)
 
 

@@ -1,14 +1,16 @@
-"""The journal port: an intent before the effect, an outcome behind it, and the mail of a thread.
+"""The journal port: an intent before the effect, an outcome after it, and the signals of a thread.
 
-Promises, which ``asyncguard.testing.check_journal`` holds every implementation to:
+Guarantees, which ``asyncguard.testing.check_journal`` checks for every implementation:
 
-- :meth:`Journal.begin` answers :class:`Fresh` at most once for an attempt whose effect must not be repeated, in all
-  processes together, and only after the intent is on disk.
+- :meth:`Journal.begin` answers :class:`Fresh` at most once for an attempt whose effect must not be
+  repeated, in all processes together, and only after the intent is on disk.
 - One key stands for one call: another fingerprint under the same key and attempt is refused.
-- While a call that must not be repeated is in doubt, an equal call of the same thread and task is refused.
-- A process that was declared dead, or whose thread was taken over, begins nothing any more.
-- What :meth:`Journal.end` wrote is what every later ``begin`` of the attempt answers.
-- A delivery or a resolution that returned reaches whoever holds the thread, now or at its next entry.
+- While a call that must not be repeated is in doubt, an equal call of the same thread and task is
+  refused.
+- A process that was declared dead, or whose thread another process acquired, begins nothing more.
+- Every later ``begin`` of an attempt answers the outcome that :meth:`Journal.end` wrote.
+- A delivery or a resolution that returned reaches the process that holds the thread, now or at its
+  next acquisition.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,47 +25,47 @@ from asyncguard.journal.intent import Intent
 
 
 class AttemptState(StrEnum):
-    """Where an attempt stands in the journal."""
+    """State of an attempt in the journal."""
 
     INTENT = "intent"
     """Written down; the effect may have begun."""
     ENDED = "ended"
     """Its outcome is written down, too: a result or a failure."""
     ASKED = "asked"
-    """Its tool asked a person; it is run anew with the answer."""
+    """Its tool asked a person; it runs again with the answer."""
     STARTED = "started"
     """Work outside was started; its result comes by a delivery."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fresh:
-    """The intent is on disk and nobody else has the attempt: begin it now."""
+    """The intent is on disk and no other process has the attempt: begin it now."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Known:
-    """The attempt ended before, or its work outside was started; this is what came of it."""
+    """The attempt ended before, or its work outside was started."""
 
     result: Result
-    """Never an escape: a question to a person is asked anew."""
+    """Recorded result; never an interrupt, as a question to a person is asked again."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lost:
-    """A process that is gone had begun the attempt, it must not be repeated, and nothing is known of its end."""
+    """An ended process began the attempt; its outcome is unknown, and it must not be repeated."""
 
     process_id: str
-    """The process."""
+    """Id of the process."""
     other: bool = False
-    """Whether it was begun with another tool or other arguments, so that nobody can be asked with these."""
+    """True if it was begun with another tool or arguments, so a probe with these is useless."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Running:
-    """Another process that is alive has begun the attempt: ask again later."""
+    """A process that is alive has begun the attempt: ask again later."""
 
     process_id: str
-    """The process."""
+    """Id of the process."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,72 +73,72 @@ class Refused:
     """The attempt must not begin, and nothing was written."""
 
     reason: str
-    """A sentence for the model."""
+    """Sentence for the model."""
     fenced: bool = False
-    """Whether this process may begin nothing at all any more: it was declared dead, or its thread taken over."""
+    """True if the process may begin nothing more: it was declared dead, or lost its thread."""
 
 
 Verdict = Fresh | Known | Lost | Running | Refused
 
 
 class SignalKind(StrEnum):
-    """What a thread is told from outside."""
+    """Kind of a message from outside to a thread."""
 
     DELIVERY = "delivery"
     """The result of an external call."""
     HAPPENED = "happened"
-    """Somebody found that an effect in doubt happened; the content is its result, or ``None``."""
+    """An effect in doubt happened; the content is its result, or ``None``."""
     NOT_HAPPENED = "not_happened"
-    """Somebody found that an effect in doubt did not happen."""
+    """An effect in doubt did not happen."""
     RETRY = "retry"
-    """Somebody found that it did not happen, and wants it made again under the same key."""
+    """An effect in doubt did not happen, and is to be attempted again under the same key."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Signal:
-    """One thing that was told from outside, for one call."""
+    """One message from outside about one call."""
 
     kind: SignalKind
-    """What."""
+    """Kind of the message."""
     key: str
     """Key of the call."""
     attempt: int
-    """The attempt that it is about."""
+    """Number of the attempt that it is about."""
     content: Any
     """Text, content blocks or ``None``."""
     by: str = ""
-    """Who says so: a name, for the log."""
+    """Name of the sender, for the log."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
-    """One attempt as the journal knows it."""
+    """One attempt as recorded in the journal."""
 
     number: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     tool: str
-    """Its tool."""
+    """Tool of the attempt."""
     fingerprint: str
     """Hash of tool and canonical arguments."""
     state: AttemptState
-    """Where it stands."""
+    """State of the attempt."""
     process_id: str
-    """The process that began it."""
+    """Id of the process that began it."""
     begun_at: float
-    """Unix time in seconds; for people, nothing is decided by it."""
+    """Unix time of the begin in seconds; for display only."""
     ended_at: float | None
-    """The same."""
+    """Unix time of the end in seconds; for display only."""
     deadline: float | None
-    """The same: when it was to be given up."""
+    """Unix time at which it is given up, in seconds; for display only."""
     result: Result | None
-    """How it ended, ``None`` while that is not known."""
+    """Result of the attempt, ``None`` while it is unknown."""
     arguments: Mapping[str, Any] | None = None
-    """With which arguments, where :meth:`Journal.enter` tells of it."""
+    """Arguments of the attempt; set only by :meth:`Journal.acquire`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One call as the journal knows it: what ``asyncguard ledger show`` prints."""
+    """One call as recorded in the journal; ``asyncguard ledger show`` prints it."""
 
     key: str
     """Key of the call."""
@@ -149,49 +151,50 @@ class Entry:
     task: str
     """Task of the call."""
     label: str
-    """How people and models name it."""
+    """Name of the call in texts for people and models."""
     tool: str
     """Tool of the first attempt."""
     effect: EffectClass
-    """Of the latest attempt's tool."""
+    """Effect class of the latest attempt's tool."""
     state: CallState
-    """``PENDING`` until its thread settles it."""
+    """State of the call; ``PENDING`` until its thread records the final state."""
     error: str
     """Class of the failure, empty without one."""
     arguments: Mapping[str, Any]
-    """Of the latest attempt."""
+    """Arguments of the latest attempt."""
     created_at: float
-    """Unix time in seconds."""
+    """Unix time of the first attempt in seconds."""
     updated_at: float
-    """The same."""
+    """Unix time of the last change in seconds."""
     attempts: tuple[Attempt, ...]
-    """In order."""
+    """Attempts in order."""
     signals: tuple[Signal, ...]
-    """What was told from outside about it, in order."""
+    """Signals about the call, in order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaseGrant:
-    """A thread as this process has taken it."""
+    """The grant of a thread's lease to this process."""
 
     attempts: Mapping[str, Attempt]
-    """The latest attempt of those calls that have one."""
+    """Latest attempts of the calls that were asked about, by key; calls without one are missing."""
     fencing_token: int
-    """Rises with each process that takes the thread, so that what an earlier one stores late is known by it."""
+    """Number that rises with each process that acquires the thread; checkpoints with a lower one
+    were stored late by an earlier process."""
     previous_token: int
-    """The number before; the same if this process had the thread last, 0 if nobody had."""
+    """Token before; the same if this process held the thread last, 0 if no process ever did."""
     stolen: bool
-    """Whether the process that had the thread lives and never gave it free: it was stopped, and may go on."""
+    """True if the previous process lives and never released the thread; it may continue."""
     final_checkpoint: str
-    """What :meth:`Journal.leave` was told of a last step, if that was just now and its process lives; else empty."""
+    """Checkpoint passed to :meth:`Journal.release`, if that was just now and its process lives."""
 
 
 class Journal(Protocol):
-    """Where intents and outcomes are kept. Methods are safe to use from any thread and any event loop."""
+    """Durable record of intents and outcomes; safe to use from any OS thread and any event loop."""
 
     @property
     def id(self) -> str:
-        """Identity of the database, minted when it was made; a thread that was begun under another one knows better."""
+        """Identity of the database, set when it was made; threads name it in their process ids."""
         ...
 
     @property
@@ -208,58 +211,61 @@ class Journal(Protocol):
         *,
         known: int = 0,
     ) -> LeaseGrant:
-        """Take a thread for this process, and its mail.
+        """Acquire the lease of a thread for this process, and subscribe to its signals.
 
-        ``receive`` gets all mail of the thread that there is before this returns, and what comes later from whatever
-        thread learns of it, until :meth:`leave`.
+        ``receive`` gets all present signals of the thread before this returns, and later ones from
+        any OS thread until :meth:`release`.
 
         Args:
             session: Id of the thread in its state.
             thread: The caller's thread id, empty if there is none; for people.
             keys: Calls to look up.
-            receive: Takes mail; quick, and never raises.
-            known: The number that the thread's state tells; the journal may have forgotten it, and goes beyond it.
+            receive: Callback for signals; it must be quick and must not raise.
+            known: Fencing token in the thread's state; the new token is higher, even if the
+                journal has lost this one.
 
         Returns:
-            How the thread was taken, and the latest attempts of the calls.
+            The grant, with the latest attempts of the calls.
 
         Raises:
-            ThreadBusyError: Another process that is alive is at work on the thread, or on another one that has the
-                caller's id: it was begun at the same time, or its beginning was never stored.
+            ThreadBusyError: A process that is alive holds the thread, or another thread with the
+                caller's id: that one was begun at the same time, or its begin was never stored.
             JournalError: The database cannot be read or written.
         """
         ...
 
     async def unfinished(self, session: str) -> Collection[str]:
-        """Keys of the thread's calls that were begun and never settled, or resolved and not settled since.
+        """Return keys of the thread's calls whose final state the journal may lack.
 
-        They run, or were settled by a process that ended before that was written; the same of calls that succeeded and
-        whose outcome was never written.
+        These are calls that were begun, or resolved, without a final state since, and calls that
+        succeeded without a recorded outcome. They run, or their process ended before it recorded
+        the end.
         """
         ...
 
     def release(self, session: str, *, ending: str = "") -> None:
-        """Give the thread free; written soon, and not waited for.
+        """Release the lease of a thread; written soon, and not waited for.
 
         Args:
             session: The thread.
-            ending: The checkpoint behind which the last step of the run is stored now, empty if there is none.
+            ending: Checkpoint after which the last step of the run is being stored, empty if there
+                is none.
         """
         ...
 
     def keep_alive(self, session: str) -> None:
-        """A run of the thread waits inside, maybe for long: keep the thread for this process meanwhile."""
+        """Renew the lease of a thread from now on: a run of it may wait for long."""
         ...
 
     def stop_keep_alive(self, session: str) -> None:
-        """The run that :meth:`hold` was told of goes on, or ended."""
+        """Stop renewing the lease of a thread; see :meth:`keep_alive`."""
         ...
 
     async def holds(self, session: str) -> bool:
-        """Whether calls of a thread are this process's to begin: it took the thread last, and was not declared dead.
+        """Return True if this process acquired the thread last and was not declared dead.
 
-        Asked before a call is handed to a worker, whose own question cannot tell: a worker begins calls of threads
-        that it does not hold.
+        Asked before a call is handed to a worker. The worker's own :meth:`begin` cannot check it: a
+        worker begins calls of threads that it does not hold.
 
         Raises:
             JournalError: The database cannot be read.
@@ -267,9 +273,9 @@ class Journal(Protocol):
         ...
 
     async def begin(self, intent: Intent) -> Verdict:
-        """Ask whether an attempt may begin; the intent is on disk when the answer is :class:`Fresh`.
+        """Judge whether an attempt may begin; on :class:`Fresh` its intent is on disk.
 
-        If the asker is cancelled, an attempt that might have begun is concluded as one that has not.
+        If the caller is cancelled, an intent that was written is concluded as not begun.
 
         Raises:
             JournalError: The database cannot be written; nothing may begin.
@@ -277,7 +283,7 @@ class Journal(Protocol):
         ...
 
     async def end(self, key: str, attempt: int, result: Result) -> None:
-        """Write down how an attempt ended; on disk when this returns.
+        """Write the outcome of an attempt; it is on disk when this returns.
 
         Raises:
             JournalError: The database cannot be written; the attempt stays an intent.
@@ -285,39 +291,42 @@ class Journal(Protocol):
         ...
 
     def end_soon(self, key: str, attempt: int, result: Result) -> None:
-        """Write down how an attempt ended, not waited for: before whatever is asked of the journal later.
+        """Write the outcome of an attempt without waiting, but before any later request.
 
-        A journal that cannot be written loses nothing of a process that lives: it says so in the log, and tries again.
+        If the database cannot be written, the failure is logged and the outcome kept in memory, and
+        writing is tried again.
         """
         ...
 
     async def flush(self) -> None:
-        """Wait until the outcomes that were told, and that threads were left, is on disk or could not be written."""
+        """Wait until each posted outcome and release is on disk, or has failed."""
         ...
 
     def conclude(self, key: str, attempt: int, result: Result) -> None:
-        """Write down how an attempt of this process ended, soon and not waited for: its task was cancelled.
+        """Write the outcome of a cancelled attempt of this process, without waiting.
 
-        An attempt that this process has not begun, or not any more, stays as it is.
+        An attempt that is not an intent of this process stays as it is.
         """
         ...
 
     def record_final_state(
         self, key: str, state: CallState, error: str = "", *, stored: bool = False
     ) -> None:
-        """Note what the thread made of a call (done, failed, in doubt, resolved); written soon, and not waited for.
+        """Record the state of a call in its thread; written soon, and not waited for.
 
         Args:
             key: The call.
-            state: What it came to.
-            error: Why it failed, or is in doubt.
-            stored: Whether the thread's checkpoints have it so. Then an attempt of a process that is gone, whose
-                outcome was never written, has ended for good; before, its result would be lost with the next process.
+            state: State of the call in its thread.
+            error: Class of the failure or doubt.
+            stored: True if a checkpoint has that state. Only then an attempt of an ended process
+                without an outcome is closed: before, the next process would lose its result.
         """
         ...
 
     def deliver(self, token: str, content: Any) -> None:
-        """Deliver the result of an external call; on disk when this returns. Blocks: not for event loops.
+        """Deliver the result of an external call; on disk when this returns.
+
+        Blocks: not for event loops.
 
         Args:
             token: The token that the tool received.
@@ -325,23 +334,23 @@ class Journal(Protocol):
 
         Raises:
             UnknownTokenError: The token was never issued here, or was used before.
-            CallerError: The content is no JSON; nothing was delivered.
+            CallerError: The content is not JSON; nothing was delivered.
             JournalError: The database cannot be written.
         """
         ...
 
     def resolve(self, key: str, kind: SignalKind, content: Any = None, *, by: str = "") -> Entry:
-        """Tell what became of a call in doubt; on disk when this returns. Blocks: not for event loops.
+        """Resolve a call in doubt; on disk when this returns. Blocks: not for event loops.
 
         Args:
-            key: Key of the call, or a beginning of it that fits one call only.
+            key: Key of the call, or a prefix of it that fits one call only.
             kind: ``HAPPENED``, ``NOT_HAPPENED`` or ``RETRY``.
             content: Its result, for ``HAPPENED``.
-            by: Who says so.
+            by: Name of the person or program that resolves it.
 
         Raises:
-            CallerError: There is no such call, or it is not in doubt: ended, resolved before, or running in a process
-                that is alive.
+            CallerError: There is no such call, or it is not in doubt: ended, resolved before, or
+                running in a process that is alive.
             JournalError: The database cannot be written.
         """
         ...
@@ -349,9 +358,10 @@ class Journal(Protocol):
     def entries(
         self, *, states: Collection[CallState] = (), session: str = "", key: str = ""
     ) -> Sequence[Entry]:
-        """Calls, oldest first; all filters have to fit. Blocks: not for event loops.
+        """Return calls, oldest first, that match all filters. Blocks: not for event loops.
 
-        A pending call whose process is gone is listed as in doubt, if its effect must not be repeated.
+        A pending call whose process has ended is listed as in doubt, if its effect must not be
+        repeated.
 
         Args:
             states: Only calls in one of these, empty for all.
@@ -361,9 +371,9 @@ class Journal(Protocol):
         ...
 
     def gone(self, process_ids: Collection[str]) -> Collection[str]:
-        """Which of these processes are gone, those the journal never heard of among them. Blocks: not for event loops.
+        """Return which of some processes have ended or are unknown. Blocks: not for event loops.
 
-        They are taken for dead from now on: one that was only stopped begins nothing any more.
+        They are declared dead: one that was only suspended begins nothing more.
 
         Args:
             process_ids: Identities of processes, as :attr:`process_id` gives them.
@@ -374,9 +384,15 @@ class Journal(Protocol):
         ...
 
     def prune(self, older_than: float) -> int:
-        """Remove ended calls, their mail and tokens that have not changed for some seconds; how many calls."""
+        """Remove ended calls that have not changed for some seconds; return their number.
+
+        Their attempts, signals and tokens are removed with them.
+
+        Args:
+            older_than: Seconds since the last change.
+        """
         ...
 
     def close(self) -> None:
-        """Write what waits to be written, give all threads free, and end; for this process nothing begins any more."""
+        """Write what is queued, release all threads, and end; this process begins nothing more."""
         ...

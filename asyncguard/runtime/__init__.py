@@ -1,1 +1,1 @@
-"""The runtime: issues calls, collects completions, waits. asyncio, no langgraph; all that a remote worker loads."""
+"""The runtime: issues calls, collects completions, waits; asyncio without langgraph."""

@@ -1,8 +1,9 @@
-"""What was begun in this process, so that no branch of a thread begins it a second time.
+"""Attempts that began in this process, so that no branch of a thread begins them a second time.
 
-A fork can bring a call back before admission whose effect has happened. It is the same call, of the same position in
-the same message, so its key is the same, and the attempt that was made answers for it. Only calls that must not be
-repeated are kept. After a restart nothing is known here, and the state alone decides (the call is in doubt).
+A fork can return to a checkpoint before the admission of a call whose effect has happened since.
+The call of the new branch has the same position in the same message, hence the same key, and the
+existing attempt gives its result. Only calls that must not be repeated are kept. After a restart
+the registry is empty and the state alone decides (the call is in doubt).
 """
 
 import threading
@@ -16,7 +17,7 @@ from asyncguard.core.results import Failure, Interrupted, Result
 from asyncguard.runtime.executors.port import Completion
 
 _KEPT = 512
-"""Ended calls that are remembered; running ones always are."""
+"""Number of ended calls that are remembered; running ones always are."""
 _Receiver = Callable[[Completion], None]
 
 _NOT_BEGUN = frozenset(
@@ -25,12 +26,12 @@ _NOT_BEGUN = frozenset(
 """Failures of attempts that the journal did not let begin."""
 
 
-def _nobody(_: Completion) -> None:
-    """Receives for an attempt that has told its end."""
+def _discard(_: Completion) -> None:
+    """Ignore a completion; the receiver of an attempt whose end was reported."""
 
 
 def _was_not_begun(result: Result) -> bool:
-    """Whether the call can still be begun: a question to a person is asked anew, and so is a journal that refused."""
+    """Return True if the call can still begin: its tool asked a person, or the journal refused."""
     if isinstance(result, Failure):
         return result.symptom.error in _NOT_BEGUN
     return isinstance(result, Interrupted)
@@ -39,26 +40,27 @@ def _was_not_begun(result: Result) -> bool:
 @dataclass(kw_only=True)
 class _Attempt:
     number: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     tool: str
     """Tool of the attempt."""
     fingerprint: str
-    """Hash of what the call does."""
+    """Hash of tool and arguments of the call."""
     arguments: Mapping[str, Any]
-    """What the call was made with, its references replaced."""
+    """Arguments of the call, its references replaced."""
     receive: _Receiver
-    """Who is waiting now."""
+    """Callback for the completion; replaced when another branch takes the attempt over."""
     completion: Completion | None = None
-    """How it ended; ``None`` while it runs."""
+    """End of the attempt; ``None`` while it runs."""
 
 
 class AttemptRegistry:
-    """The latest attempt of each call that must not be repeated; safe to use from any thread."""
+    """The latest attempt of each call that must not be repeated; safe to use from any OS thread."""
 
     def __init__(self) -> None:
         """Start with nothing."""
         self._lock = threading.Lock()
         self._attempts: dict[str, _Attempt] = {}
+        # Keys of the ended attempts, oldest first: the order in which they are forgotten.
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     def start(
@@ -71,18 +73,18 @@ class AttemptRegistry:
         arguments: Mapping[str, Any],
         receive: _Receiver,
     ) -> _Receiver:
-        """Note an attempt.
+        """Register an attempt.
 
         Args:
             key: Key of the call.
-            number: Of the attempt, from 1.
+            number: Number of the attempt, from 1.
             tool: Tool of the attempt.
-            fingerprint: Hash of what the call does.
-            arguments: What the call is made with.
-            receive: Who waits for it.
+            fingerprint: Hash of tool and arguments of the call.
+            arguments: Arguments of the call.
+            receive: Callback for the completion.
 
         Returns:
-            The callback for its completion, which tells whoever waits by then.
+            The callback for the executor, which calls the receiver that is registered by then.
         """
         attempt = _Attempt(
             number=number, tool=tool, fingerprint=fingerprint, arguments=arguments, receive=receive
@@ -95,13 +97,13 @@ class AttemptRegistry:
             with self._lock:
                 attempt.completion = completion
                 self._keep(key, completion)
-                receiver, attempt.receive = attempt.receive, _nobody
+                receiver, attempt.receive = attempt.receive, _discard
             receiver(completion)
 
         return done
 
     def ended_late(self, completion: Completion) -> None:
-        """Note what an attempt came to after it was given up: that is the answer for branches that ask later."""
+        """Replace the end of a given-up attempt by its own end, for branches that ask later."""
         with self._lock:
             attempt = self._attempts.get(completion.key)
             if (
@@ -112,52 +114,54 @@ class AttemptRegistry:
                 attempt.completion = completion
 
     def knows(self, key: str, *, after: int = 0) -> bool:
-        """Whether an attempt of the call was begun here, later than one of this number."""
+        """Return True if an attempt of the call with a number above ``after`` began here."""
         with self._lock:
             attempt = self._attempts.get(key)
             return attempt is not None and attempt.number > after
 
     def latest(self, key: str) -> int:
-        """Number of the latest attempt of a call that was begun here, 0 if none was."""
+        """Return the number of the latest attempt of a call that began here, 0 if none did."""
         with self._lock:
             attempt = self._attempts.get(key)
             return 0 if attempt is None else attempt.number
 
     def arguments(self, key: str) -> Mapping[str, Any] | None:
-        """What the call was made with here, ``None`` if it was not begun."""
+        """Return the arguments with which the call was made here, ``None`` if it did not begin."""
         with self._lock:
             attempt = self._attempts.get(key)
             return None if attempt is None else attempt.arguments
 
     def differs(self, key: str, fingerprint: str) -> bool:
-        """Whether the call was begun here as another one: its message was edited, and kept its id."""
+        """Return True if the call began here with other content: its message was edited."""
         with self._lock:
             attempt = self._attempts.get(key)
             return attempt is not None and attempt.fingerprint != fingerprint
 
     def take_over(self, key: str, receive: _Receiver, *, after: int = 0) -> tuple[int, str] | None:
-        """Have the attempt that was made answer to somebody else, at once if it has ended.
+        """Pass the end of the existing attempt to another receiver, at once if it has ended.
 
         Args:
             key: Key of the call.
-            receive: Who waits for it from now on.
-            after: Number of the latest known attempt for the call's own result; only a later one answers.
+            receive: Callback for the completion from now on.
+            after: Number of the latest known attempt for the call's own result; only a later one
+                answers.
 
         Returns:
-            Its number and tool; ``None`` if nothing was begun.
+            Its number and tool; ``None`` if no attempt began.
         """
         with self._lock:
             attempt = self._attempts.get(key)
             if attempt is None or attempt.number <= after:
                 return None
             completion = attempt.completion
-            if completion is None:  # once told, a receiver is let go: it holds its session
+            if completion is None:  # an ended attempt keeps no receiver: it would hold its session
                 attempt.receive = receive
         if completion is not None:
             receive(completion)
         return attempt.number, attempt.tool
 
     def _keep(self, key: str, completion: Completion) -> None:
+        """Keep an ended attempt unless it never began, and forget the oldest above the limit."""
         if _was_not_begun(completion.result):
             self._attempts.pop(key, None)
             return

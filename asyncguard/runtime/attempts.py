@@ -1,8 +1,9 @@
-"""Attempts of calls as values: everything a front end needs to run a tool once, without the thread's session.
+"""Attempts of calls as values: everything an adapter needs to run a tool once, without the session.
 
-An attempt is prepared when its call is issued, before the journal is asked and before a back-off. Nothing that happens
-to the thread later (a fork, a new message, a retry of the same call) changes it. A front end reports to the thread by
-the result that it returns and by :attr:`Attempt.take_late`, by nothing else.
+An attempt is prepared when its call is issued, before the journal is asked and before a back-off.
+Nothing that happens to the thread later (a fork, a new message, a retry of the same call) changes
+it. An adapter reports to the thread only by the result that it returns and by
+:attr:`Attempt.take_late`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,40 +22,40 @@ from asyncguard.runtime.session.session import Session
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
-    """One attempt of one call, ready to be run by whatever calls its tool."""
+    """One attempt of one call, ready to be run by the adapter that calls its tool."""
 
     key: str
     """Key of the call."""
     number: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     tool: str
-    """Tool of the attempt; differs from the called one in a fallback and when a contract, source or probe is asked."""
+    """Tool of the attempt; a fallback or a side query uses another tool than the called one."""
     called_tool: str
     """Tool that the model called."""
     call_id: str
     """The provider's id of the call."""
     label: str
-    """How people and models name the call."""
+    """Name of the call in texts for people and models."""
     arguments: Mapping[str, Any]
     """Arguments of the attempt, without injected ones; plain JSON."""
     injected: Mapping[str, str]
-    """Idempotency key and delivery token, by the name of the argument, for a tool that asks for them."""
+    """Idempotency key and delivery token by name of the argument, for tools that declare them."""
     spec: ToolSpec
-    """The declaration of the attempt's tool that counts for the thread."""
+    """Declaration of the attempt's tool that is in force for the thread."""
     specs: Mapping[str, ToolSpec]
     """Declarations of all known tools, by name."""
     config: GuardConfig
     """Switches and limits."""
     foreground: bool
-    """Whether the model waits for the tool that it called, so that an interrupt can be raised to the graph."""
+    """True if the model waits for the called tool, so an interrupt can be raised to the graph."""
     begun_before: bool
-    """Whether an earlier attempt may have begun, here or in a process that has ended."""
+    """True if an earlier attempt may have begun, here or in a process that has ended."""
     take_late: Callable[[Result], None]
-    """Takes the answer of the tool after the attempt was given up; from any thread."""
+    """Callback for the tool's answer after the attempt was given up; called from any OS thread."""
 
     @property
     def external(self) -> bool:
-        """Whether the tool only starts work whose result comes through the inbox."""
+        """True if the tool only starts work whose result comes through the inbox."""
         return self.spec.mode is Mode.EXTERNAL
 
 
@@ -91,7 +92,10 @@ def attempt_of(session: Session, record: CallRecord) -> Attempt:
 
 
 def _arguments(session: Session, record: CallRecord) -> dict[str, Any]:
-    """The arguments of the current attempt: recovery's own, or translated, if a sibling answers for the tool called."""
+    """Return the arguments of the current attempt: chosen by recovery, translated, or the call's.
+
+    They are translated if a fallback answers for the called tool.
+    """
     if record.attempt_arguments is not None:
         return dict(record.attempt_arguments)
     arguments = dict(record.effective_arguments)
@@ -102,7 +106,7 @@ def _arguments(session: Session, record: CallRecord) -> dict[str, Any]:
 
 
 def _injected_arguments(session: Session, record: CallRecord, spec: ToolSpec) -> dict[str, str]:
-    """The idempotency key and the delivery token, for tools that ask for them."""
+    """Return the idempotency key and the delivery token, for tools that ask for them."""
     injected: dict[str, str] = {}
     if spec.key_argument is not None:
         injected[spec.key_argument] = record.key
@@ -114,6 +118,7 @@ def _injected_arguments(session: Session, record: CallRecord, spec: ToolSpec) ->
 
 
 def _issue_token(session: Session, record: CallRecord) -> str:
+    """Issue the token under which the result of external work will be delivered."""
     key, attempt = record.key, record.attempts
 
     def receive(result: Success) -> None:
@@ -121,7 +126,8 @@ def _issue_token(session: Session, record: CallRecord) -> str:
             Signal(kind=SignalKind.DELIVERY, key=key, attempt=attempt, content=result.content)
         )
 
-    # With a journal the token stands in the intent; the delivery is mail to the process with the lease.
+    # With a journal the token is stored in the intent; the delivery is signalled to the process
+    # that holds the lease, so no callback is registered here.
     token = session.engine.inbox.issue(None if session.engine.journal is not None else receive)
     session.live.token_issued(key, token)
     return token

@@ -1,6 +1,7 @@
-"""The circuit breakers of an agent's tools: one a tool, for all threads of the process.
+"""The circuit breakers of an agent's tools: one per tool, for all threads of the process.
 
-The cause of a failure, as :mod:`asyncguard.recovery.circuit_breaker` has it, is the fingerprint of the call.
+The cause of a failure (see :mod:`asyncguard.recovery.circuit_breaker`) is the fingerprint of the
+call.
 """
 
 from asyncguard.core.faults import CircuitState, ErrorCode, HazardKind, Symptom
@@ -28,11 +29,11 @@ _SAYS_NOTHING = frozenset(
         ErrorCode.JOURNAL_UNAVAILABLE,
     }
 )
-"""Failures that are not the tool's."""
+"""Failures that say nothing about the health of the tool."""
 
 
 def let_through(session: Session, record: CallRecord, tool: str) -> Failure | None:
-    """Ask the breaker of a tool; the failure of a call that it does not let through."""
+    """Ask the breaker of a tool, and return the failure of a call that it does not let through."""
     engine = session.engine
     circuit = engine.circuits.get(tool)
     if circuit is None or not engine.config.breaker:
@@ -59,7 +60,7 @@ def move_circuit(session: Session, record: CallRecord, tool: str, symptom: Sympt
     """Tell the breaker of a tool how an attempt ended; ``None`` for an answer."""
     engine = session.engine
     if symptom is None and tool not in engine.circuits:
-        return  # it is closed, as that of most tools
+        return  # a closed breaker without failures has no entry
     if not engine.config.breaker or (symptom is not None and symptom.error in _SAYS_NOTHING):
         return
     circuit, cause = engine.circuits.get(tool, Circuit()), record.call.fingerprint
@@ -73,7 +74,11 @@ def move_circuit(session: Session, record: CallRecord, tool: str, symptom: Sympt
 
 
 def tell_circuit(session: Session, record: CallRecord, case: Case, symptom: Symptom) -> None:
-    """Outages open a circuit; a refusal shows that the tool works; other errors may be the caller's and say nothing."""
+    """Report a diagnosed failure to the breaker of its tool.
+
+    An outage counts as a failure. A refusal shows that the tool works. Other errors may be the
+    caller's and say nothing about the tool.
+    """
     if case.diagnosis.hazard is HazardKind.EXECUTION and is_transient(symptom):
         move_circuit(session, record, record.answer_tool, symptom)
     elif case.refused or case.answered:
@@ -81,6 +86,7 @@ def tell_circuit(session: Session, record: CallRecord, case: Case, symptom: Symp
 
 
 def _keep(session: Session, tool: str, before: Circuit, after: Circuit) -> None:
+    """Store the new state of a breaker, and record an event if it changed."""
     circuits = session.engine.circuits
     if after.state is CircuitState.CLOSED and not after.failures:
         circuits.pop(tool, None)

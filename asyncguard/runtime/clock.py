@@ -1,4 +1,4 @@
-"""Time as a port, so that a benchmark can count turns and a test can jump."""
+"""Time as a port, so that a benchmark can count turns and a test can skip waits."""
 
 import asyncio
 import time
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the engine asks of time. Seconds throughout, on a clock that never goes back."""
+    """Monotonic time in seconds, as the engine needs it."""
 
     def now(self) -> float:
-        """The current time."""
+        """Return the current time."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -17,15 +17,15 @@ class Clock(Protocol):
         ...
 
     async def wait(self, event: asyncio.Event, timeout: float | None) -> bool:
-        """Wait until the event is set; whether it was set in time."""
+        """Wait until the event is set, and return True if it was set in time."""
         ...
 
 
 class LoopClock:
-    """The running event loop's own time; a loop with virtual time makes everything virtual."""
+    """Time of the running event loop; on a loop with virtual time, all time is virtual."""
 
     def now(self) -> float:
-        """Time of the running loop, or the machine's monotonic clock outside of one."""
+        """Return the time of the running loop, or the monotonic clock outside of a loop."""
         try:
             return asyncio.get_running_loop().time()
         except RuntimeError:
@@ -55,20 +55,21 @@ _LOOP = LoopClock()
 
 
 class Backoff:
-    """Pauses that double up to a longest one, for as long as the patience lasts.
+    """Exponential back-off between polls, with an optional time limit.
 
-    The first look needs no pause, and one look is made after the patience is over: what came in the last pause counts.
+    The first poll needs no pause, and one poll is made after the limit: a change during the last
+    pause counts.
     """
 
     def __init__(
         self, *, first: float, longest: float, patience: float | None = None, clock: Clock = _LOOP
     ) -> None:
-        """Begin to wait.
+        """Start the time limit now.
 
         Args:
             first: Seconds of the first pause.
-            longest: Seconds of the longest pause.
-            patience: Seconds from now after which it is over; ``None`` for never.
+            longest: Seconds of the longest pause; each pause is twice the one before it.
+            patience: Time limit in seconds from now; ``None`` for no limit.
             clock: Times the pauses; by default the running loop, whose time may be virtual.
         """
         self._clock, self._next, self._longest = clock, first, longest
@@ -76,10 +77,10 @@ class Backoff:
 
     @property
     def over(self) -> bool:
-        """Whether the patience is over."""
+        """True if the time limit has passed."""
         return self._until is not None and self._clock.now() > self._until
 
     async def pause(self) -> None:
-        """Sleep until the next look is due."""
+        """Sleep until the next poll is due."""
         seconds, self._next = self._next, min(2 * self._next, self._longest)
         await self._clock.sleep(seconds)

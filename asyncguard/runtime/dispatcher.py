@@ -1,4 +1,9 @@
-"""From admitted calls to results: issue, collect, recover, wait."""
+"""The dispatcher: issue admitted calls, collect their completions, wait for the next step.
+
+The adapter drives it: :func:`issue` starts attempts, :func:`run_until_blocked` collects completions
+and waits until the graph has to act (show results to the model, carry out a recovery, raise an
+interrupt, end). Nothing here calls a tool or stores a state; the executor and the adapter do.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
@@ -21,8 +26,9 @@ from asyncguard.runtime.session.session import Session
 from asyncguard.runtime.signals import apply_signals, intent_of
 
 Runner = Callable[[Attempt], Callable[[], Awaitable[Result]]]
-"""Makes, for an attempt, the function that runs its tool once."""
+"""Factory that returns, for an attempt, the function that runs its tool once."""
 _INSIDE: ContextVar[bool] = ContextVar("asyncguard_inside_a_call", default=False)
+"""True in code that a tool of an agent runs."""
 
 
 def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None = None) -> int:
@@ -31,15 +37,15 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
     Args:
         session: The thread.
         runner: Runs the tools.
-        records: Which calls; all that may be issued by default.
+        records: Calls to issue; all that may be issued by default.
 
     Returns:
-        How many were issued.
+        Number of the chosen calls.
     """
     chosen = dispatchable(session.board) if records is None else list(records)
     for record in chosen:
         if resolve(session, record, Why.ISSUED) is not Fate.KEEP:
-            continue  # another branch made the call already, and its attempt answers for this one
+            continue  # another branch made the call already; its attempt gives the result
         delay = record.delay
         session.record.started(record.key, attempt=record.attempts + 1, tool=record.tool)
         _start(session, record, runner, delay=delay)
@@ -47,14 +53,14 @@ def issue(session: Session, runner: Runner, records: Iterable[CallRecord] | None
 
 
 def issue_again(session: Session, runner: Runner) -> int:
-    """Hand the calls of a lost process to the executor again, under the numbers of their attempts.
+    """Hand the calls of a lost process to the executor again, with the same attempt numbers.
 
     Args:
         session: The thread.
         runner: Runs the tools.
 
     Returns:
-        How many were handed out.
+        Number of calls handed out.
     """
     keys = session.live.drain_replays()
     for key in keys:
@@ -63,9 +69,8 @@ def issue_again(session: Session, runner: Runner) -> int:
 
 
 def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float) -> None:
-    attempt = attempt_of(
-        session, record
-    )  # first: it issues the delivery token of an external call for the intent
+    # Before intent_of: it issues the delivery token of an external call, which the intent holds.
+    attempt = attempt_of(session, record)
     journaled = session.engine.journal is not None and record.aim is ev.Aim.ANSWER
     job = Job(
         key=attempt.key,
@@ -88,7 +93,7 @@ def _start(session: Session, record: CallRecord, runner: Runner, *, delay: float
 
 
 def inside_a_call() -> bool:
-    """Whether this runs for a tool of an agent: an agent inside of it must not ask to be run again."""
+    """Return True if a tool of an agent runs this code; a nested agent must not interrupt."""
     return _INSIDE.get()
 
 
@@ -106,6 +111,7 @@ def _inside(run: Callable[[], Awaitable[Result]]) -> Callable[[], Awaitable[Resu
 def _receiver(
     session: Session, record: CallRecord, attempt: Attempt
 ) -> Callable[[Completion], None]:
+    """Return the callback for a completion; an effect that must not be repeated is registered."""
     if attempt.spec.effect.repeatable or attempt.spec.interrupts or attempt.external:
         return session.completed
     begun = session.engine.begun
@@ -120,7 +126,7 @@ def _receiver(
 
 
 def collect(session: Session) -> None:
-    """Take the completions that have arrived: results retire their calls, failures are put before the policy."""
+    """Handle arrived completions: results retire calls, failures go to the recovery policy."""
     session.engine.executor.poll()
     apply_signals(session)
     if session.board.starting:
@@ -128,7 +134,7 @@ def collect(session: Session) -> None:
     for completion in session.drain_completions():
         record = session.ledger.find(completion.key)
         if record is None:
-            continue  # a call of another branch of the thread: nobody here asked for it
+            continue  # a call of another branch of the thread
         if resolved_late(session, record, completion) or took_own_end(session, record, completion):
             continue
         if record.state is CallState.PENDING and completion.attempt == record.attempts:
@@ -136,20 +142,24 @@ def collect(session: Session) -> None:
 
 
 def take_interrupt(session: Session, key: str) -> BaseException:
-    """What a call raised for the front end; the call is queued again, for the tool runs anew when it was answered."""
+    """Return the interrupt that a call raised, and queue the call to run again with the answer."""
     error = session.live.take_interrupt(key)
     ask_again(session, session.ledger.record(key))
     return error
 
 
 def give_up_interrupts(session: Session) -> None:
-    """End calls whose tools ask a person where no front end is left to ask for them; they stopped at the question.
+    """End calls whose tools ask a person, if no adapter is left to raise the interrupt.
 
-    The call was deferred, and its wrapper has returned, or its run was cancelled. Made anew, it gets a wrapper.
+    The call was deferred and its wrapper has returned, or its run was cancelled. Its tool stopped
+    at the question. If the model makes the call again, it gets a wrapper.
     """
     for key in list(session.live.interrupts):
         session.live.take_interrupt(key)
-        text = "It has to ask a person first, and could not from here; nothing was done. Call it again to have it ask."
+        text = (
+            "It has to ask a person first, and could not from here; nothing was done. "
+            "Call it again to have it ask."
+        )
         symptom = Symptom(error=ErrorCode.CANCELLED, message=text, transient=False, started=False)
         handle_failure(session, session.ledger.record(key), symptom)
 
@@ -157,12 +167,12 @@ def give_up_interrupts(session: Session) -> None:
 async def run_until_blocked(
     session: Session, *, fresh: bool, due: Callable[[], bool] = lambda: False
 ) -> Step:
-    """Collect completions and wait until something is to do outside the engine.
+    """Collect completions and wait until the graph has something to do.
 
     Args:
         session: The thread.
-        fresh: Whether calls were issued just now, so that fast ones deserve the grace window.
-        due: Whether the model's turn was decided elsewhere; asked at each change.
+        fresh: True if calls were issued just now; the grace window applies to them.
+        due: Returns True if the model's turn was decided elsewhere; asked at each change.
 
     Returns:
         Any step but ``WAIT``.
@@ -184,6 +194,7 @@ async def run_until_blocked(
 
 
 def _outward_step(session: Session) -> Step:
+    """Return the next step; interrupts and recoveries come before the model's turn."""
     if session.live.interrupts:
         return Step.INTERRUPT
     if session.live.recoveries:
@@ -192,13 +203,13 @@ def _outward_step(session: Session) -> Step:
 
 
 async def _linger(session: Session, *, fresh: bool, due: Callable[[], bool]) -> None:
-    """Wait a little for more: up to the grace window for a first completion, then up to ``linger`` for others.
+    """Wait up to the grace window for a first completion, then up to ``linger`` for others.
 
-    Whoever waits beside wakes the session, too: that ends no window.
+    Other waiters wake the session, too; such a change does not end a window.
     """
     clock = session.engine.clock
     before = 0 if not fresh else _ended(session)
-    window = clock.now() + _grace(session) if fresh else 0.0
+    window = clock.now() + _grace_window(session) if fresh else 0.0
     while fresh and not session.has_completions and _ended(session) == before and not due():
         if not await session.wait_changed(max(window - clock.now(), 0.0)):
             return
@@ -218,7 +229,8 @@ def _ended(session: Session) -> int:
     return session.ledger.count(CallState.DONE, CallState.FAILED, CallState.IN_DOUBT)
 
 
-def _grace(session: Session) -> float:
+def _grace_window(session: Session) -> float:
+    """Return the longest grace period among the tools of the pending calls, in seconds."""
     default = session.engine.config.timing.grace
     specs = [session.board.spec(tool) for tool in session.ledger.pending_tools()]
     return max(default if spec.grace is None else spec.grace for spec in specs)

@@ -1,4 +1,4 @@
-"""What the sessions of one agent share: configuration, declarations, and the ports to time, executors and people."""
+"""The engine: configuration, declarations and ports that the sessions of one agent share."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -25,34 +25,30 @@ from asyncguard.runtime.inbox import Inbox
 from asyncguard.validation import check_fields, check_value
 
 
-def _new_id() -> str:
-    return secrets.token_hex(8)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Ports:
-    """The outside world as the engine sees it; every field may be replaced by a fake."""
+    """Ports of the engine to the outside world; every field may be replaced by a fake."""
 
     clock: Clock = field(default_factory=LoopClock)
-    """Time."""
+    """Source of time."""
     executor: Executor | None = None
-    """Who runs the calls; the embedded executor by default."""
+    """Executor of the calls; the embedded executor by default."""
     inbox: Inbox = field(default_factory=Inbox)
-    """Where external results arrive."""
+    """Entry point of external results."""
     journal: Journal | None = None
-    """Where calls with effects are written down before they begin; see ``asyncguard.open_journal``."""
+    """Write-ahead record of calls with effects; see ``asyncguard.open_journal``."""
     observers: Sequence[Observer] = ()
-    """Who is told of every event."""
-    new_id: Callable[[], str] = _new_id
-    """Makes ids of sessions and runs and the nonce of notifications."""
+    """Observers that are notified of every event."""
+    new_id: Callable[[], str] = lambda: secrets.token_hex(8)
+    """Factory of ids of sessions and runs, and of the nonce of notifications."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be what its field is for."""
+        """Check the types of all fields."""
         check_fields(self)
 
 
 class Engine:
-    """Everything that the sessions of one agent have in common."""
+    """State and ports that the sessions of one agent have in common."""
 
     def __init__(
         self,
@@ -66,11 +62,11 @@ class Engine:
         Args:
             config: Switches and limits.
             specs: Declarations of all tools by name.
-            ports: The outside world.
+            ports: Ports to the outside world.
             diagnose: The user's own rule of diagnosis.
 
         Raises:
-            CallerError: Configuration or ports are something else.
+            CallerError: Configuration or ports have the wrong type.
             DeclarationError: A tool's parameter or result schema is not valid JSON Schema.
         """
         check_value("config", GuardConfig, config)
@@ -82,31 +78,36 @@ class Engine:
         self.inbox = ports.inbox
         self.journal: Journal | None = None
         self.begun = AttemptRegistry()
+        # Breakers that are open or count failures, by tool; a missing one is closed.
         self.circuits: dict[str, Circuit] = {}
         self.guards: tuple[Guard, ...] = enabled(config)
         self.watching: tuple[Guard, ...] = watching(config)
         self.epoch = ports.new_id()
+        """Id of this process, ``<journal id>/<id>`` with a journal; events store it."""
         if ports.journal is not None:
             self.use_journal(ports.journal)
         self.observers = ObserverSet(ports.observers)
         self.observers.introduce(config.to_json(), version=version("asyncguard"))
         self.specs: dict[str, ToolSpec] = {}
         self.all_met = True
-        """Whether all tools of the agent are known; a middleware meets them when the model is asked first."""
+        """True if all tools are known; a middleware learns them at the first model request."""
+        # The declaration in the form in which threads keep it, with the spec it was made from.
         self._declared: dict[str, tuple[ToolSpec, dict[str, Any]]] = {}
         self.validators: dict[str, Validator] = {}
         self.casebook = Casebook(specs=self.specs, fits=self._arguments_fit, diagnose=diagnose)
         self.add_tools(specs)
 
     def use_journal(self, journal: Journal) -> None:
-        """Write calls with effects down from now on; the embedded executor asks the journal, others have their own.
+        """Record calls with effects in a journal from now on.
+
+        The embedded executor asks this journal before a job begins; other executors have their own.
 
         Args:
-            journal: Also takes the deliveries of external results.
+            journal: The journal; it also receives the deliveries of external results.
         """
         self.journal = journal
         self.inbox.forward_to(journal)
-        # The journal stands in the name of the process: another journal knows nothing of the calls begun under it.
+        # The process id names the journal: another journal knows nothing of calls begun under it.
         self.epoch = f"{journal.id}/{self.epoch.rpartition('/')[2]}"
         executor = self.executor
         if isinstance(executor, LocalExecutor):
@@ -117,7 +118,7 @@ class Engine:
         return validator is None or not validator(arguments)
 
     def declaration(self, tool: str) -> dict[str, Any] | None:
-        """What a thread keeps of a tool's declaration, ``None`` for a tool that is not known."""
+        """Return a tool's declaration as threads keep it, ``None`` for an unknown tool."""
         spec = self.specs.get(tool)
         if spec is None:
             return None
@@ -127,7 +128,7 @@ class Engine:
         return known[1]
 
     def add_tools(self, specs: Mapping[str, ToolSpec]) -> None:
-        """Learn further tools; a middleware meets them only when the agent runs."""
+        """Register further tools; a middleware learns them only when the agent runs."""
         for name, spec in specs.items():
             self.specs[name] = spec
             prepare(spec)

@@ -1,7 +1,8 @@
-"""Failure cases of calls: what was seen of their attempts, and what the recovery policy decides about it.
+"""Failure cases of calls: observations of their attempts, and the decisions of the recovery policy.
 
-A case is put together from the record of its call whenever a decision is due, so a process that resumes a thread comes
-to the same one. A decision is kept until :mod:`asyncguard.runtime.recovery_driver` carries it out.
+A case is built from the record of its call whenever a decision is due, so a process that resumes a
+thread builds the same one. A decision is kept until :mod:`asyncguard.runtime.recovery_driver`
+carries it out.
 """
 
 from dataclasses import asdict, replace
@@ -23,7 +24,7 @@ from asyncguard.runtime.session.session import Session
 
 
 def handle_failure(session: Session, record: CallRecord, symptom: Symptom) -> None:
-    """Take a failed attempt; what was seen of it is kept with the call, so that a restart comes to the same case."""
+    """Handle a failed attempt; its symptom is recorded, so that a restart builds the same case."""
     record_finding(
         session, record, ev.Aim.ANSWER, record.answer_tool, asdict(symptom), error=symptom.error
     )
@@ -32,7 +33,7 @@ def handle_failure(session: Session, record: CallRecord, symptom: Symptom) -> No
 
 
 def attempt_ended(record: CallRecord) -> bool:
-    """Return whether the state tells how the current attempt of a call ended."""
+    """Return True if the state records the end of the call's current attempt."""
     return any(
         found.aim is record.aim
         and found.tool == record.tool
@@ -42,7 +43,7 @@ def attempt_ended(record: CallRecord) -> bool:
 
 
 def harmless(session: Session, record: CallRecord) -> bool:
-    """Whether nothing that was attempted for a call can have had an effect that the model would have to know of."""
+    """Return True if no attempt of a call can have had an effect that the model must know of."""
     if session.board.spec(record.answer_tool or record.tool).effect.renewable:
         return True
     if not record.answer_attempts:
@@ -62,27 +63,29 @@ def retire(session: Session, record: CallRecord, result: Success, *, mark: str =
 
 
 def raw_of(result: Success) -> Any:
-    """What the front end hands on: the answer as it came, or what of it outlived its process."""
+    """Return the tool's answer as it came, or the part that was stored if its process has ended."""
     return result.update if result.raw is None else result.raw
 
 
 def handle_answer(session: Session, record: CallRecord, result: Success) -> None:
-    """Take the answer of an attempt for the call's own result."""
+    """Handle the answer of an attempt for the call's own result."""
     move_circuit(session, record, record.answer_tool, None)
     anomalies = anomalies_of(session, record, result.content)
     if not anomalies:
         retire(session, record, result, mark=mark_of_units(session.casebook.foreign_units(record)))
         return
-    session.live.answered(
-        record.key, raw_of(result)
-    )  # a marked answer still has the state updates that came with it
+    # Kept because a marked answer still carries the state updates that came with it.
+    session.live.answered(record.key, raw_of(result))
     record_finding(session, record, ev.Aim.ANSWER, record.answer_tool, result.content)
     session.live.saw(record.key, CallObservation(content=result.content, anomalies=anomalies))
     decide_recovery(session, record)
 
 
 def seen_of(session: Session, record: CallRecord) -> CallObservation:
-    """What came of the latest attempt for the call's own result; after a restart, from what the state tells of it."""
+    """Return the observation of the latest attempt for the call's own result.
+
+    After a restart it is rebuilt from the findings in the state.
+    """
     known = session.live.observations.get(record.key)
     if known is None:
         answers = (found for found in reversed(record.findings) if found.aim is ev.Aim.ANSWER)
@@ -98,7 +101,7 @@ def seen_of(session: Session, record: CallRecord) -> CallObservation:
 
 
 def _outlived(session: Session, record: CallRecord, symptom: Symptom) -> Symptom:
-    """Return a symptom as the journal has it: no attempt runs on after the end of its process."""
+    """Return a symptom as the journal has it: an attempt does not outlive its process."""
     known = session.lease.begun_before.get(record.key)
     if (
         known is None
@@ -110,11 +113,11 @@ def _outlived(session: Session, record: CallRecord, symptom: Symptom) -> Symptom
 
 
 def anomalies_of(session: Session, record: CallRecord, content: Any) -> tuple[Anomaly, ...]:
-    """Hold an answer to a call against its declaration and against what other calls of the task have brought."""
+    """Check an answer against the tool's declaration and the answers of other calls of the task."""
     called, config = session.board.spec(record.call.tool), session.engine.config
     sources = session.casebook.panel.question(called.name).sources
     if called.result_schema is None and not (called.invariants or sources):
-        return ()  # most tools declare nothing of their answers; nothing is spent on them
+        return ()  # nothing to check against; most tools declare nothing about their answers
     if not any(getattr(config, name) for name in LOOKING):
         return ()
     found = session.casebook.inspect(record, content)
@@ -126,7 +129,7 @@ def anomalies_of(session: Session, record: CallRecord, content: Any) -> tuple[An
 
 
 def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[Anomaly, ...]:
-    """What other calls of the task, to sources of the same question and about the same, have answered differently."""
+    """Return a disagreement per call of the task that asked another source the same and differs."""
     panel = session.casebook.panel
     called = panel.question(record.call.tool)
     if not called.sources:
@@ -135,10 +138,10 @@ def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[An
     differing: list[Anomaly] = []
     for source in called.sources:
         for other in _same_question(session, record, source):
-            said = panel.comparable(record, source.tool, other.content)
-            theirs = Candidate(source=source.tool, value=said, trusted=False, date=None)
+            answer = panel.comparable(record, source.tool, other.content)
+            theirs = Candidate(source=source.tool, value=answer, trusted=False, date=None)
             if not compare((own, theirs), called.compared, None).differing:
-                continue  # they agree, or one of them lacks what would have to
+                continue  # they agree, or one of them lacks the compared fields
             if not any(
                 found.aim is ev.Aim.SOURCE and found.tool == source.tool
                 for found in record.findings
@@ -150,6 +153,7 @@ def _disagreements(session: Session, record: CallRecord, value: Any) -> tuple[An
 
 
 def _same_question(session: Session, record: CallRecord, source: Source) -> list[CallRecord]:
+    """Return the calls of the task that asked a source with this call's translated arguments."""
     arguments = canonical_json(source.translate(record.effective_arguments))
     return [
         other
@@ -168,15 +172,15 @@ def record_finding(
     *,
     error: str | None = None,
 ) -> None:
-    """Record what was learnt for a call and does not end it."""
+    """Record an answer or failure that informs the recovery of a call and does not end it."""
     session.record.found(record.key, aim=aim, tool=tool, content=content, error=error)
 
 
 def decide_recovery(session: Session, record: CallRecord) -> None:
-    """Ask the recovery policy about a call; ``recovery_driver.recover`` carries its decision out."""
+    """Ask the recovery policy about a call; ``recovery_driver.recover`` executes the decision."""
     case = case_of(session, record)
     if case.normalised is not None and not case.disputed and session.engine.config.cross_check:
-        # Brought into its form the answer can be held against what other calls of the task have brought.
+        # Only the normalised answer can be compared with the answers of other calls.
         differing = _disagreements(session, record, case.normalised.value)
         if differing:
             session.live.saw(
@@ -185,7 +189,8 @@ def decide_recovery(session: Session, record: CallRecord) -> None:
             case = case_of(session, record)
     fresh = record.aim is ev.Aim.ANSWER
     if fresh or case.diagnosis.hazard is not session.live.hazards.get(record.key):
-        _log_diagnosis(session, record, case)
+        session.live.diagnosed(record.key, case.diagnosis.hazard)
+        session.record.diagnosed(record.key, case.diagnosis, symptom=case.seen.kinds)
     if fresh and case.seen.symptom is not None:
         tell_circuit(session, record, case, case.seen.symptom)
     session.live.decided(
@@ -194,7 +199,7 @@ def decide_recovery(session: Session, record: CallRecord) -> None:
 
 
 def _spent(session: Session, name: str) -> Spent:
-    """Retries so far; decided ones count before they are carried out, for many calls may fail at once."""
+    """Return the retries so far; decided ones count already, as many calls may fail at once."""
     ledger = session.ledger
     task = ledger.task(name)
     due = [
@@ -209,24 +214,19 @@ def _spent(session: Session, name: str) -> Spent:
 
 
 def case_of(session: Session, record: CallRecord, seen: CallObservation | None = None) -> Case:
-    """Put together what is known of a call.
+    """Build the failure case of a call.
 
     Args:
         session: The thread.
         record: The call.
-        seen: What came of its latest attempt; what was seen of it by default.
+        seen: Observation of its latest attempt; by default the one that was kept.
     """
     known = session.ledger.contracts.get(record.answer_tool)
     return session.casebook.build(record, seen_of(session, record) if seen is None else seen, known)
 
 
-def _log_diagnosis(session: Session, record: CallRecord, case: Case) -> None:
-    session.live.diagnosed(record.key, case.diagnosis.hazard)
-    session.record.diagnosed(record.key, case.diagnosis, symptom=case.seen.kinds)
-
-
 def end_call(session: Session, record: CallRecord, end: End) -> None:
-    """Retire a call."""
+    """Retire a call, and drop what was kept about its attempts."""
     session.live.ended(record.key, used=end.outcome is ev.Outcome.DONE)
     session.record.retired(
         record.key,

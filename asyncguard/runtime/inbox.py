@@ -1,7 +1,7 @@
 """The inbox: the only way in for results of external calls.
 
-A delivery names a token that only the external tool was given. Nothing else settles an external call: neither what a
-tool prints nor the value with which a parked run is resumed.
+A delivery names a token that only the external tool received. Nothing else ends an external call:
+neither the tool's output nor the value with which a parked run is resumed.
 """
 
 import contextlib
@@ -17,19 +17,21 @@ from asyncguard.journal.port import Journal
 
 
 class Inbox:
-    """Results of external calls, by token; safe to use from any thread.
+    """Results of external calls, by token; safe to use from any OS thread.
 
-    A delivery for a token that was issued is kept until its run collects it, also while the run is parked.
+    A delivery for an issued token is kept until its run collects it, also while the run is parked.
     """
 
     def __init__(self) -> None:
         """Make an empty inbox."""
         self._lock = threading.Lock()
         self._waiting: dict[str, Callable[[Success], None]] = {}
+        """Callbacks of the issued tokens that were not used yet."""
         self._journals: list[Journal] = []
+        """Journals that are asked about a token without a callback, in this order."""
 
     def forward_to(self, journal: Journal) -> None:
-        """Hand deliveries on to a journal, which keeps them until their thread comes for them, in any process."""
+        """Forward deliveries to a journal, which stores them until a process runs their thread."""
         if journal not in self._journals:
             self._journals.append(journal)
 
@@ -37,7 +39,8 @@ class Inbox:
         """Make a token for one call.
 
         Args:
-            receive: Called once with the result, from the delivering thread; ``None`` where a journal takes it.
+            receive: Called once with the result, in the delivering OS thread; ``None`` if a journal
+                stores the delivery.
         """
         token = secrets.token_urlsafe(24)
         if receive is not None:
@@ -51,32 +54,31 @@ class Inbox:
             self._waiting.pop(token, None)
 
     def deliver(self, token: str, content: Any) -> None:
-        """Deliver the result of an external call; with a journal it is on disk when this returns.
+        """Deliver the result of an external call; a journal has it on disk when this returns.
 
         Args:
             token: The token that the tool received.
-            content: The result: text, content blocks, or any JSON value, which the model is shown as JSON text.
+            content: The result: text, content blocks, or any JSON value, which the model is shown
+                as JSON text.
 
         Raises:
             UnknownTokenError: The token was never issued, or was used before.
-            CallerError: The token is no text, or the content no JSON; nothing was delivered.
+            CallerError: The token is not a string, or the content not JSON; nothing was delivered.
             JournalError: The journal cannot be written; nothing was delivered.
         """
         if not isinstance(token, str):
             raise CallerError(
-                f"A token is the text that the external tool received, not {type(token).__name__}."
+                f"token must be a str, not {type(token).__name__}; "
+                "pass the token that the external tool received."
             )
-        told = as_content(content)
+        stored = as_content(content)
         with self._lock:
             receive = self._waiting.pop(token, None)
         if receive is not None:
-            receive(Success(content=told))
-        else:
-            self._forward(token, told)
-
-    def _forward(self, token: str, content: Any) -> None:
+            receive(Success(content=stored))
+            return
         for journal in self._journals:
             with contextlib.suppress(UnknownTokenError):
-                journal.deliver(token, content)
+                journal.deliver(token, stored)
                 return
         raise UnknownTokenError

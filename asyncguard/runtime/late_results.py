@@ -1,8 +1,8 @@
-"""Attempts that end after they were given up: at their deadline, or at the user's word.
+"""Attempts that end after they were given up: at their deadline, or cancelled by the user.
 
-The end of an attempt with an effect is the only sure word about that effect. It settles a doubt, once, and while a
-probe is still being asked about the attempt it counts instead of what the probe says. The late end of an attempt that
-is pure or idempotent changes nothing: the call has been made again, or has failed.
+Only the end of an attempt with an effect is certain about that effect. It resolves a doubt, once,
+and it counts instead of the answer of a probe that is still being asked about the attempt. The late
+end of a pure or idempotent attempt changes nothing: the call has been made again, or has failed.
 """
 
 import logging
@@ -30,18 +30,20 @@ _log = logging.getLogger("asyncguard")
 
 
 def record_late_end(session: Session, tool: str, completion: Completion) -> None:
-    """Take what an attempt came to after it was given up; from any thread.
+    """Record the own end of an attempt that was given up; called from any OS thread.
 
     Args:
         session: The thread.
         tool: Tool of the attempt.
-        completion: Its own end.
+        completion: Own end of the attempt.
     """
     if not isinstance(completion.result, Success | Failure):
         return
     if session.board.spec(tool).effect.renewable:
         _log.warning(
-            "Attempt %d of %s ended after its time was over: ignored.", completion.attempt, tool
+            "Attempt %d of %s ended after its timeout; the result is ignored.",
+            completion.attempt,
+            tool,
         )
         return
     session.engine.begun.ended_late(completion)
@@ -51,9 +53,13 @@ def record_late_end(session: Session, tool: str, completion: Completion) -> None
 
 
 def resolved_late(session: Session, record: CallRecord, completion: Completion) -> bool:
-    """Whether the completion settles a doubt: by a result, or because it says that nothing was begun."""
+    """Resolve a doubt by a completion: a result, or a failure that excludes an effect.
+
+    Returns:
+        True if the doubt was resolved.
+    """
     if record.state is not CallState.IN_DOUBT or not _answers_for(session, record, completion):
-        return False  # it answers what another tool was asked
+        return False  # the completion of a side query
     match completion.result:
         case Success(content=content):
             anomalies = anomalies_of(session, record, content)
@@ -78,7 +84,11 @@ def resolved_late(session: Session, record: CallRecord, completion: Completion) 
 
 
 def _answers_for(session: Session, record: CallRecord, completion: Completion) -> bool:
-    """Whether an attempt's end is one of the call: of the latest attempt, or a result under the key of them all."""
+    """Return True if the end of an attempt is an end of the call.
+
+    It is if the attempt is the latest one, or if all attempts share an idempotency key and one of
+    them gave a result.
+    """
     if completion.attempt == record.last_answer_attempt:
         return True
     keyed = (
@@ -89,16 +99,18 @@ def _answers_for(session: Session, record: CallRecord, completion: Completion) -
 
 
 def took_own_end(session: Session, record: CallRecord, completion: Completion) -> bool:
-    """Whether the completion is the own end of an attempt about which a probe is still asked; it then counts."""
+    """Handle the own end of an attempt about which a probe is still being asked.
+
+    Returns:
+        True if the completion was such an end; it counts instead of the probe's answer.
+    """
     asking = record.aim is not ev.Aim.ANSWER
     if completion.attempt != record.last_answer_attempt or not (
         asking or record.key in session.live.recoveries
     ):
         return False
     if asking and record.state is CallState.QUEUED:
-        session.postpone(
-            completion
-        )  # the question is not under way yet; looked at again when it is
+        session.postpone(completion)  # the side query has not started yet; handled once it has
         return True
     if record.state is not CallState.PENDING:
         return False

@@ -1,10 +1,11 @@
-"""Sync entry: the runtime's own coroutines run on a private loop, what belongs to the caller runs on the caller's side.
+"""Sync entry: the runtime's coroutines on a private loop, user code in the caller's thread.
 
-State and decisions have one implementation, which is async. A caller without a loop gets it run on the agent's portal,
-with the caller's context. Models, tools and checkpointers are called there by their sync sides: clients that are shared
-between calls belong to the loop that used them first, so no call of the user's moves to the portal's loop. The thread
-that waits in :meth:`Portal.run` does that work in the meantime. A tool without a sync side runs on one loop that all
-sync entries of the process share; the portal's own loop never runs code that could block it.
+State and decisions have one implementation, which is async. For a caller without a loop it runs on
+the agent's portal, with the caller's context. Models, tools and checkpointers are called by their
+sync sides there: clients that are shared between calls belong to the loop that used them first, so
+user code never moves to the portal's loop. The OS thread that waits in :meth:`Portal.run` runs it
+in the meantime. A tool without a sync side runs on one loop that all sync entries of the process
+share. The portal's own loop never runs code that could block it.
 """
 
 import asyncio
@@ -33,10 +34,10 @@ _DEPTH: contextvars.ContextVar[int] = contextvars.ContextVar("asyncguard_tool_lo
 
 
 def in_context(function: Callable[[], T]) -> Callable[[], T]:
-    """Bind a function that goes to a thread to the running context.
+    """Bind a function that an OS thread will run to the current context.
 
-    A ``StopIteration`` becomes a ``RuntimeError``, as in a coroutine: no future can carry it, and its waiter would wait
-    for ever.
+    A ``StopIteration`` becomes a ``RuntimeError``, as in a coroutine: a future cannot carry it, and
+    its waiter would never wake.
     """
     context = contextvars.copy_context()
 
@@ -52,24 +53,25 @@ def in_context(function: Callable[[], T]) -> Callable[[], T]:
 def sync_entry() -> "SyncEntry | None":
     """Return the sync entry that the running code serves, ``None`` on a loop of the caller's."""
     entry = _ENTRY.get()
-    # The context is inherited by whatever is started within; an agent awaited on another loop has no sync entry.
+    # Tasks and threads started within inherit the context; code on another loop has no sync entry.
     return entry if entry is not None and entry.loop is asyncio.get_running_loop() else None
 
 
 class SyncEntry(Executor):
-    """One call of :meth:`Portal.run`: the waiting thread as an executor, and the loop for tools without a sync side."""
+    """One call of :meth:`Portal.run`: its waiting OS thread as an executor."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Make an entry.
 
         Args:
-            loop: The portal's.
+            loop: Loop of the portal.
         """
         self.loop = loop
+        # ``None`` ends the work.
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Run a function in the thread that waits for the entry, with the running context."""
+        """Run a function in the OS thread that waits for the entry, with the current context."""
         return await self.loop.run_in_executor(self, in_context(function))
 
     @override
@@ -81,7 +83,7 @@ class SyncEntry(Executor):
                 return
             try:
                 result = fn(*args, **kwargs)
-            except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited, and from there here
+            except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -95,14 +97,15 @@ class SyncEntry(Executor):
             work()
 
     def end(self) -> None:
-        """Let the waiting thread go; from any thread."""
+        """End :meth:`serve`; called from any OS thread."""
         self._work.put(None)
 
 
 async def off_portal(function: Callable[[], Awaitable[T]]) -> T:
-    """Await an async call of the user's: on the running loop, or on the tools' loop if that is a portal's.
+    """Await user code on the running loop, or on the tool loop if the running loop is a portal's.
 
-    A cancellation is passed on to the call, and the end of the call is waited for, as if it were awaited here.
+    A cancellation is passed on to the call, and the end of the call is awaited, as in a plain
+    ``await``.
 
     Args:
         function: Makes the call.
@@ -119,7 +122,7 @@ async def off_portal(function: Callable[[], Awaitable[T]]) -> T:
 
     def begin() -> None:
         task.append(loop.create_task(call()))
-        task[0].add_done_callback(partial(_tell, ended))
+        task[0].add_done_callback(partial(_copy_result, ended))
 
     loop.call_soon_threadsafe(begin)
     here = asyncio.wrap_future(ended)
@@ -134,11 +137,11 @@ async def off_portal(function: Callable[[], Awaitable[T]]) -> T:
 def from_thread(
     function: Callable[[], Awaitable[T]], begun: Callable[[Callable[[], object]], None]
 ) -> T:
-    """Wait in a thread of a sync entry for an async call of the user's, which the tools' loop runs.
+    """Wait in the OS thread of a sync entry for async user code, which the tool loop runs.
 
     Args:
         function: Makes the call.
-        begun: Told how to cancel the call, from any thread.
+        begun: Receives the function that cancels the call; that may be called from any OS thread.
     """
     loop = _tool_loop(_DEPTH.get())
     context = contextvars.copy_context()
@@ -149,14 +152,15 @@ def from_thread(
 
     def begin() -> None:
         task = loop.create_task(call(), context=context)
-        task.add_done_callback(partial(_tell, ended))
+        task.add_done_callback(partial(_copy_result, ended))
         begun(partial(loop.call_soon_threadsafe, task.cancel))
 
     loop.call_soon_threadsafe(begin)
     return ended.result()
 
 
-def _tell(ended: Future[T], task: asyncio.Task[T]) -> None:
+def _copy_result(ended: Future[T], task: asyncio.Task[T]) -> None:
+    """Copy the end of a task to a future that another OS thread or loop waits for."""
     if task.cancelled():
         ended.set_exception(asyncio.CancelledError())
     elif (error := task.exception()) is not None:
@@ -166,26 +170,30 @@ def _tell(ended: Future[T], task: asyncio.Task[T]) -> None:
 
 
 class Portal:
-    """Runs coroutines on a private loop and waits for them; the loop starts at first use and ends with the portal."""
+    """Private loop for coroutines of sync callers; starts at first use, ends with the portal."""
 
     def __init__(self) -> None:
-        """Make a portal; no thread is started yet."""
+        """Make a portal; no OS thread is started yet."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        # Process that started the loop's thread; a fork copies the loop and not the thread.
         self._process = 0
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine with the caller's context and return its result; the thread works for it meanwhile.
+        """Run a coroutine with the caller's context, and return its result.
+
+        The calling OS thread runs the user code of the coroutine meanwhile.
 
         Raises:
-            CallerError: Called from the portal's own loop, which would wait for itself; use the async entry there.
+            CallerError: Called from the portal's own loop, which would wait for itself; use the
+                async entry there.
         """
         loop = self.loop()
         around = _loop_around()
         if around is loop:
             coroutine.close()
             raise CallerError(
-                "A sync entry was called on the loop that would have to run it; use the async entry."
+                "A sync entry was called on the loop that has to run it; use the async entry there."
             )
         entry = SyncEntry(loop)
         context = contextvars.copy_context()
@@ -202,7 +210,7 @@ class Portal:
         loop.call_soon_threadsafe(begin)
         try:
             entry.serve()
-        except BaseException:  # a signal hit the waiting thread: do not leave the coroutine behind
+        except BaseException:  # a signal hit the waiting thread; the coroutine must not run on
             loop.call_soon_threadsafe(lambda: box and box[0].cancel())
             raise
         return box[0].result()
@@ -210,11 +218,9 @@ class Portal:
     def loop(self) -> asyncio.AbstractEventLoop:
         """Return the portal's loop, which its thread runs."""
         with self._lock:
-            if (
-                self._loop is None or self._process != os.getpid()
-            ):  # a forked process has no threads
-                # A loop keeps the context that it was made in. The caller's holds its run, and with it the agent whose
-                # portal this is: neither would ever be collected.
+            if self._loop is None or self._process != os.getpid():
+                # A loop keeps the context that it was made in. The caller's context holds its run,
+                # and thus the agent of this portal: neither would ever be collected.
                 loop = contextvars.Context().run(asyncio.new_event_loop)
                 thread = threading.Thread(
                     target=_serve, args=(loop,), name="asyncguard-portal", daemon=True
@@ -225,11 +231,11 @@ class Portal:
             return self._loop
 
 
-# -- loops for tools that have no sync side --------------------------------------------------------------------------
+# -- loops for tools that have no sync side ------------------------------------------------------
 
 _TOOL_LOOPS: list[Portal] = []
-"""The first serves all sync entries of the process. The next one serves entries that are called by a tool on the one
-before, which waits for them and blocks its loop; and so on."""
+"""Tool loops by depth. The first serves all sync entries of the process. Each further one serves
+entries that a tool on the loop before it calls: that tool waits for them and blocks its loop."""
 _LOCK = threading.Lock()
 
 
@@ -260,20 +266,17 @@ def _loop_around() -> asyncio.AbstractEventLoop | None:
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
-        _run_until_stopped(loop)
+        while True:
+            # A task that raises one of these ends run_forever; its waiter gets the exception and
+            # ends the interpreter. The loop continues for the others.
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                loop.run_forever()
+                break
         for task in asyncio.all_tasks(loop):
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
     finally:
         loop.close()
-
-
-def _run_until_stopped(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop on where a task wants to end the interpreter: whoever waits for the task gets that, and ends it."""
-    while True:
-        with contextlib.suppress(SystemExit, KeyboardInterrupt):
-            loop.run_forever()
-            return
 
 
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:

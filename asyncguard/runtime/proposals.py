@@ -1,4 +1,9 @@
-"""From a model message to verdicts: proposed calls are numbered, keyed and put before admission."""
+"""Proposals: the calls of a model message are numbered, keyed and judged by admission.
+
+A call leaves this module rejected, deferred, held for a person, or queued. A deferred call returns
+to it through :func:`release_ready` when the calls that it waits for have ended, a held one through
+:func:`answer_approval`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,39 +34,41 @@ from asyncguard.schema.pointers import PointerError, in_result
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedCall:
-    """One call as a front end read it from a model message."""
+    """One call as an adapter parsed it from a model message."""
 
     tool: str
     """Tool name."""
     arguments: Mapping[str, Any]
     """Arguments without the task argument."""
     call_id: str
-    """The provider's id."""
+    """The provider's id of the call."""
     task: str
     """Task that the call is for."""
     problem: str = ""
-    """Why it cannot be read; empty if it can."""
+    """Reason why the call cannot be parsed; empty if it can."""
 
 
 def propose_calls(session: Session, message_id: str, wishes: Sequence[ParsedCall]) -> None:
-    """Enter a model message: one turn, and a verdict for each of its calls."""
+    """Record a model message: one turn, and a verdict for each of its calls."""
     ledger = session.ledger
+    # Calls of other threads run in the same executor; the capacity guard counts them.
     session.board.runs_elsewhere(
         sum(ledger.find(key) is None for key in session.engine.executor.pending())
     )
+    # All are proposed before the first is judged, so that the guards know the whole message.
     proposals = [
-        _propose(session, message_id, position, wish) for position, wish in enumerate(wishes)
+        _propose(session, message_id, position, parsed) for position, parsed in enumerate(wishes)
     ]
     for proposal in proposals:
         _judge(session, proposal)
-    mentioned = {wish.task for wish in wishes}
+    mentioned = {parsed.task for parsed in wishes}
     passed = passed_over(session.board, mentioned, len(wishes))
     session.record.turn_taken(message_id, calls=len(wishes), passed_over=passed)
     _stop_tasks(session)
 
 
 def judge_end(session: Session) -> Completion:
-    """Judge a model message without calls; what is recorded says whether the verdict counts."""
+    """Judge a model message without calls; the event records if the verdict is enforced."""
     completion = judge_completion(session.board)
     session.record.completion_judged(
         completion.verdict,
@@ -72,32 +79,33 @@ def judge_end(session: Session) -> Completion:
     return completion
 
 
-def _propose(session: Session, message_id: str, position: int, wish: ParsedCall) -> Proposal:
+def _propose(session: Session, message_id: str, position: int, parsed: ParsedCall) -> Proposal:
     ledger = session.ledger
-    spec = session.engine.specs.get(wish.tool)
-    text = canonical_json(wish.arguments)
-    received = as_received(wish.arguments, None if spec is None else spec.parameters)
+    spec = session.engine.specs.get(parsed.tool)
+    text = canonical_json(parsed.arguments)
+    # The fingerprint is of what the tool receives, so an omitted default equals a given one.
+    received = as_received(parsed.arguments, None if spec is None else spec.parameters)
     call = Call(
         key=call_key(session.namespace, session.thread, message_id, position),
         sequence=len(ledger) + 1,
-        task=wish.task,
-        tool=wish.tool,
-        ordinal=ledger.next_ordinal(wish.task, wish.tool),
-        arguments=wish.arguments,
-        call_id=wish.call_id,
+        task=parsed.task,
+        tool=parsed.tool,
+        ordinal=ledger.next_ordinal(parsed.task, parsed.tool),
+        arguments=parsed.arguments,
+        call_id=parsed.call_id,
         message_id=message_id,
-        footprint=session.board.spec(wish.tool).footprint(wish.arguments, wish.task),
-        fingerprint=fingerprint(wish.tool, text if received == wish.arguments else received),
+        footprint=session.board.spec(parsed.tool).footprint(parsed.arguments, parsed.task),
+        fingerprint=fingerprint(parsed.tool, text if received == parsed.arguments else received),
     )
-    session.record.proposed(call, session.declare(wish.tool))
+    session.record.proposed(call, session.declare(parsed.tool))
     return Proposal(
-        call=call, spec=spec, position=position, size=content_size(text), problem=wish.problem
+        call=call, spec=spec, position=position, size=content_size(text), problem=parsed.problem
     )
 
 
 def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> None:
     if session.engine.watching and not released:
-        _tell_objections(session, proposal)
+        _record_objections(session, proposal)
     verdict = admit(proposal, session.board, session.engine.guards)
     key = proposal.call.key
     match verdict:
@@ -111,8 +119,8 @@ def _judge(session: Session, proposal: Proposal, *, released: bool = False) -> N
             _admit(session, proposal, verdict, released=released)
 
 
-def _tell_objections(session: Session, proposal: Proposal) -> None:
-    """In shadow mode: note what every guard would have done."""
+def _record_objections(session: Session, proposal: Proposal) -> None:
+    """Record the verdict of every guard that would not have admitted the call; for shadow mode."""
     objected, key, objection = session.record.objected, proposal.call.key, ev.Objection
     for verdict in objections(proposal, session.board, session.engine.watching):
         guard = verdict.guard
@@ -126,7 +134,10 @@ def _tell_objections(session: Session, proposal: Proposal) -> None:
 
 
 def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bool) -> None:
-    """Fill the operands in, then queue the call, or hold it for a person, who is shown what would be issued."""
+    """Replace the references, then queue the call, or hold it for approval.
+
+    References are replaced first, so that the person who approves sees the arguments to be issued.
+    """
     key = proposal.call.key
     try:
         arguments = _substituted(session, proposal.call)
@@ -153,32 +164,28 @@ def _admit(session: Session, proposal: Proposal, verdict: Admit, *, released: bo
 def _approval_of_operands(
     session: Session, proposal: Proposal, arguments: Mapping[str, Any] | None
 ) -> str:
-    """Why a person has to see a destructive call whose operands are tool output; empty if nobody has to.
+    """Return the reason to have a destructive call with untrusted operands approved, or ``""``.
 
-    The model may not have seen these values, so the context may still be clean when they are used.
+    The trust guard judges what the model has read. It may not have read these values, so they are
+    judged here.
     """
     spec, config = proposal.spec, session.engine.config
-    if (
-        arguments is None
-        or spec is None
-        or not spec.destructive
-        or not config.trust
-        or config.shadow
-    ):
+    if arguments is None or not config.trust or config.shadow:
+        return ""
+    if spec is None or not spec.destructive:
         return ""
     sources = (
         session.ledger.labelled(proposal.call.task, item.label)
         for item in references(proposal.call.arguments)
     )
     untrusted = [item.call.label for item in sources if item and not session.board.trusts(item)]
-    return (
-        f"its arguments hold output of {', '.join(untrusted)}, which is not trusted"
-        if untrusted
-        else ""
-    )
+    if not untrusted:
+        return ""
+    return f"its arguments hold output of {', '.join(untrusted)}, which is not trusted"
 
 
 def _check(session: Session, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the problems of arguments whose references were replaced: size and schema."""
     limit, size = session.engine.config.limits.max_argument_bytes, content_size(arguments)
     if session.engine.config.capacity and size > limit:
         return (f"they take {size} bytes, and at most {limit} are allowed",)
@@ -187,7 +194,7 @@ def _check(session: Session, tool: str, arguments: Mapping[str, Any]) -> tuple[s
 
 
 def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
-    """The arguments with operands filled in, or ``None`` where there are none."""
+    """Return the arguments with references replaced, ``None`` if there are no references."""
     values: dict[Path, Any] = {}
     for reference in references(call.arguments):
         source = session.ledger.labelled(call.task, reference.label)
@@ -204,11 +211,12 @@ def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
                 f"The result of {reference.label} is no longer held; give the value itself."
             )
         values[reference.path] = value = in_result(source.content, reference.pointer)
-        if (
-            next(references([value]), None) is not None
-        ):  # it would pass for an operand, which fits every schema
-            told = f"The value at {reference.pointer!r} in the result of {reference.label} has the form of a reference"
-            raise OperandError(f"{told}; give the value itself.")
+        # The schema check accepts a reference in place of any value, so such a value would pass it.
+        if next(references([value]), None) is not None:
+            raise OperandError(
+                f"The value at {reference.pointer!r} in the result of {reference.label} has the "
+                "form of a reference; give the value itself."
+            )
     if not values:
         return None
     filled: dict[str, Any] = substitute(call.arguments, values)
@@ -216,9 +224,9 @@ def _substituted(session: Session, call: Call) -> dict[str, Any] | None:
 
 
 def release_ready(session: Session) -> None:
-    """Judge the deferred calls that wait for nothing any more; one whose predecessor failed is squashed.
+    """Judge the deferred calls that wait for no other call; squash those with a failed predecessor.
 
-    What was begun elsewhere is not judged: it is too late for that.
+    A call that was begun elsewhere is not judged: its effect may have happened.
     """
     for record in session.ledger.ready():
         failed = tuple(
@@ -234,7 +242,10 @@ def release_ready(session: Session) -> None:
 
 
 def _withdrawn(session: Session, record: CallRecord, blocker: str) -> bool:
-    """Whether a call was waited for only because of its order, and by another task than the one that was stopped."""
+    """Return True if a blocker belongs to another task, which was stopped.
+
+    The call waited for it because of the order only, so its end does not fail the call.
+    """
     task = session.ledger.record(blocker).call.task
     stopped = session.ledger.task(task)
     return task != record.call.task and stopped is not None and stopped.state is TaskState.STOPPED
@@ -243,10 +254,10 @@ def _withdrawn(session: Session, record: CallRecord, blocker: str) -> bool:
 def answer_approval(
     session: Session, record: CallRecord, *, approved: bool, told: str = ""
 ) -> None:
-    """Enter a person's answer about a held call; an approved call meets the guards once more.
+    """Apply a person's decision about a held call; an approved call is judged by the guards again.
 
-    One that was approved before, and begun by a process that is gone, is not "not run": its attempt answers for it, and
-    after a refusal no other is made.
+    If a process that has ended began the call after an earlier approval, a refusal does not end it
+    as "not run": the existing attempt gives its result, and no further attempt is made.
     """
     why = Why.APPROVED if approved else Why.REFUSED
     if resolve(session, record, why, Circumstances(told=told)) is Fate.JUDGE:
@@ -254,18 +265,20 @@ def answer_approval(
 
 
 def reject_held_calls(session: Session) -> None:
-    """Reject the held calls of a run that nobody could resume, so that nobody can be asked."""
+    """Reject the held calls of a run that cannot be resumed: no person can be asked about them."""
     for record in session.ledger.in_state(CallState.HELD):
         reason = "The call needs a person's approval, and in this run nobody can be asked."
         if record.guard == "duplicate":
             reason = (
-                f"{record.reason} In this run nobody can be asked: tell the user, who can look, "
-                "or run the agent with a checkpointer and a thread_id, so that the call can be approved."
+                f"{record.reason} In this run nobody can be asked: tell the user, who can look, or "
+                "run the agent with a checkpointer and a thread_id, so that the call can be "
+                "approved."
             )
         session.record.rejected(record.key, guard=record.guard, reason=reason)
 
 
 def _again(session: Session, record: CallRecord, *, approved: bool = False) -> Proposal:
+    """Return the proposal of a recorded call, to judge it again."""
     tool = record.call.tool
     spec = session.engine.specs.get(tool) or (
         None if session.engine.all_met else session.board.kept.get(tool)
@@ -274,16 +287,17 @@ def _again(session: Session, record: CallRecord, *, approved: bool = False) -> P
 
 
 def squash_unissued_effects(session: Session) -> None:
-    """Squash what was held back and would have an effect: the user spoke, and "stop" must win.
+    """Squash held-back calls with an effect: the user's new message may say "stop".
 
-    The model is told and may ask for the call again.
+    The model is shown that they ended and may make them again.
     """
     resolve_all(session, (CallState.DEFERRED, CallState.HELD), Why.NEW_MESSAGE)
-    # After that: what was taken up just now, because it had begun, is stopped as well.
+    # In this order: a call that the first line queues, because it had begun, is stopped as well.
     resolve_all(session, (CallState.QUEUED, CallState.PENDING), Why.NEW_MESSAGE)
 
 
 def _stop_tasks(session: Session) -> None:
+    """Stop the open tasks that have more rejected calls than the limit."""
     limit = session.engine.config.limits.max_rejections
     for task in session.ledger.open_tasks():
         if task.rejections > limit and task.state is TaskState.OPEN:

@@ -1,9 +1,9 @@
-"""What becomes of an attempt: its result retires the call, or recovery is asked and its decisions are carried out.
+"""The recovery driver: handles ends of attempts, and carries out the policy's decisions.
 
-A decision (:mod:`asyncguard.recovery.policy`) is made when the attempt ends and carried out by :func:`recover`, in
-between the front end may store what happened. Whoever is asked for a call's sake (its live contract, another source,
-the probe of its effect) is asked by a further attempt of the call, so that waiting, timeouts and a lost process need no
-way of their own.
+A result retires its call. For anything else :mod:`asyncguard.recovery.policy` decides when the
+attempt ends, and :func:`recover` carries the decision out; in between the adapter may store a
+checkpoint. Side queries (live contract, alternative source, effect probe) run as extra attempts of
+the same call, so they share its waiting, timeout and crash handling.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ from asyncguard.runtime.signals import replays
 
 
 def handle_completion(session: Session, record: CallRecord, completion: Completion) -> None:
-    """Take the end of a pending call's attempt."""
+    """Handle the end of a pending call's current attempt."""
     match completion.result:
         case Success() if record.aim is not ev.Aim.ANSWER:
             move_circuit(session, record, record.tool, None)
@@ -52,18 +52,21 @@ def handle_completion(session: Session, record: CallRecord, completion: Completi
         case Interrupted(error=error):
             session.live.interrupted(record.key, error)
         case Started():
-            session.live.runs_outside(record.key)  # it was started in a process that is gone
+            session.live.runs_outside(record.key)  # a process that has ended started it
 
 
 def _handle_failed_attempt(session: Session, record: CallRecord, symptom: Symptom) -> None:
-    """Take the failure of an attempt for the call's own result; some are the journal's word, and not the tool's."""
+    """Handle the failure of an attempt for the call's own result.
+
+    Some failures come from the journal and not from the tool.
+    """
     if symptom.error == ErrorCode.TAKEN_OVER:
-        session.demand_reconcile()  # if the thread comes back to this process, the call is to be issued again
-        raise ThreadBusyError(
-            symptom.message
-        )  # what this process knows is behind: it must not be stored
+        # This process lags behind and must not store a state. If it acquires the thread again, it
+        # has to issue the call again.
+        session.demand_reconcile()
+        raise ThreadBusyError(symptom.message)
     if symptom.error == ErrorCode.PROCESS_LOST:
-        edited = not symptom.transient  # begun as another call
+        edited = not symptom.transient  # the process began the call with other arguments
         resolve(
             session, record, Why.REPORTED_LOST, Circumstances(edited=edited, told=symptom.message)
         )
@@ -74,7 +77,7 @@ def _handle_failed_attempt(session: Session, record: CallRecord, symptom: Sympto
 
 
 def ask_again(session: Session, record: CallRecord) -> None:
-    """Queue a call whose tool asked a person: it runs anew with the answer."""
+    """Queue a call whose tool asked a person; the tool runs again with the answer."""
     session.board.asked_person(record.key)
     session.record.requeued(
         record.key,
@@ -85,11 +88,11 @@ def ask_again(session: Session, record: CallRecord) -> None:
     )
 
 
-# -- acting --------------------------------------------------------------------------------------------------------
+# -- acting ----------------------------------------------------------------------------------------
 
 
 def recover(session: Session, action: ev.RecoveryAction) -> None:
-    """Carry out the decided recoveries of one kind: a call is queued for its next attempt, or ends."""
+    """Carry out the decided recoveries of one kind: queue calls again, or end them."""
     for key, recovery in list(session.live.recoveries.items()):
         if recovery.action is action:
             session.live.undecided(key)
@@ -106,23 +109,19 @@ def _carry_out(session: Session, record: CallRecord, recovery: Recovery) -> None
             session.record.recovered(record.key, replace(recovery, then=then), error=error)
             if following.aim is ev.Aim.ANSWER:
                 session.live.tried_again(record.key)
-        case End(outcome=ev.Outcome.FAILED | ev.Outcome.IN_DOUBT) if _is_continued(session, record):
+        case End(outcome=ev.Outcome.FAILED | ev.Outcome.IN_DOUBT) if (
+            resolve(session, record, Why.RECOVERY_ENDS) is Fate.FOLLOW
+        ):
+            # The journal has a later attempt, made under another configuration or for an operator;
+            # the call continues with it.
             pass
         case End() as end:
             session.record.recovered(record.key, recovery, error=error)
             end_call(session, record, end)
 
 
-def _is_continued(session: Session, record: CallRecord) -> bool:
-    """Return whether a call goes on with a later attempt of the journal, where the policy would end it.
-
-    The policy decided otherwise when that attempt was begun: under another configuration, or at a person's word.
-    """
-    return resolve(session, record, Why.RECOVERY_ENDS) is Fate.FOLLOW
-
-
 def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
-    """The arguments of an attempt; a probe is asked with those of the call's that it knows."""
+    """Return the arguments of an attempt; a probe receives those of the call that it declares."""
     if following.aim is not ev.Aim.PROBE or following.arguments is None:
         return following.arguments
     parameters = session.board.spec(following.tool).parameters
@@ -130,11 +129,11 @@ def _fitting(session: Session, following: Attempt) -> Mapping[str, Any] | None:
     return {name: value for name, value in following.arguments.items() if name in known}
 
 
-# -- circuit breakers ----------------------------------------------------------------------------------------------
+# -- the gate ------------------------------------------------------------------------------------
 
 
 def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | None:
-    """Ask, when the back-off is over, whether an attempt may begin; the failure of one that may not."""
+    """Return the failure of an attempt that may not begin now, ``None`` if it may."""
     record = session.ledger.record(key)
     if aim is ev.Aim.ANSWER and (stopped := _stopped(session, record)) is not None:
         return Failure(symptom=stopped)
@@ -142,10 +141,10 @@ def may_begin(session: Session, key: str, tool: str, aim: ev.Aim) -> Failure | N
 
 
 def _stopped(session: Session, record: CallRecord) -> Symptom | None:
-    """The failure of an attempt that the user does not want.
+    """Return the symptom of an attempt that a new message or a cancellation stopped.
 
-    The attempt of a process that is gone has begun, as far as anybody can know. After a new message it is made again,
-    under its key, as it would be without one: that tells what came of it. What the user took back is not.
+    An attempt that a process which has ended may have begun is made again after a new message, with
+    its idempotency key: only that shows its outcome. After a cancellation it is not made again.
     """
     replayed = replays(session, record)
     message = session.live.barred.get(record.key)

@@ -1,8 +1,12 @@
-"""Apply the fate table to open calls: gather the facts, ask, and carry the decision out.
+"""Apply the fate table to open calls: gather the facts, look up the fate, carry it out.
 
-:mod:`asyncguard.core.resume_policy` decides what becomes of a call after a loss, a fork, a takeover, a cancellation, a
-new message or a missing wrapper. This module is the only one that asks it, and the only one that records the events by
-which such a call ends or is queued again.
+:mod:`asyncguard.core.resume_policy` decides about a call after a loss, a fork, a takeover, a
+cancellation, a new message or a missing wrapper. Only this module asks it, and only this module
+records the events by which such a call ends or is queued again.
+
+It has three parts. *Facts*: one function per fact, each reads session, journal and registry and
+changes nothing. *Fates*: one function per fate, listed in :data:`CARRIED_OUT`. *Attempts that were
+made*: the fates that continue with an attempt which is already under way or has ended.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,10 +53,10 @@ _OUTSIDE = "The user cancelled the task; the work outside was started and may go
 
 
 class Hands(Protocol):
-    """What can run the calls of a thread."""
+    """Port to the adapter that runs the calls of a thread."""
 
     def holds(self, key: str) -> bool:
-        """Return whether a call can be run as it was called."""
+        """Return True if a call can be run as it was called."""
         ...
 
     def run_alone(self, key: str) -> None:
@@ -61,7 +65,7 @@ class Hands(Protocol):
 
 
 class _AllTools:
-    """Runs every call: ``build_agent`` needs no wrappers."""
+    """Hands of ``build_agent``, which runs every call without a wrapper."""
 
     def holds(self, _: str) -> bool:
         return True
@@ -72,6 +76,7 @@ class _AllTools:
 
 ALL_TOOLS: Hands = _AllTools()
 _ENDED_IF_HARMLESS = (Why.RESUMED, Why.CANCELLED, Why.WRAPPERS_RETURNED, Why.WRAPPER_MISSING)
+"""Occasions for which the table has a row that asks whether a queued call is harmless."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,49 +84,49 @@ class Answer:
     """A message in the history that answers a call and was not written by the guard."""
 
     content: Any
-    """As it stands in the message."""
+    """Content as it stands in the message."""
     text: str
-    """Its text, which is evidence for later arguments."""
+    """Text of the content, which is evidence for later arguments."""
     failed: bool
-    """Whether it tells an error."""
+    """True if the message reports an error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Circumstances:
-    """What the caller of :func:`resolve` knows beside the session."""
+    """Knowledge of the caller of :func:`resolve` beyond the session."""
 
     hands: Hands = ALL_TOOLS
-    """What can run calls here."""
+    """Runner of calls in this process."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """Answers in the history, by key of the call."""
     lost: frozenset[str] | None = None
-    """Keys of the calls that a process which has ended may have had under way; ``None`` if that is not the question."""
+    """Keys of calls that an ended process may have had under way; ``None`` if not relevant."""
     siblings: bool = False
-    """Whether fallbacks may have been tried of which the state does not tell."""
+    """True if fallbacks may have been tried that the state does not record."""
     said: bool = False
-    """Whether the run begins with something new from the user."""
+    """True if the run begins with something new from the user."""
     edited: bool = False
-    """Whether the journal knows the attempt as that of another call."""
+    """True if the journal knows the attempt as that of another call."""
     failed: tuple[str, ...] = ()
     """Keys of the calls that this one waited for and that gave no usable result."""
     told: str = ""
-    """Told to the model where the decision has no words of its own."""
+    """Text for the model, used where the decision has none of its own."""
 
 
 _ALONE = Circumstances()
 
 
 def resolve(session: Session, record: CallRecord, why: Why, given: Circumstances = _ALONE) -> Fate:
-    """Decide what becomes of an open call, and carry it out.
+    """Decide the fate of an open call, and carry it out.
 
     Args:
         session: The thread.
         record: The call.
         why: The reason to ask.
-        given: What the caller knows.
+        given: Knowledge of the caller.
 
     Returns:
-        What was decided. ``JUDGE`` is left to the caller, as are ``KEEP`` and ``WAIT``.
+        The fate. ``JUDGE``, ``KEEP`` and ``WAIT`` change nothing here; the caller acts on them.
     """
     facts = (
         _facts_to_issue(session, record)
@@ -144,18 +149,18 @@ def reconcile(
     siblings: bool = False,
     said: bool = False,
 ) -> bool:
-    """Decide about the open calls of a state that this process has not written.
+    """Resolve the open calls of a state that this process has not written.
 
     Args:
         session: The thread, joined with state and journal.
-        issuing: Whether admitted calls may have been issued.
-        hands: What can run calls here.
+        issuing: True if admitted calls may have been issued.
+        hands: Runner of calls in this process.
         answers: Answers in the history, by key of the call.
-        siblings: Whether fallbacks may have been tried of which the state does not tell.
-        said: Whether the run begins with something new from the user.
+        siblings: True if fallbacks may have been tried that the state does not record.
+        said: True if the run begins with something new from the user.
 
     Returns:
-        Whether calls wait until this process has met its tools; then it has to be asked again.
+        True if calls wait until this process has met its tools; call this function again then.
     """
     lost = frozenset(record.key for record in session.lost(queued=issuing))
     given = Circumstances(
@@ -171,16 +176,17 @@ def reconcile(
 def resolve_all(
     session: Session, states: Sequence[CallState], why: Why, given: Circumstances = _ALONE
 ) -> Mapping[str, Fate]:
-    """Decide about all calls in some states; see :func:`resolve`.
+    """Resolve all calls in some states; see :func:`resolve`.
 
     Returns:
-        What was decided, by key of the call.
+        The fates, by key of the call.
     """
+    # Collected first: carrying a fate out moves calls between the states.
     records = [record for state in states for record in session.ledger.in_state(state)]
     return {record.key: resolve(session, record, why, given) for record in records}
 
 
-# -- facts ---------------------------------------------------------------------------------------------------------
+# -- facts -----------------------------------------------------------------------------------------
 
 
 def _facts_to_issue(session: Session, record: CallRecord) -> Facts:
@@ -215,7 +221,9 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
         here=_here(session, record, given),
         edited=given.edited,
         attempt_ended=record.state is CallState.PENDING and attempt_ended(record),
-        history=_history(record, given),
+        history=History.ANSWER
+        if record.key in given.answers
+        else (History.PLACEHOLDER if record.placeholder else History.NOTHING),
         tool=_tool(session, record, given.hands),
         begun=record.answer_attempts > 0 or record.key in session.live.replays,
         harmless=_is_harmless(session, record, why, given),
@@ -225,13 +233,17 @@ def _facts(session: Session, record: CallRecord, why: Why, given: Circumstances)
 
 
 def _is_harmless(session: Session, record: CallRecord, why: Why, given: Circumstances) -> bool:
-    """Return whether nothing was attempted that matters; found out only where a row asks, as it may take the policy."""
+    """Return True if no attempt of the call can have had an effect that the model must know of.
+
+    Computed only where a row of the table asks for it: it may need the recovery policy.
+    """
     if record.state is not CallState.QUEUED or why not in _ENDED_IF_HARMLESS:
         return False
     return (why is Why.CANCELLED or not given.hands.holds(record.key)) and harmless(session, record)
 
 
 def _replayable(session: Session, record: CallRecord, *, siblings: bool) -> bool:
+    """Return True if each tool that may have been attempted can be attempted again."""
     board = session.board
     others = siblings_left(board.spec(record.call.tool), record) if siblings else []
     return all(
@@ -241,17 +253,20 @@ def _replayable(session: Session, record: CallRecord, *, siblings: bool) -> bool
 
 
 def _journal(session: Session, record: CallRecord, why: Why) -> Journal:
+    """Compare the latest attempt in the journal with the latest one in the state."""
     if not journaled(session, record):
         return Journal.SILENT
     if was_begun(session, record):
         return Journal.LATER
-    # The lease tells of attempts that were begun before this process took the thread, so it is asked on resuming alone.
+    # The lease lists only attempts begun before this process acquired the thread, so a missing
+    # entry means something on resuming alone.
     known = session.lease.begun_before.get(record.key)
     behind = record.state is CallState.PENDING and (known is None or known.number < record.attempts)
     return Journal.BEHIND if behind and why is Why.RESUMED else Journal.COMPLETE
 
 
 def _outside(session: Session, record: CallRecord, why: Why) -> bool:
+    """Return True if work outside was started for the call and only a delivery can end it."""
     if why is Why.CANCELLED:
         issued = record.state is CallState.PENDING and record.key in session.live.delivery_tokens
         return issued and record.key not in session.engine.executor.pending()
@@ -262,6 +277,7 @@ def _outside(session: Session, record: CallRecord, why: Why) -> bool:
 
 
 def _here(session: Session, record: CallRecord, given: Circumstances) -> Here:
+    """Compare the latest attempt begun in this process with the latest one in the state."""
     latest = session.engine.begun.latest(record.key)
     if record.state is CallState.PENDING:
         if given.lost is not None and record.key not in given.lost:
@@ -275,12 +291,6 @@ def _here(session: Session, record: CallRecord, given: Circumstances) -> Here:
     return Here.IN_HAND if in_hand else Here.NOTHING
 
 
-def _history(record: CallRecord, given: Circumstances) -> History:
-    if record.key in given.answers:
-        return History.ANSWER
-    return History.PLACEHOLDER if record.placeholder else History.NOTHING
-
-
 def _tool(session: Session, record: CallRecord, hands: Hands) -> Tool:
     if hands.holds(record.key):
         return Tool.AT_HAND
@@ -290,18 +300,19 @@ def _tool(session: Session, record: CallRecord, hands: Hands) -> Tool:
     return Tool.KNOWN if record.tool in session.engine.specs else Tool.MISSING
 
 
-# -- fates ---------------------------------------------------------------------------------------------------------
+# -- fates -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """One decision and what it was made of."""
+    """One decision with its inputs."""
 
     session: Session
     record: CallRecord
     facts: Facts
     given: Circumstances
     reason: str
+    """Reason of the decision, or the caller's text where the decision has none."""
 
 
 def _accept_answer(case: Case) -> None:
@@ -334,6 +345,7 @@ def _run_alone(case: Case) -> None:
     case.given.hands.run_alone(case.record.key)
     facts = case.facts
     lost = facts.why is Why.RESUMED and facts.here is not Here.IN_HAND
+    # The journal knows whether an attempt began; without it the next attempt may be a repetition.
     if lost and facts.state is Open.QUEUED and not facts.journaled:
         _expect(case)
 
@@ -358,7 +370,7 @@ def _interrupt(case: Case) -> None:
     key, session = case.record.key, case.session
     session.live.bar(key, _STOPPED)
     if not session.engine.executor.cancel(key) and key in session.live.delivery_tokens:
-        _leave_outside(case)  # it has returned just now, and its work goes on outside
+        _leave_outside(case)  # the tool returned just now; the work that it started continues
 
 
 def _put_in_doubt(case: Case) -> None:
@@ -395,7 +407,7 @@ def _abandon(case: Case) -> None:
 
 
 def _leave_outside(case: Case) -> None:
-    """End a call in doubt whose work outside goes on; a delivery that comes all the same settles the doubt."""
+    """End a call in doubt whose work outside continues; a later delivery resolves the doubt."""
     end = End(outcome=ev.Outcome.IN_DOUBT, content=_OUTSIDE, error=ErrorCode.CANCELLED)
     end_call(case.session, case.record, end)
 
@@ -419,11 +431,11 @@ def _refuse(case: Case) -> None:
     )
 
 
-# -- attempts that were made ---------------------------------------------------------------------------------------
+# -- attempts that were made -----------------------------------------------------------------------
 
 
 def _take_over(case: Case) -> None:
-    """Have an attempt of this process answer to this session."""
+    """Route the result of an attempt of this process to this session."""
     session, record = case.session, case.record
     pending = record.state is CallState.PENDING
     after = record.attempts - 1 if pending else record.last_answer_attempt
@@ -434,7 +446,7 @@ def _take_over(case: Case) -> None:
 
 
 def _take_up(case: Case) -> None:
-    """Queue a call that was begun: it is issued, and the attempt that was made answers for it."""
+    """Queue a call that was begun: issuing it then yields the result of the existing attempt."""
     session, record = case.session, case.record
     if case.facts.journal is Journal.LATER:
         _take_up_from_journal(session, record, session.lease.begun_before[record.key])
@@ -445,7 +457,10 @@ def _take_up(case: Case) -> None:
 
 
 def _take_up_from_journal(session: Session, record: CallRecord, known: Attempt) -> None:
-    """Queue a call for the latest attempt of the journal, with its arguments; what led to it was never stored."""
+    """Queue a call for the latest attempt of the journal, with the arguments of that attempt.
+
+    The events that led to the attempt were never stored, so they are skipped.
+    """
     called = known.tool == record.call.tool
     if record.state is CallState.QUEUED and (record.attempts + 1, record.tool) == (
         known.number,
@@ -469,7 +484,7 @@ def _follow(case: Case) -> None:
 
 
 def _skip_to(session: Session, record: CallRecord, known: Attempt) -> None:
-    """Bring a queued call to the attempt before the one that is known."""
+    """Advance a queued call to the attempt before the known one."""
     session.record.started(
         record.key, attempt=known.number - 1, tool=record.tool, epoch=known.process_id
     )
@@ -512,4 +527,4 @@ CARRIED_OUT: Mapping[Fate, Callable[[Case], None]] = {
     ),
     Fate.REFUSE: _refuse,
 }
-"""What each fate does; ``KEEP``, ``WAIT`` and ``JUDGE`` do nothing here."""
+"""Function that carries out each fate; ``KEEP``, ``WAIT`` and ``JUDGE`` need none."""

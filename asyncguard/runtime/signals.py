@@ -1,8 +1,9 @@
-"""What a thread and the journal tell each other: intents of calls, calls of a lost process, and mail from outside.
+"""Exchange between a thread and the journal: intents of calls, calls of a lost process, signals.
 
-The journal knows of every call with an effect whether it was begun, so nothing has to be guessed after a crash: a lost
-call is handed out again under the number of its attempt, and the journal answers for what was begun, lets begin what
-was not, and calls lost what nobody can know (:mod:`asyncguard.runtime.executors.journal_gate`).
+The journal records for every call with an effect that it began, so nothing is guessed after a
+crash. A lost call is handed out again with the same attempt number; the journal then returns the
+recorded outcome, permits an attempt that it has never seen, and reports the rest as lost
+(:mod:`asyncguard.runtime.executors.journal_gate`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +22,7 @@ from asyncguard.runtime.session.session import Session, journal_of
 
 
 async def ensure_written(session: Session) -> None:
-    """Wait until what ended is written down: the model speaks of nothing that a crash could make undone.
+    """Wait until the ends of calls are on disk, so that the model reports no end that can get lost.
 
     Args:
         session: The thread.
@@ -31,7 +32,10 @@ async def ensure_written(session: Session) -> None:
 
 
 def journaled(session: Session, record: CallRecord) -> bool:
-    """Whether the journal knows if the call was begun: it was admitted under this journal, which has such calls."""
+    """Return True if the journal is authoritative on the call's attempts.
+
+    It is if the call was made under this journal, and calls of its tool are written down.
+    """
     journal = session.engine.journal
     if journal is None or record.aim is not ev.Aim.ANSWER:
         return False
@@ -39,33 +43,33 @@ def journaled(session: Session, record: CallRecord) -> bool:
         return False
     kept = session.board.kept.get(record.tool)
     if kept is not None and not kept.written_down:
-        return False  # it was no effect when the call was made, so nothing was written down
-    epoch = record.begun_by if record.state is CallState.PENDING else session.ledger.epoch
-    return journal_of(epoch) == journal.id
+        return False  # declared without an effect when the call was made, so never written down
+    process = record.begun_by if record.state is CallState.PENDING else session.ledger.epoch
+    return journal_of(process) == journal.id
 
 
 def any_written_down(session: Session, records: Iterable[CallRecord]) -> bool:
-    """Return whether one of the calls is written down before it begins: there is a journal, and it has an effect."""
+    """Return True if one of the calls has an effect and there is a journal that records it."""
     if session.engine.journal is None:
         return False
     return any(session.board.spec(record.tool).written_down for record in records)
 
 
 def was_begun(session: Session, record: CallRecord) -> bool:
-    """Whether the journal has an attempt of a journaled call that the state does not tell of."""
+    """Return True if the journal has an attempt of a journaled call that the state lacks."""
     known = session.lease.begun_before.get(record.key)
     return known is not None and known.number > record.last_answer_attempt
 
 
 def begun_elsewhere(session: Session, record: CallRecord) -> bool:
-    """Whether another life or branch of the thread began a call that is not begun here: who ends it would be wrong."""
+    """Return True if another process or branch began the call; it must not be ended here."""
     if journaled(session, record) and was_begun(session, record):
         return True
     return session.engine.begun.knows(record.key, after=record.last_answer_attempt)
 
 
 def replays(session: Session, record: CallRecord) -> bool:
-    """Whether the current attempt is one that a process may have begun that is gone.
+    """Return True if a process that has ended may have begun the current attempt.
 
     Args:
         session: The thread.
@@ -81,12 +85,12 @@ def replays(session: Session, record: CallRecord) -> bool:
 
 
 def intent_of(session: Session, record: CallRecord, arguments: Mapping[str, Any]) -> Intent | None:
-    """What is written down of the current attempt, ``None`` for what may be made again at will.
+    """Return the journal entry of the current attempt, ``None`` if it may be repeated freely.
 
     Args:
         session: The thread.
         record: The call.
-        arguments: Of the attempt.
+        arguments: Arguments of the attempt.
     """
     spec = session.board.spec(record.tool)
     if not spec.written_down:
@@ -109,9 +113,11 @@ def intent_of(session: Session, record: CallRecord, arguments: Mapping[str, Any]
 
 
 def _allowed(session: Session, record: CallRecord) -> bool:
-    """Whether a call may begin although an equal one is in doubt: the user has spoken since, and a person was asked.
+    """Return True if a call may begin although an equal one is in doubt.
 
-    Without the guard that asks, nobody was; in shadow mode nobody is, and the call is run as it was proposed.
+    The user must have spoken since, and a person must have approved the call. Without the guard
+    that asks for approval the call is not allowed. Shadow mode needs no approval: it runs the call
+    as it was proposed.
     """
     config, call = session.engine.config, record.call
     equal = session.ledger.same_fingerprint(call.task, call.fingerprint)
@@ -121,38 +127,42 @@ def _allowed(session: Session, record: CallRecord) -> bool:
     return config.duplicate and config.ledger and (record.approved or config.shadow)
 
 
-# -- mail ----------------------------------------------------------------------------------------------------------
+# -- signals -------------------------------------------------------------------------------------
 
 
 def apply_signals(session: Session) -> None:
-    """Carry out what was told from outside since the last call; what is about a settled call changes nothing."""
-    for mail in session.drain_signals():
-        record = session.ledger.find(mail.key)
+    """Apply the signals that arrived since the last call; one for an ended call changes nothing."""
+    for signal in session.drain_signals():
+        record = session.ledger.find(signal.key)
         if record is None:
             continue  # a call of another branch of the thread
-        if record.open and record.attempts < mail.attempt:
-            session.defer_signal(
-                mail
-            )  # the state is behind; the call is issued again, and is pending then
-        elif mail.kind is SignalKind.DELIVERY:
-            _apply_delivery(session, record, mail)
-        elif record.state is CallState.IN_DOUBT and mail.attempt >= record.last_answer_attempt:
-            _apply_resolution(session, record, mail)
+        if record.open and record.attempts < signal.attempt:
+            # The state lags behind; the call is issued again, and the signal fits once it is
+            # pending.
+            session.defer_signal(signal)
+        elif signal.kind is SignalKind.DELIVERY:
+            _apply_delivery(session, record, signal)
+        elif record.state is CallState.IN_DOUBT and signal.attempt >= record.last_answer_attempt:
+            _apply_resolution(session, record, signal)
 
 
-def _apply_delivery(session: Session, record: CallRecord, mail: Signal) -> None:
-    """The result of work outside; also of an earlier attempt that had started it and whose own answer was lost."""
+def _apply_delivery(session: Session, record: CallRecord, signal: Signal) -> None:
+    """Complete a call with the result of work outside.
+
+    The work may have been started by an earlier attempt whose own answer was lost.
+    """
     attempt = record.last_answer_attempt if record.state is CallState.IN_DOUBT else record.attempts
     if record.state in (CallState.PENDING, CallState.IN_DOUBT) and record.aim is ev.Aim.ANSWER:
-        result = Success(content=mail.content)
+        result = Success(content=signal.content)
         session.completed(Completion(key=record.key, attempt=attempt, result=result))
 
 
-def _apply_resolution(session: Session, record: CallRecord, mail: Signal) -> None:
-    by = mail.by or "somebody"
-    match mail.kind:
+def _apply_resolution(session: Session, record: CallRecord, signal: Signal) -> None:
+    """Resolve a doubt by an operator's decision."""
+    by = signal.by or "somebody"
+    match signal.kind:
         case SignalKind.HAPPENED:
-            content = CONFIRMED if mail.content is None else mail.content
+            content = CONFIRMED if signal.content is None else signal.content
             session.completed(
                 Completion(
                     key=record.key,

@@ -10,18 +10,18 @@ from asyncguard.runtime.session.session import Session
 
 
 def open_tasks(session: Session, tasks: Sequence[Task]) -> None:
-    """Open the tasks of an input; what the user says of one is evidence for it."""
+    """Open the tasks of an input; the goal of a task is evidence for it."""
     for task in tasks:
         session.record.task_opened(task.id, goal=task.goal)
         session.board.evidence.add(task.id, task.goal)
 
 
 def reopen_tasks(session: Session, goal: str, *, cancelled: Collection[str]) -> None:
-    """Open the tasks that have ended again: the user has spoken, and may mean any of them.
+    """Reopen the tasks that have ended: the user has spoken, and may mean any of them.
 
     Args:
         session: The thread.
-        goal: Goal of the only task of a thread that has none yet.
+        goal: Goal of the default task, for a thread without tasks.
         cancelled: Ids of the tasks that the user has just cancelled.
     """
     known = list(session.ledger.tasks())
@@ -33,29 +33,31 @@ def reopen_tasks(session: Session, goal: str, *, cancelled: Collection[str]) -> 
 
 
 def close_tasks(session: Session) -> None:
-    """Close the open tasks that wait for no call."""
+    """Close the open tasks that have no open call."""
     for task in session.ledger.open_tasks():
         if not session.ledger.has_open(task.task.id):
             session.record.task_closed(task.task.id)
 
 
 def cancel_tasks(session: Session, names: Sequence[str]) -> None:
-    """Stop tasks at the user's word; the model is told of each call that it was told is under way.
+    """Stop tasks for the user; the model is shown the end of each call it was shown as pending.
 
-    What has not begun never begins, what runs is asked to stop, and nothing follows it.
+    A call that has not begun never begins; a running one is asked to stop and gets no further
+    attempt.
 
     Args:
         session: The thread.
         names: Ids of tasks.
 
     Raises:
-        CallerError: A name is no task of the thread; nothing was cancelled.
+        CallerError: The thread has no task of that name; nothing was cancelled.
     """
     known = {task.task.id: task for task in session.ledger.tasks()}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise CallerError(
-            f"There is no task {unknown[0]!r} to cancel; the tasks are: {', '.join(known) or 'none'}."
+            f"There is no task {unknown[0]!r} to cancel; "
+            f"the tasks are: {', '.join(known) or 'none'}."
         )
     for name in dict.fromkeys(names):
         for record in list(session.ledger.open_of(name)):

@@ -226,7 +226,7 @@ def test_a_checkpointers_file_leads_to_its_journal(desk: Path, capsys: Capture) 
     other = sqlite3.connect("threads.db")
     other.execute("CREATE TABLE checkpoints (id TEXT)")
     other.close()
-    assert "holds something else than a journal" in run(capsys, "list", "threads.db", code=1)
+    assert "does not hold a journal" in run(capsys, "list", "threads.db", code=1)
     desk.rename("threads.db.effects")
     assert run(capsys, "list", "threads.db", code=1).endswith(
         "The journal of that checkpointer is threads.db.effects.\n"

@@ -120,7 +120,7 @@ def test_a_schema_that_is_no_text_is_named_as_damage(
     file = tmp_path / "effects.db"
     file.write_bytes(whole.replace(part, b"\xff" * len(part)))
     with pytest.raises(
-        JournalError, match=r"damaged; restore it from a backup|something else than a journal"
+        JournalError, match=r"damaged; restore it from a backup|does not hold a journal"
     ):
         open_journal(file)
     _tried(file)

@@ -116,7 +116,7 @@ async def test_a_process_that_was_taken_for_dead_begins_nothing_more(file: Path)
         refused = await journal.begin(intent("after", remote=remote))
         assert isinstance(refused, Refused)
         assert "taken for dead" in refused.reason
-    with pytest.raises(JournalError, match="taken for dead"):
+    with pytest.raises(JournalError, match="declared dead"):
         await entered(journal)
     assert await other.begin(intent("before", remote=True)) == Lost(process_id=journal.process_id)
     await journal.end("before", 1, Success(content="done"))

@@ -292,7 +292,7 @@ def test_what_nobody_waits_for_says_in_the_log_that_it_failed(
         *said,
         "late was not written: " + failed[1],
     ]
-    assert failed == ["no", "The journal was closed; open it anew."]
+    assert failed == ["no", "The journal was closed; open it again."]
 
 
 class Busy(queue.SimpleQueue[Any]):
@@ -384,7 +384,7 @@ def test_a_round_that_fails_is_said_and_not_the_end(caplog: pytest.LogCaptureFix
         time.sleep(0.05)
         assert writer.submit(put("a")).result(5.0) == "a"
     assert [record.message for record in caplog.records] == [
-        "the journal is not looked after: away"
+        "the maintenance of the journal failed: away"
     ]
 
 
@@ -429,7 +429,9 @@ def test_a_round_that_fails_answers_requests_all_the_same(caplog: pytest.LogCapt
     writer.submit(put("a")).result(5.0)
     writer.submit(put("b")).result(5.0)
     writer.stop(lambda _: None)
-    assert [record.message.count("is not looked after") for record in caplog.records] == [1]
+    assert [
+        record.message.count("the maintenance of the journal failed") for record in caplog.records
+    ] == [1]
 
 
 def test_a_store_that_does_not_open_is_whoever_opens_its_to_hear() -> None:

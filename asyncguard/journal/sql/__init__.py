@@ -1,6 +1,6 @@
-"""The effect journal: what was begun and how it ended, outside the checkpoint and before the effect.
+"""The journal in SQLite or PostgreSQL: begins and outcomes of attempts, outside the checkpoints.
 
-A call that may not be repeated is written down, and the writing committed, before its tool is entered. Whoever comes
-back after a crash asks here, and nowhere else, whether it was begun. ``port`` has the promises, ``sqlite`` and
-``postgres`` keep them.
+The intent of a call that may not be repeated is committed before its tool is entered. A process
+that resumes a thread after a crash learns only here which calls were begun. The guarantees are in
+:mod:`asyncguard.journal.port`.
 """

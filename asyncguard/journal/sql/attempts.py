@@ -1,4 +1,4 @@
-"""Attempts in the database: asked for, begun, ended, settled. Each function is one request of a transaction."""
+"""Attempts in the database: begin, outcome, final state; one function per request."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -20,22 +20,22 @@ from asyncguard.journal.sql.store import Store
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """How an attempt ended, as it is written; made by the caller, so that the writer thread only writes."""
+    """Outcome as it is written; made by the caller, so that the writer thread only writes."""
 
     key: str
     """Key of the call."""
     attempt: int
     """Number of the attempt."""
     state: AttemptState
-    """Where it stands then."""
+    """State of the attempt with this outcome."""
     result: str
-    """As JSON text."""
+    """Result as JSON text."""
     content: str | None
-    """JSON text of what it answered; ``None`` unless it succeeded."""
+    """JSON text of the answer; ``None`` unless the attempt succeeded."""
 
 
 def outcome_of(key: str, attempt: int, result: Result) -> Outcome:
-    """What is written of a result; of one that cannot be written as JSON, that it was there."""
+    """Serialize a result; if it is not JSON, record only that the attempt succeeded."""
     try:
         return _outcome(key, attempt, result)
     except CallerError as error:
@@ -59,15 +59,15 @@ def _outcome(key: str, attempt: int, result: Result) -> Outcome:
     )
 
 
-# -- begin ---------------------------------------------------------------------------------------------------------
+# -- begin -----------------------------------------------------------------------------------------
 
 
 def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
-    """Judge an intent, and write it down if it may begin.
+    """Judge an intent, and write it if it may begin.
 
     Args:
         store: The database.
-        intent: What is asked for.
+        intent: The attempt that is about to begin.
         arguments: Its arguments as JSON text.
     """
     recorded = _recorded(store, intent.key, intent.attempt)
@@ -87,12 +87,12 @@ def begin(store: Store, intent: Intent, arguments: str) -> Verdict:
         ),
     )
     if write is not Write.NOTHING:
-        _write(store, intent, arguments, write)
+        _write_intent(store, intent, arguments, write)
     return verdict
 
 
 def _followed(store: Store, recorded: Recorded | None, key: str) -> bool:
-    """Whether an attempt that asked a person has another one behind it; of others nobody asks."""
+    """Return True if a later attempt follows one that asked a person; False for all others."""
     if recorded is None or recorded.attempt.state is not AttemptState.ASKED:
         return False
     last = latest(store, key)
@@ -107,14 +107,14 @@ def _recorded(store: Store, key: str, number: int) -> Recorded | None:
 
 
 def recorded_of(store: Store, attempt: Attempt, effect: EffectClass) -> Recorded:
-    """An attempt, with what is known of the process that began it."""
+    """Return an attempt with the fate of the process that began it."""
     open_, result = attempt.state is AttemptState.INTENT, attempt.result
     if (
         isinstance(result, Failure)
         and result.symptom.running
         and not _lives(store, attempt.process_id)
     ):
-        # It was given up, and has ended with its process.
+        # It was given up, and its tool has ended with the process.
         attempt = replace(attempt, result=Failure(symptom=replace(result.symptom, running=False)))
     return Recorded(
         attempt=attempt, effect=effect, alive=open_ and _lives(store, attempt.process_id)
@@ -126,7 +126,7 @@ def _lives(store: Store, process_id: str) -> bool:
 
 
 def latest(store: Store, key: str) -> Recorded | None:
-    """The latest attempt of a call, if it has one."""
+    """Return the latest attempt of a call, ``None`` if it has none."""
     rows = store.execute(
         f"SELECT {ATTEMPT} FROM attempts a WHERE a.key = ? ORDER BY a.number DESC LIMIT 1", (key,)
     )
@@ -134,7 +134,7 @@ def latest(store: Store, key: str) -> Recorded | None:
 
 
 def latest_whole(store: Store, key: str) -> Attempt | None:
-    """The latest attempt of a call with its arguments, if it has one."""
+    """Return the latest attempt of a call with its arguments, ``None`` if it has none."""
     recorded = latest(store, key)
     if recorded is None:
         return None
@@ -143,15 +143,16 @@ def latest_whole(store: Store, key: str) -> Attempt | None:
 
 
 def unsettled(store: Store, session: str) -> list[str]:
-    """Keys of the calls of a thread that were begun and never settled, or resolved and not settled since.
+    """Return keys of the calls of a thread whose final state may be missing.
 
-    Of those that succeeded, too, the ones with an attempt whose outcome was never written.
+    See :meth:`~asyncguard.journal.port.Journal.unfinished`.
     """
     rows = store.execute(
         "SELECT key FROM calls WHERE session = ? AND state IN ('pending', 'in_doubt') "
         "AND (state = 'pending' OR resolution <> '') "
         "UNION SELECT c.key FROM attempts a CROSS JOIN calls c "
-        "WHERE a.state = 'intent' AND c.key = a.key AND c.session = ? AND c.state IN ('done', 'resolved')",
+        "WHERE a.state = 'intent' AND c.key = a.key AND c.session = ? "
+        "AND c.state IN ('done', 'resolved')",
         (plain(session), plain(session)),
     )
     return [str(key) for (key,) in rows]
@@ -160,18 +161,23 @@ def unsettled(store: Store, session: str) -> list[str]:
 RIVALS = (
     """SELECT c.key, c.label, c.state, c.resolution FROM calls c
        WHERE EXISTS (SELECT 1 FROM attempts a WHERE a.key = c.key AND a.fingerprint = ?)
-       AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'in_doubt' AND c.resolution = ''""",
-    # The cross join has SQLite begin with the few intents there are, and not with all calls of the thread.
+       AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'in_doubt'
+       AND c.resolution = ''""",
+    # The cross join has SQLite begin with the few intents there are, and not with all calls of the
+    # thread.
     """SELECT c.key, c.label, c.state, c.resolution FROM attempts a CROSS JOIN calls c
        WHERE a.fingerprint = ? AND a.state = 'intent' AND c.key = a.key
        AND c.session = ? AND c.task = ? AND c.key <> ? AND c.state = 'pending'""",
 )
 
-"""Calls equal to one of a fingerprint, session, task and key that may be in doubt; neither asks what has ended."""
+"""Queries for calls equal to a given one that may be in doubt; both use partial indexes."""
 
 
 def _rival(store: Store, intent: Intent) -> str:
-    """Label of an equal call that is in doubt: its thread said so, or its process is gone."""
+    """Return the label of an equal call in doubt, ``""`` if there is none.
+
+    It is in doubt if its thread recorded that, or if its process has ended.
+    """
     values = (intent.fingerprint, plain(intent.session), plain(intent.task), intent.key)
     for key, label, state, resolution in store.execute(
         " UNION ALL ".join(RIVALS), values * len(RIVALS)
@@ -181,21 +187,21 @@ def _rival(store: Store, intent: Intent) -> str:
     return ""
 
 
-def _write(store: Store, intent: Intent, arguments: str, write: Write) -> None:
+def _write_intent(store: Store, intent: Intent, arguments: str, write: Write) -> None:
     now = store.now()
     deadline = None if intent.timeout is None else now + intent.timeout
     names = (intent.session, intent.namespace, intent.task, intent.label, intent.tool)
     store.execute(
-        "INSERT INTO calls (key, session, namespace, task, label, tool, state, resolution, error, arguments, "
-        "created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 'pending', '', '', ?, ?, ?) "
+        "INSERT INTO calls (key, session, namespace, task, label, tool, state, resolution, error, "
+        "arguments, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 'pending', '', '', ?, ?, ?) "
         "ON CONFLICT (key) DO UPDATE SET state = 'pending', resolution = '', error = '', "
         "arguments = excluded.arguments, updated_at = excluded.updated_at",
         (intent.key, *map(plain, names), arguments, now, now),
     )
     if write is Write.NEW:
         store.execute(
-            "INSERT INTO attempts (key, number, tool, effect, fingerprint, state, epoch, begun_at, deadline) "
-            "VALUES (?, ?, ?, ?, ?, 'intent', ?, ?, ?)",
+            "INSERT INTO attempts (key, number, tool, effect, fingerprint, state, epoch, begun_at, "
+            "deadline) VALUES (?, ?, ?, ?, ?, 'intent', ?, ?, ?)",
             (
                 intent.key,
                 intent.attempt,
@@ -209,8 +215,8 @@ def _write(store: Store, intent: Intent, arguments: str, write: Write) -> None:
         )
     else:
         store.execute(
-            "UPDATE attempts SET state = 'intent', epoch = ?, effect = ?, begun_at = ?, deadline = ?, ended_at = NULL, "
-            "result = NULL WHERE key = ? AND number = ?",
+            "UPDATE attempts SET state = 'intent', epoch = ?, effect = ?, begun_at = ?, "
+            "deadline = ?, ended_at = NULL, result = NULL WHERE key = ? AND number = ?",
             (store.process_id, intent.effect.value, now, deadline, intent.key, intent.attempt),
         )
     if intent.token is not None:
@@ -220,14 +226,14 @@ def _write(store: Store, intent: Intent, arguments: str, write: Write) -> None:
         )
 
 
-# -- end -----------------------------------------------------------------------------------------------------------
+# -- end -------------------------------------------------------------------------------------------
 
 
 def end(store: Store, outcome: Outcome) -> bool:
-    """Write an outcome down; the first one stays, and a success that comes later is kept beside it.
+    """Write an outcome; the first one stays, and a later success is kept next to it.
 
     Returns:
-        Whether mail was sent.
+        True if a signal was sent.
 
     Raises:
         CallerError: The attempt was never begun.
@@ -252,12 +258,12 @@ def end(store: Store, outcome: Outcome) -> bool:
         content = _keep_late(store, outcome.key, outcome.attempt, content)
     if content is None or call_state != CallState.IN_DOUBT or resolution:
         return False
-    _tell_late(store, outcome.key, outcome.attempt, content)
+    _signal_success(store, outcome.key, outcome.attempt, content)
     return True
 
 
 def _keep_late(store: Store, key: str, number: int, content: str) -> str:
-    """Keep a success that came after another outcome; the first success of the attempt, which stays."""
+    """Keep a success that came after another outcome; return the first one, which stays."""
     first = _success(store, key, number)
     if first is not None:
         return first
@@ -271,7 +277,7 @@ def _keep_late(store: Store, key: str, number: int, content: str) -> str:
 
 
 def conclude(store: Store, outcome: Outcome) -> bool:
-    """Write an outcome down if the attempt is an intent of this process; whether mail was sent."""
+    """Write the outcome of an intent of this process; return True if a signal was sent."""
     rows = store.execute(
         "SELECT 1 FROM attempts WHERE key = ? AND number = ? AND epoch = ? AND state = 'intent'",
         (outcome.key, outcome.attempt, store.process_id),
@@ -280,18 +286,18 @@ def conclude(store: Store, outcome: Outcome) -> bool:
 
 
 def settle(store: Store, key: str, state: CallState, error: str, *, stored: bool = False) -> bool:
-    """Note what the thread made of a call, whether mail was sent; one without an intent is none of the journal's."""
+    """Record the final state of a call, if known here; return True if a signal was sent."""
     store.execute(
         "UPDATE calls SET state = ?, error = ?, updated_at = ? WHERE key = ?",
         (state.value, plain(error), store.now(), key),
     )
     if stored and state in SUCCESS_STATES:
-        _end_as_told(store, key)
-    return state is CallState.IN_DOUBT and _tell_what_came_meanwhile(store, key)
+        _close_orphaned_intent(store, key)
+    return state is CallState.IN_DOUBT and _signal_known_success(store, key)
 
 
-def _end_as_told(store: Store, key: str) -> None:
-    """End the attempt of a process that is gone and could not write its outcome: the thread knows that it succeeded."""
+def _close_orphaned_intent(store: Store, key: str) -> None:
+    """End an intent of an ended process, whose outcome is missing; its thread has it as done."""
     if not store.execute(
         "SELECT 1 FROM attempts WHERE key = ? AND state = 'intent' AND epoch <> ?",
         (key, store.process_id),
@@ -302,8 +308,8 @@ def _end_as_told(store: Store, key: str) -> None:
         end(store, outcome_of(key, last.attempt.number, Success(content=TOLD)))
 
 
-def _tell_what_came_meanwhile(store: Store, key: str) -> bool:
-    """A success may have been written between the moment the thread gave up and the one it said so here."""
+def _signal_known_success(store: Store, key: str) -> bool:
+    """Signal a success that was written before the thread recorded its doubt."""
     resolved = store.execute("SELECT 1 FROM calls WHERE key = ? AND resolution <> ''", (key,))
     if resolved:
         return False
@@ -312,7 +318,7 @@ def _tell_what_came_meanwhile(store: Store, key: str) -> bool:
     ):
         content = late if late is not None else _success(store, key, number)
         if content is not None:
-            _tell_late(store, key, number, content)
+            _signal_success(store, key, number, content)
             return True
     return False
 
@@ -323,7 +329,7 @@ def _success(store: Store, key: str, number: int) -> str | None:
     return to_json(result.content) if isinstance(result, Success) else None
 
 
-def _tell_late(store: Store, key: str, number: int, content: str) -> None:
+def _signal_success(store: Store, key: str, number: int, content: str) -> None:
     send(
         store,
         kind=SignalKind.HAPPENED,
@@ -335,7 +341,7 @@ def _tell_late(store: Store, key: str, number: int, content: str) -> None:
 
 
 def withdraw(store: Store, begun: Iterable[tuple[str, int]]) -> None:
-    """Remove intents of this process of which it is certain that nothing was begun.
+    """Remove intents of this process whose attempts certainly did not begin.
 
     Args:
         store: The database.

@@ -1,4 +1,4 @@
-"""The journal on a store: the port's methods as requests to the writer thread."""
+"""The journal in a database: the port's methods as requests to the writer thread."""
 
 import asyncio
 import weakref
@@ -28,14 +28,14 @@ _NOT_BEGUN = Failure(
 class SqlJournal:
     """A journal in a database; made by :func:`~asyncguard.journal.open.open_journal`.
 
-    It is closed when it is garbage collected or the interpreter exits, at the latest.
+    It is closed when it is garbage collected or when the interpreter exits, if not before.
     """
 
     def __init__(self, store: Store) -> None:
         """Open a store.
 
         Args:
-            store: Where the journal is kept; from now on it belongs to the journal.
+            store: The database; the journal owns it from now on.
 
         Raises:
             JournalError: It cannot be opened.
@@ -44,8 +44,8 @@ class SqlJournal:
         self._upkeep = Maintenance(store.poll_interval)
         self._writer = WriterThread(store, Rounds(pause=self._upkeep.pause, work=self._upkeep.work))
         self._writer.start()
-        self._writer.post("what was to be removed", maintenance.prune_daily)
-        # Of the writer alone: a finalizer that knew the journal would keep it.
+        self._writer.post("The daily removal of ended calls", maintenance.prune_daily)
+        # Bound to the writer alone: a finalizer that referred to the journal would keep it alive.
         self._close = weakref.finalize(self, self._writer.stop, _say_goodbye)
 
     @property
@@ -58,7 +58,7 @@ class SqlJournal:
         """Identity of this process in the journal; a new one if a server's connection was lost."""
         return self._store.process_id
 
-    # -- threads ---------------------------------------------------------------------------------------------------
+    # -- threads -----------------------------------------------------------------------------------
 
     async def acquire(
         self,
@@ -69,7 +69,7 @@ class SqlJournal:
         *,
         known: int = 0,
     ) -> LeaseGrant:
-        """See :meth:`~asyncguard.journal.port.Journal.enter`."""
+        """See :meth:`~asyncguard.journal.port.Journal.acquire`."""
         wanted = tuple(keys)
 
         def work(store: Store) -> tuple[LeaseGrant, list[Signal], int]:
@@ -79,14 +79,14 @@ class SqlJournal:
                 for key in wanted
                 if (latest := attempts.latest_whole(store, key)) is not None
             }
-            tenure = LeaseGrant(
+            grant = LeaseGrant(
                 attempts=found,
                 fencing_token=taken.fencing_token,
                 previous_token=taken.previous_token,
                 stolen=taken.stolen,
                 final_checkpoint=taken.final_checkpoint,
             )
-            return tenure, *signals.signals_after(
+            return grant, *signals.signals_after(
                 store, session, self._upkeep.seen_by(session, receive)
             )
 
@@ -96,26 +96,26 @@ class SqlJournal:
         try:
             return (await self._writer.ask(work, then))[0]
         except asyncio.CancelledError:
-            self.release(session)  # it may have been taken all the same
+            self.release(session)  # it may have been acquired all the same
             raise
 
     async def unfinished(self, session: str) -> Collection[str]:
-        """See :meth:`~asyncguard.journal.port.Journal.unsettled`."""
+        """See :meth:`~asyncguard.journal.port.Journal.unfinished`."""
         return await self._writer.ask(lambda store: attempts.unsettled(store, session))
 
     def release(self, session: str, *, ending: str = "") -> None:
-        """See :meth:`~asyncguard.journal.port.Journal.leave`."""
+        """See :meth:`~asyncguard.journal.port.Journal.release`."""
         self._upkeep.unhold(session)
-        named = f"that thread {session} was left"
+        named = f"the release of thread {session}"
         release = lambda store: leases.release(store, session, ending)  # noqa: E731
         self._writer.post(named, release, lambda _: self._upkeep.left(session))
 
     def keep_alive(self, session: str) -> None:
-        """See :meth:`~asyncguard.journal.port.Journal.hold`."""
+        """See :meth:`~asyncguard.journal.port.Journal.keep_alive`."""
         self._upkeep.hold(session)
 
     def stop_keep_alive(self, session: str) -> None:
-        """See :meth:`~asyncguard.journal.port.Journal.unhold`."""
+        """See :meth:`~asyncguard.journal.port.Journal.stop_keep_alive`."""
         self._upkeep.unhold(session)
 
     async def holds(self, session: str) -> bool:
@@ -128,7 +128,7 @@ class SqlJournal:
 
         return await self._writer.ask(work)
 
-    # -- attempts --------------------------------------------------------------------------------------------------
+    # -- attempts ----------------------------------------------------------------------------------
 
     async def begin(self, intent: Intent) -> Verdict:
         """See :meth:`~asyncguard.journal.port.Journal.begin`."""
@@ -145,9 +145,9 @@ class SqlJournal:
             not_begun = attempts.outcome_of(intent.key, intent.attempt, _NOT_BEGUN)
 
             def take_back(store: Store) -> bool:
-                """Nobody heard the verdict: an attempt that it let begin has not begun."""
-                heard = bool(verdicts) and isinstance(verdicts[0], Fresh)
-                return heard and attempts.conclude(store, not_begun)
+                # The verdict reached no caller: an attempt that it permitted has not begun.
+                permitted = bool(verdicts) and isinstance(verdicts[0], Fresh)
+                return permitted and attempts.conclude(store, not_begun)
 
             self._writer.post(_named(intent.key, intent.attempt), take_back, self._look_if)
             raise
@@ -173,7 +173,7 @@ class SqlJournal:
         )
 
     def _again(self, outcome: attempts.Outcome) -> Callable[[AsyncguardError], None]:
-        """Has an outcome written again in each round, unless nobody would take it."""
+        """Return a callback that schedules another write, if the database failed."""
         upkeep = self._upkeep
         return lambda error: upkeep.unwritten(outcome) if isinstance(error, JournalError) else None
 
@@ -190,15 +190,15 @@ class SqlJournal:
     def record_final_state(
         self, key: str, state: CallState, error: str = "", *, stored: bool = False
     ) -> None:
-        """See :meth:`~asyncguard.journal.port.Journal.settle`."""
-        named = f"that call {key} is {state.value}"
+        """See :meth:`~asyncguard.journal.port.Journal.record_final_state`."""
+        named = f"the state {state.value} of call {key}"
         self._writer.post_later(
             named,
             partial(attempts.settle, key=key, state=state, error=error, stored=stored),
             self._look_if,
         )
 
-    # -- from outside ----------------------------------------------------------------------------------------------
+    # -- from outside ------------------------------------------------------------------------------
 
     def deliver(self, token: str, content: Any) -> None:
         """See :meth:`~asyncguard.journal.port.Journal.deliver`."""

@@ -1,7 +1,8 @@
-"""Which process carries a thread on.
+"""Leases: which process may run a thread.
 
-A thread is taken on entering it, and kept by being entered again or renewed. A process that lives and renews is not
-disturbed; one that is gone, or was stopped for longer than the lease, loses the thread to the next that comes.
+A process acquires a thread when it enters it, and keeps it by entering it again or by renewing. A
+process that lives and renews cannot lose it. A process that has ended, or was suspended for longer
+than the lease, loses the thread to the next process that acquires it.
 """
 
 from collections.abc import Collection
@@ -13,68 +14,71 @@ from asyncguard.journal.sql.processes import has_ended, is_alive, where
 from asyncguard.journal.sql.store import Store
 
 LEASE = 15.0
-"""Seconds for which a thread is kept without a sign of its process."""
+"""Seconds for which a thread is kept without a renewal."""
 RENEWAL = 5.0
-"""Seconds between two signs of a process that holds threads."""
+"""Seconds between two renewals by a process that holds threads."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Acquired:
-    """How a thread was taken."""
+    """The acquired lease of a thread; see :class:`~asyncguard.journal.port.LeaseGrant`."""
 
     fencing_token: int
-    """Of this process's time with the thread: it rises with each process that takes it."""
+    """Number of this lease; it rises with each process that acquires the thread."""
     previous_token: int
-    """The number before; the same if this process had the thread last, 0 if nobody had."""
+    """Token before; the same if this process held the thread last, 0 if no process ever did."""
     stolen: bool
-    """Whether the process that had it lives and never gave it free: it was stopped, and may go on."""
+    """True if the previous process lives and never released the thread; it may continue."""
     final_checkpoint: str
-    """The checkpoint behind which a process that gave it free just now stores its last step, empty if there is none."""
+    """Checkpoint after which a process that released the thread just now stores its last step."""
 
 
 def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired:
-    """Take a thread for this process.
+    """Acquire a thread for this process.
 
     Args:
         store: The database.
         session: Id of the thread in its state.
         thread: The caller's thread id, empty if there is none.
-        known: The number that the thread's state tells; the database may have forgotten it.
+        known: Fencing token in the thread's state; the database may have lost it.
 
     Raises:
-        ThreadBusyError: A process that is alive is at work on it.
+        ThreadBusyError: A process that is alive holds the thread.
         JournalError: This process was declared dead.
     """
     if has_ended(store, store.process_id):
         raise JournalError(
-            "This process was taken for dead and its calls were given to others; start it anew."
+            "This process was declared dead and other processes may run its calls; restart it."
         )
     now = store.now()
-    # Also under another session: a run whose beginning was never stored is begun anew, and gets another one.
+    # Also under another session id: a run whose first checkpoint was never stored gets a new one
+    # when it is started again.
     rows = store.execute(
         "SELECT session, epoch, seen_at, number, left_at, ending FROM threads "
         "WHERE session = ? OR (thread = ? AND thread <> '')",
         (plain(session), plain(thread)),
     )
-    seized = False
+    stolen = False
     for _, process_id, seen_at, _, left_at, _ in rows:
         if process_id in ("", store.process_id):
             continue
-        # A clock that was set back makes a sign come from the future: beyond the lease that is no sign, either.
-        signed = abs(now - seen_at) < LEASE
-        if not (signed or left_at is None) or not is_alive(store, process_id):
+        # After a clock was set back a renewal may lie in the future; more than one lease ahead, it
+        # does not count either.
+        renewed = abs(now - seen_at) < LEASE
+        released = left_at is not None
+        if (released and not renewed) or not is_alive(store, process_id):
             continue
-        if signed:
+        if renewed:
             raise ThreadBusyError(
-                f"Thread {thread or session} is carried on by {where(store, process_id)}; "
+                f"Thread {thread or session} is being run by {where(store, process_id)}; "
                 "wait until its run ends, or stop it."
             )
-        seized = True
-    former = max((row[3] for row in rows), default=0)
+        stolen = True
+    previous = max((row[3] for row in rows), default=0)
     had = any((row[0], row[1]) == (plain(session), store.process_id) for row in rows)
     ending = next((row[5] for row in rows if row[5] and _just_left(store, now, row[1], row[4])), "")
-    # A state that tells a higher number was stored by somebody with another journal.
-    number = former if had and not seized and known <= former else max(former, known) + 1
+    # A state with a higher token was stored under another journal; the new token must exceed both.
+    number = previous if had and not stolen and known <= previous else max(previous, known) + 1
     if thread:
         store.execute(
             "UPDATE threads SET epoch = '' WHERE thread = ? AND session <> ? AND epoch <> ?",
@@ -87,27 +91,28 @@ def acquire(store: Store, session: str, thread: str, known: int = 0) -> Acquired
         (plain(session), plain(thread), store.process_id, now, number),
     )
     return Acquired(
-        fencing_token=number, previous_token=former, stolen=seized, final_checkpoint=ending
+        fencing_token=number, previous_token=previous, stolen=stolen, final_checkpoint=ending
     )
 
 
 def _just_left(store: Store, now: float, process_id: str, left_at: float | None) -> bool:
-    """Whether a process that gave a thread free may still be about to store its last step."""
+    """Return True if a process that released a thread may still be storing its last step."""
     if left_at is None or abs(now - left_at) >= LEASE:
         return False
     return process_id == store.process_id or (process_id != "" and is_alive(store, process_id))
 
 
 def holder(store: Store, session: str) -> str:
-    """Epoch of the process that took a thread last, empty if none did."""
+    """Return the id of the process that acquired a thread last, empty if none did."""
     rows = store.execute("SELECT epoch FROM threads WHERE session = ?", (plain(session),))
     return str(rows[0][0]) if rows else ""
 
 
 def standing(store: Store, session: str) -> tuple[bool, str]:
-    """Whether the end of this process is written down, and the process that took a thread last."""
+    """Return if this process was declared dead, and the process that acquired a thread last."""
     rows = store.execute(
-        "SELECT p.ended_at, (SELECT t.epoch FROM threads t WHERE t.session = ?) FROM processes p WHERE p.epoch = ?",
+        "SELECT p.ended_at, (SELECT t.epoch FROM threads t WHERE t.session = ?) "
+        "FROM processes p WHERE p.epoch = ?",
         (plain(session), store.process_id),
     )
     if not rows:
@@ -117,7 +122,10 @@ def standing(store: Store, session: str) -> tuple[bool, str]:
 
 
 def release(store: Store, session: str, ending: str = "") -> None:
-    """Let anybody take a thread; what was begun may be ended, and more be begun, until somebody does."""
+    """Release a thread.
+
+    Until another process acquires it, this one may still end its attempts and begin others.
+    """
     store.execute(
         "UPDATE threads SET seen_at = ?, left_at = ?, ending = ? WHERE session = ? AND epoch = ?",
         ((now := store.now()) - LEASE, now, plain(ending), plain(session), store.process_id),
@@ -125,7 +133,7 @@ def release(store: Store, session: str, ending: str = "") -> None:
 
 
 def release_all(store: Store) -> None:
-    """Let anybody take the threads of this process."""
+    """Release all threads of this process."""
     now = store.now()
     store.execute(
         "UPDATE threads SET seen_at = ?, left_at = ? WHERE epoch = ?",
@@ -134,7 +142,7 @@ def release_all(store: Store) -> None:
 
 
 def renew(store: Store, sessions: Collection[str]) -> None:
-    """Give a sign for threads that this process holds."""
+    """Renew the leases of threads that this process holds."""
     now = store.now()
     for session in sessions:
         store.execute(

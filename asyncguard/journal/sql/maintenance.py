@@ -1,6 +1,7 @@
-"""What the writer thread looks after between requests, for the threads that this process has entered.
+"""Maintenance on the writer thread between requests, for the threads that this process holds.
 
-Mail that came is handed over, held threads get their sign of life, and intents whose commit broke off are taken back.
+It passes signals on, renews leases, withdraws intents whose commit is uncertain, and retries
+outcomes that could not be written.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from asyncguard.journal.sql.signals import signals_after
 from asyncguard.journal.sql.store import Store
 
 LOOK = 0.25
-"""Seconds between two looks for mail that other processes wrote."""
+"""Seconds between two polls for signals that other processes wrote."""
 Receive = Callable[[Signal], None]
 _log = logging.getLogger("asyncguard.journal")
 
@@ -26,40 +27,45 @@ _log = logging.getLogger("asyncguard.journal")
 @dataclass(kw_only=True, slots=True)
 class _Entered:
     receive: Receive
-    """Takes the mail."""
+    """Callback for signals."""
     seen: int
-    """Highest id of mail that was handed over."""
+    """Highest id of a signal that was passed on."""
     sign: float
-    """When the thread was last kept, on the monotonic clock."""
+    """Time of the last renewal, on the monotonic clock."""
 
 
 class Maintenance:
-    """State of the writer thread; only :meth:`hold`, :meth:`unhold` and :meth:`unsure` are called from others."""
+    """Maintenance of one journal.
+
+    All methods run on the writer thread but :meth:`hold`, :meth:`unhold` and :meth:`unsure`.
+    """
 
     def __init__(self, pulse: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-        """Look after nothing yet.
+        """Start without threads.
 
         Args:
-            pulse: Seconds between two looks at the store if nothing is looked after.
-            clock: Seconds that never go back.
+            pulse: Seconds between two rounds if there is nothing to do; ``None`` for no rounds.
+            clock: Monotonic clock in seconds.
         """
         self._pulse = pulse
         self._clock = clock
         self._entered: dict[str, _Entered] = {}
         self._held: set[str] = set()
+        # Intents whose commit may or may not have happened; their attempts did not begin.
         self._unsure: list[tuple[str, int]] = []
         self._unwritten: list[Outcome] = []
-        self._own_mail = False
+        # True if this process wrote signals since the last poll; they are passed on at once.
+        self._own_signals = False
         self._looked = -LOOK
 
     def pause(self) -> float | None:
-        """Seconds until the next round, ``None`` if there is nothing to look after."""
+        """Return seconds until the next round, ``None`` if none is needed."""
         return LOOK if self._entered or self._unsure or self._unwritten else self._pulse
 
     def work(self, store: Store) -> None:
-        """One round."""
-        self._take_back(store)
-        self._write_again(store)
+        """Run one round."""
+        self._withdraw_unsure(store)
+        self._retry_outcomes(store)
         now = self._clock()
         due = [
             name
@@ -72,89 +78,89 @@ class Maintenance:
                 self._entered[session].sign = now
         if not self._entered and self._pulse is None:
             return
-        if not self._own_mail and now - self._looked < LOOK:
-            return  # a round follows every transaction, and each look costs one
+        if not self._own_signals and now - self._looked < LOOK:
+            return  # a round follows each transaction, and each poll costs one
         self._looked = now
-        if store.has_new_signals() or self._own_mail:
-            self._own_mail = False
+        if store.has_new_signals() or self._own_signals:
+            self._own_signals = False
             for session in tuple(self._entered):
-                self._hand_over(store, session)
+                self._pass_signals(store, session)
 
-    # -- threads ---------------------------------------------------------------------------------------------------
+    # -- threads -----------------------------------------------------------------------------------
 
     def seen_by(self, session: str, receive: Receive) -> int:
-        """Highest id of mail that a receiver got already, 0 for a new one."""
+        """Return the highest id of a signal that a receiver got, 0 for a new receiver."""
         entered = self._entered.get(session)
         return entered.seen if entered is not None and entered.receive == receive else 0
 
     def entered(self, session: str, receive: Receive, mail: list[Signal], seen: int) -> None:
-        """A thread was taken: hand over its mail, and what comes later.
+        """Start maintenance of an acquired thread, and pass its signals on.
 
         Args:
             session: The thread.
-            receive: Takes mail.
-            mail: What there is.
-            seen: Its highest id.
+            receive: Callback for signals.
+            mail: Present signals.
+            seen: Their highest id.
         """
         self._entered[session] = _Entered(receive=receive, seen=seen, sign=self._clock())
         for item in mail:
             _give(receive, item)
 
     def left(self, session: str) -> None:
-        """A thread was given free."""
+        """Stop maintenance of a released thread."""
         self._entered.pop(session, None)
 
     def hold(self, session: str) -> None:
-        """Keep a thread; from any thread."""
+        """Renew the lease of a thread from now on; called from any OS thread."""
         self._held.add(session)
 
     def unhold(self, session: str) -> None:
-        """Let the lease of a thread run; from any thread."""
+        """Stop renewing the lease of a thread; called from any OS thread."""
         self._held.discard(session)
 
     def mail_was_sent(self) -> None:
-        """Mail of this process is in the database: hand it over at once."""
-        self._own_mail = True
+        """Note that this process wrote signals, so that the next round passes them on."""
+        self._own_signals = True
 
-    def _hand_over(self, store: Store, session: str) -> None:
+    def _pass_signals(self, store: Store, session: str) -> None:
         entered = self._entered[session]
         mail, entered.seen = signals_after(store, session, entered.seen)
         for item in mail:
             _give(entered.receive, item)
 
-    # -- intents that broke off ------------------------------------------------------------------------------------
+    # -- intents that broke off --------------------------------------------------------------------
 
     def unsure(self, key: str, attempt: int) -> None:
-        """An intent failed in a way that leaves open whether it was written; its attempt did not begin."""
+        """Schedule the withdrawal of an intent that may have been written; it did not begin."""
         self._unsure.append((key, attempt))
 
-    def _take_back(self, store: Store) -> None:
+    def _withdraw_unsure(self, store: Store) -> None:
         if self._unsure:
             unsure = tuple(self._unsure)
             with_transaction(store, lambda: withdraw(store, unsure))
             del self._unsure[: len(unsure)]  # more may have come
 
-    # -- outcomes that were not written ----------------------------------------------------------------------------
+    # -- outcomes that were not written ------------------------------------------------------------
 
     def unwritten(self, outcome: Outcome) -> None:
-        """An outcome that could not be written, though its effect has happened: the disk was full, or a server gone."""
+        """Schedule another write of an outcome, after a full disk or a lost server."""
         self._unwritten.append(outcome)
 
-    def _write_again(self, store: Store) -> None:
+    def _retry_outcomes(self, store: Store) -> None:
         while self._unwritten:
-            with contextlib.suppress(CallerError):  # nobody knows the attempt any more
-                with_transaction(store, lambda: self._end(store, self._unwritten[0]))
+            with contextlib.suppress(CallerError):  # the attempt was removed meanwhile
+                with_transaction(store, lambda: self._write_outcome(store, self._unwritten[0]))
             del self._unwritten[0]
 
-    def _end(self, store: Store, outcome: Outcome) -> None:
-        self._own_mail = end(store, outcome) or self._own_mail
+    def _write_outcome(self, store: Store, outcome: Outcome) -> None:
+        self._own_signals = end(store, outcome) or self._own_signals
 
 
 def with_transaction(store: Store, work: Callable[[], object]) -> None:
     """Run something in a transaction of its own.
 
     Raises:
-        JournalError: It did not last.
+        JournalError: It was not committed.
     """
     try:
         store.begin()
@@ -168,14 +174,14 @@ def with_transaction(store: Store, work: Callable[[], object]) -> None:
 def _give(receive: Receive, mail: Signal) -> None:
     try:
         receive(mail)
-    except Exception:  # noqa: BLE001 - it breaks its promise, and the others must get their mail
-        _log.exception("the receiver of mail for call %s raised", mail.key)
+    except Exception:  # noqa: BLE001 - the other receivers must get their signals
+        _log.exception("the receiver of a signal for call %s raised", mail.key)
 
 
 KEPT = 30 * 86_400.0
-"""Seconds for which an ended call is kept unless somebody prunes."""
+"""Seconds for which an ended call is kept by the automatic pruning."""
 _BETWEEN = 86_400.0
-"""Seconds between two automatic prunings, of whatever process."""
+"""Seconds between two automatic prunings by any of the processes."""
 _ENDED = (
     CallState.DONE,
     CallState.FAILED,
@@ -188,16 +194,16 @@ _ENDED = (
 
 
 def prune(store: Store, older_than: float) -> int:
-    """Remove ended calls with attempts, mail and tokens; also processes and threads that nothing refers to any more.
+    """Remove ended calls with attempts, signals and tokens, and unused processes and threads.
 
-    What is pending or in doubt stays: without it the call would be made again.
+    Pending calls and calls in doubt stay: without their entries they would be made again.
 
     Args:
         store: The database.
         older_than: Seconds without a change.
 
     Returns:
-        How many calls were removed.
+        Number of the removed calls.
     """
     before = store.now() - older_than
     states = ", ".join("?" * len(_ENDED))
@@ -221,10 +227,10 @@ def prune(store: Store, older_than: float) -> int:
 
 
 def prune_daily(store: Store) -> None:
-    """Remove what ended long ago, unless some process did so lately."""
+    """Prune what ended long ago, unless a process did so within a day."""
     rows = store.execute("SELECT value FROM meta WHERE name = 'pruned_at'")
     now = store.now()
-    # Written by us as a whole number; anything else, or a time in the future, is as good as never.
+    # Written here as a whole number; anything else, or a time in the future, counts as never.
     last = int(rows[0][0]) if rows and str(rows[0][0]).isdecimal() else 0
     if 0 <= now - last < _BETWEEN:
         return

@@ -1,8 +1,9 @@
-"""Which processes there are, and which of them are gone.
+"""Registry of the processes that use the journal, and of their ends.
 
-A process holds a lock of the operating system or of the server for as long as it lives, however it ends. Whoever finds
-that lock free writes the end down in the same transaction in which it acts on it, and what is written down stays: a
-process that was declared dead begins nothing any more, even if it was only slow.
+A process holds a lock of the operating system or of the server for as long as it lives; it is freed
+however the process ends. A process that finds the lock of another one free declares that one dead,
+in the same transaction in which it acts on it. This is final: a process that was declared dead
+begins nothing more, even if it was only slow.
 """
 
 import os
@@ -15,18 +16,18 @@ from asyncguard.journal.sql.store import Store
 
 
 class ProcessKind(StrEnum):
-    """What a process does with the journal; for people and for the reaper of lost workers."""
+    """Role of a process; for people and for the reaper of lost workers."""
 
     AGENT = "agent"
-    """Runs agents."""
+    """The process runs agents."""
     WORKER = "worker"
-    """Runs calls for agents elsewhere."""
+    """The process runs calls for agents elsewhere."""
     OPERATOR = "operator"
-    """Looks at calls, resolves and delivers."""
+    """The process lists calls, resolves doubts and delivers results."""
 
 
 def register(store: Store, process_id: str, kind: ProcessKind) -> None:
-    """Write down that this process lives; its lock is held already."""
+    """Register this process, whose lock is held already."""
     store.execute(
         "INSERT INTO processes (epoch, kind, host, pid, started_at) VALUES (?, ?, ?, ?, ?)",
         (process_id, kind.value, plain(socket.gethostname()), os.getpid(), store.now()),
@@ -34,13 +35,13 @@ def register(store: Store, process_id: str, kind: ProcessKind) -> None:
 
 
 def has_ended(store: Store, process_id: str) -> bool:
-    """Whether the end of a process is written down; an unknown one has ended long ago."""
+    """Return True if a process was declared dead, or was removed as it ended long ago."""
     rows = store.execute("SELECT ended_at FROM processes WHERE epoch = ?", (process_id,))
     return not rows or rows[0][0] is not None
 
 
 def note_end(store: Store, process_id: str) -> None:
-    """Write the end of a process down; the first time is kept."""
+    """Record the end of a process; the time of the first record is kept."""
     store.execute(
         "UPDATE processes SET ended_at = ? WHERE epoch = ? AND ended_at IS NULL",
         (store.now(), process_id),
@@ -48,7 +49,7 @@ def note_end(store: Store, process_id: str) -> None:
 
 
 def is_alive(store: Store, process_id: str) -> bool:
-    """Whether a process lives; if it does not, that is written down and final."""
+    """Return True if a process lives; otherwise declare it dead."""
     if has_ended(store, process_id):
         return False
     if store.is_locked(process_id):
@@ -58,20 +59,21 @@ def is_alive(store: Store, process_id: str) -> bool:
 
 
 def gone(store: Store, process_ids: Collection[str]) -> frozenset[str]:
-    """Which of some processes do not live; their end is written down now."""
+    """Return which of some processes do not live; declare them dead."""
     return frozenset(process_id for process_id in process_ids if not is_alive(store, process_id))
 
 
 def where(store: Store, process_id: str) -> str:
-    """Where a process runs, for messages."""
+    """Return pid and host of a process, for messages."""
     rows = store.execute("SELECT host, pid FROM processes WHERE epoch = ?", (process_id,))
     return f"process {rows[0][1]} on {rows[0][0]}" if rows else "an unknown process"
 
 
 def succeed(store: Store, old: str, new: str) -> None:
-    """Carry on under another process id what this process did under one whose lock it lost.
+    """Move threads and intents of this process from an id whose lock it lost to a new id.
 
-    Nobody has acted on the loss unless the old process id was declared dead; then its threads and attempts are others'.
+    If the old id was declared dead meanwhile, other processes may have acted on it: nothing is
+    moved.
     """
     if not has_ended(store, old):
         store.execute("UPDATE threads SET epoch = ? WHERE epoch = ?", (new, old))

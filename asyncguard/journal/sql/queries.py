@@ -1,4 +1,4 @@
-"""Calls as people look at them, and what people say became of them."""
+"""Queries of operators on calls, and their resolutions of doubts."""
 
 import logging
 from collections import defaultdict
@@ -27,8 +27,8 @@ from asyncguard.journal.sql.signals import RESOLUTIONS, send
 from asyncguard.journal.sql.store import Row, Store
 
 _CALL = (
-    "c.key, c.session, t.thread, c.namespace, c.task, c.label, c.tool, c.state, c.resolution, c.error, c.arguments, "
-    "c.created_at, c.updated_at"
+    "c.key, c.session, t.thread, c.namespace, c.task, c.label, c.tool, c.state, c.resolution, "
+    "c.error, c.arguments, c.created_at, c.updated_at"
 )
 _FROM = "FROM calls c LEFT JOIN threads t ON t.session = c.session"
 _log = logging.getLogger("asyncguard.journal")
@@ -36,7 +36,7 @@ _log = logging.getLogger("asyncguard.journal")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filters:
-    """Which calls are wanted; all have to fit."""
+    """Filters of calls; a call must match all of them."""
 
     states: Collection[CallState] = ()
     """Only calls in one of these, empty for all."""
@@ -46,11 +46,14 @@ class Filters:
     """Only calls whose key begins with this."""
 
     def where(self) -> tuple[str, tuple[Any, ...]]:
-        """The condition on a call ``c`` and its thread ``t``, and its values; of states it lets too many pass."""
+        """Return the SQL condition on call ``c`` and thread ``t``, with its values.
+
+        The condition on states admits too many calls; see :func:`entries`.
+        """
         terms: list[str] = ["1 = 1"]
         values: list[Any] = []
         if self.session:
-            # An agent that is a tool of another one has its namespace behind the caller's id.
+            # The thread of an agent that is a tool is the caller's id followed by its namespace.
             terms.append("(c.session = ? OR t.thread = ? OR substr(t.thread, 1, ?) = ?)")
             name = plain(self.session)
             values += [name, name, len(name) + 1, f"{name}|"]
@@ -75,17 +78,17 @@ class _Parts:
 
 
 def entries(store: Store, filters: Filters) -> list[Entry]:
-    """Calls, oldest first. One that cannot be read is left out and logged; it is an error if it is all there is.
+    """Return calls, oldest first; one that cannot be read is skipped and logged.
 
     Raises:
-        JournalError: Nothing but what cannot be read was found.
+        JournalError: Calls were found, and none of them can be read.
     """
     found, unreadable = [], None
     for row, parts in _rows(store, filters):
         try:
             entry, _, _ = _entry(store, row, parts)
         except JournalError as error:
-            _log.error("a call was left out: %s", error)
+            _log.error("a call was skipped: %s", error)
             unreadable = error
             continue
         if not filters.states or entry.state in filters.states:
@@ -133,7 +136,8 @@ def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded 
     named = value(arguments, key)
     if not isinstance(named, dict):
         raise JournalError(
-            f"What the journal holds of call {key!s:.64} cannot be read: its arguments are no object."
+            f"The journal's entry of call {key!s:.64} cannot be read: its arguments must be a JSON "
+            "object; restore it from a backup, or remove the call."
         )
     entry = Entry(
         key=text(key, key),
@@ -155,18 +159,18 @@ def _entry(store: Store, row: Row, parts: _Parts) -> tuple[Entry, str, Recorded 
     return entry, resolution, latest
 
 
-# -- what people do ------------------------------------------------------------------------------------------------
+# -- resolutions ----------------------------------------------------------------------------------
 
 
 def resolve(store: Store, key: str, kind: SignalKind, content: str, by: str) -> Entry:
-    """Tell what became of a call in doubt.
+    """Resolve a call in doubt.
 
     Args:
         store: The database.
         key: Beginning of the call's key.
-        kind: What became of it.
+        kind: Kind of the resolution.
         content: Its result as JSON text.
-        by: Who says so.
+        by: Name of the person or program that resolves it.
 
     Raises:
         CallerError: No call, or more than one, begins with the key, or it is not in doubt.
@@ -174,7 +178,8 @@ def resolve(store: Store, key: str, kind: SignalKind, content: str, by: str) -> 
     if kind not in RESOLUTIONS:
         names = ", ".join(sorted(item.value for item in RESOLUTIONS))
         raise CallerError(
-            f"A call in doubt is resolved as one of {names}; {kind.value} is told by a token."
+            f"kind must be one of {names}, not {kind.value}; results of external calls are "
+            "delivered by their token."
         )
     row, parts = _one(store, key)
     entry, resolution, latest = _entry(store, row, parts)
@@ -208,7 +213,10 @@ def _why(entry: Entry, resolution: str, latest: Recorded | None) -> str:
     if entry.state is not CallState.PENDING or latest is None:
         return f"it is {entry.state.value}"
     if latest.attempt.state is not AttemptState.INTENT:
-        return f"attempt {latest.attempt.number} is {latest.attempt.state.value}, and its thread takes that up"
+        return (
+            f"attempt {latest.attempt.number} is {latest.attempt.state.value}; "
+            "resume its thread to continue with that"
+        )
     if latest.alive:
         return "it is running in a process that is alive"
-    return f"it is {latest.effect.value}, and is made again by whoever resumes its thread"
+    return f"it is {latest.effect.value}; resume its thread to make it again"

@@ -1,4 +1,7 @@
-"""Rows of the database as values. What somebody else wrote there is an error that names its call, and nothing more."""
+"""Rows of the database as values; a row that the journal did not write raises an error.
+
+The error names the call and quotes none of its content.
+"""
 
 import json
 from enum import StrEnum
@@ -18,13 +21,13 @@ ATTEMPT = (
     "a.key, a.number, a.tool, a.effect, a.fingerprint, a.state, a.epoch, "
     "a.begun_at, a.ended_at, a.deadline, a.result"
 )
-"""Columns of :func:`attempt_of`."""
+"""Columns that :func:`attempt_of` reads."""
 MAIL = "m.key, m.number, m.kind, m.content, m.sender"
-"""Columns of :func:`mail_of`."""
+"""Columns that :func:`mail_of` reads."""
 
 
 def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
-    """An attempt, and what may be repeated of it.
+    """Return the attempt in a row, and its effect class.
 
     Raises:
         JournalError: The row is not one that the journal writes.
@@ -57,7 +60,7 @@ def attempt_of(row: Row) -> tuple[Attempt, EffectClass]:
 
 
 def mail_of(row: Row) -> Signal:
-    """A piece of mail.
+    """Return the signal in a row.
 
     Raises:
         JournalError: The row is not one that the journal writes.
@@ -73,54 +76,54 @@ def mail_of(row: Row) -> Signal:
 
 
 def member(enum: type[_Enum], given: Any, key: object) -> _Enum:
-    """A member of an enum by its value; :class:`JournalError` if there is none."""
+    """Return the member of an enum with a value; raise :class:`JournalError` if there is none."""
     try:
         return enum(given)
     except ValueError as error:
-        raise _forged(key, f"{given!r:.40} is no {enum.__name__}") from error
+        raise _unreadable(key, f"{given!r:.40} is not a value of {enum.__name__}") from error
 
 
 def value(given: Any, key: object) -> Any:
-    """What a JSON text says; :class:`JournalError` if it is none."""
+    """Return the value of a JSON text; raise :class:`JournalError` if it is not JSON."""
     try:
         return json.loads(given)
     except (TypeError, ValueError, RecursionError) as error:
-        raise _forged(key, "a text is no JSON") from error
+        raise _unreadable(key, "a text is not JSON") from error
 
 
 def seconds(number: Any, key: object) -> float | None:
-    """A time, or none; :class:`JournalError` if it is neither."""
+    """Return a time or ``None``; raise :class:`JournalError` for anything else."""
     if number is None or (isinstance(number, int | float) and isfinite(number)):
         return number
-    raise _forged(key, "a time is no number")
+    raise _unreadable(key, "a time is not a number")
 
 
 def text(given: Any, key: object) -> str:
-    """A text; :class:`JournalError` if it is none, as bytes are that somebody wrote there."""
+    """Return a text; raise :class:`JournalError` for anything else, such as bytes."""
     if isinstance(given, str):
         return given
-    raise _forged(key, "a text is none")
+    raise _unreadable(key, "a text column holds another type")
 
 
 def whole(number: Any, key: object) -> int:
-    """A whole number; :class:`JournalError` if it is none."""
+    """Return a whole number; raise :class:`JournalError` for anything else."""
     if isinstance(number, int):
         return number
-    raise _forged(key, "a count is no whole number")
+    raise _unreadable(key, "a count is not a whole number")
 
 
 def _result(given: Any, key: object) -> Result:
     data = value(given, key)
     if not isinstance(data, dict):
-        raise _forged(key, "a result is no object")
+        raise _unreadable(key, "a result is not a JSON object")
     try:
         return result_from_json(data)
     except CallerError as error:
-        raise _forged(key, str(error)) from error
+        raise _unreadable(key, str(error)) from error
 
 
-def _forged(key: object, what: str) -> JournalError:
+def _unreadable(key: object, what: str) -> JournalError:
     return JournalError(
-        f"What the journal holds of call {key!s:.64} cannot be read: {what}. It was written by a newer version, "
-        "changed by hand, or damaged; restore it from a backup, or remove the call."
+        f"The journal's entry of call {key!s:.64} cannot be read: {what}. It was written by a "
+        "newer version, changed by hand, or damaged; restore it from a backup, or remove the call."
     )

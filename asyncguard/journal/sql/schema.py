@@ -1,7 +1,11 @@
-"""The tables, and how a database of an earlier version is brought up to date.
+"""The schema: tables and the migrations from earlier versions.
 
-``{serial}`` stands for a key that the database counts up, ``{rising}`` for one that it never gives twice. Partial
-indexes keep the questions before a call independent of how much has ended; each index is one more page to write.
+``{serial}`` stands for a key that the database counts up, ``{rising}`` for one that it never uses
+twice. Partial indexes keep the queries before a call independent of the number of ended calls; each
+index is one more page to write.
+
+Some columns have older names than the code: ``epoch`` is the process id, ``number`` of a thread the
+fencing token, ``mail`` the table of signals.
 """
 
 import secrets
@@ -80,35 +84,35 @@ _FIRST = (
     "CREATE INDEX mail_of_session ON mail (session, id)",
     "CREATE INDEX mail_of_call ON mail (key)",
 )
-"""``late``: a success that came after another outcome; ``resolution``: what was told of the call while in doubt."""
+"""``late``: a success after another outcome; ``resolution``: kind of the resolving signal."""
 
 _SECOND = (
     "ALTER TABLE threads ADD COLUMN number BIGINT NOT NULL DEFAULT 0",
     "ALTER TABLE threads ADD COLUMN left_at DOUBLE PRECISION",
     "ALTER TABLE threads ADD COLUMN ending TEXT NOT NULL DEFAULT ''",
 )
-"""``number`` rises with each process that takes a thread; ``left_at``: when its process gave it free; ``ending``: the
-checkpoint behind which its last step is stored then."""
+"""``number``: fencing token of the thread; ``left_at``: time of its release; ``ending``: checkpoint
+after which the last step of the releasing run is stored."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
-"""Statements that lead from each version to the next; version 0 is an empty database."""
+"""Statements from each version to the next; version 0 is an empty database."""
 
 VERSION = len(MIGRATIONS)
 
 
 def prepare(store: Store, words: Mapping[str, str], place: str) -> str:
-    """Make the tables or bring them up to date, in the running transaction.
+    """Create the tables or bring them up to date, in the running transaction.
 
     Args:
         store: The database.
-        words: What the placeholders stand for in its SQL.
+        words: Replacements of the placeholders in its SQL.
         place: Name of the database, for messages.
 
     Returns:
         Identity of the journal.
 
     Raises:
-        JournalError: The database holds something else, or was written by a newer version; nothing was changed.
+        JournalError: The database is not a journal, or of a newer version; nothing was changed.
     """
     version = version_of(store, place)
     for statements in MIGRATIONS[version:]:
@@ -130,10 +134,10 @@ def prepare(store: Store, words: Mapping[str, str], place: str) -> str:
 
 
 def version_of(store: Store, place: str) -> int:
-    """Version of the schema that is there, 0 for an empty database.
+    """Return the version of the existing schema, 0 for an empty database.
 
     Raises:
-        JournalError: It is no journal, or one of a newer version.
+        JournalError: The database is not a journal, or of a newer version.
     """
     tables = store.tables()
     if not tables:
@@ -144,11 +148,11 @@ def version_of(store: Store, place: str) -> int:
     text = str(rows[0][0]) if rows else ""
     if not text.isdecimal() or int(text) < 1:
         raise JournalError(
-            f"{place} holds something else than a journal; give the journal a database of its own."
+            f"{place} does not hold a journal; give the journal a database of its own."
         )
     if int(text) > VERSION:
         raise JournalError(
-            f"{place} was written by a newer asyncguard (schema version {text}, this one knows {VERSION}); "
-            "upgrade asyncguard. Nothing was changed."
+            f"{place} was written by a newer asyncguard (schema version {text}, this one knows "
+            f"{VERSION}); upgrade asyncguard. Nothing was changed."
         )
     return int(text)

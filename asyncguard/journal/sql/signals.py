@@ -1,4 +1,4 @@
-"""Mail in the database: what was told from outside. It is only added to, under rising ids, and goes with its call."""
+"""Signals in the database (table ``mail``): added under rising ids, removed with the call."""
 
 import hashlib
 import logging
@@ -10,27 +10,27 @@ from asyncguard.journal.sql.rows import MAIL, mail_of
 from asyncguard.journal.sql.store import Store
 
 RESOLUTIONS = frozenset({SignalKind.HAPPENED, SignalKind.NOT_HAPPENED, SignalKind.RETRY})
-"""Mail that says what became of a call in doubt."""
+"""Kinds of signals that resolve a call in doubt."""
 _log = logging.getLogger("asyncguard.journal")
 
 
 def token_hash(token: str) -> str:
-    """What is kept of a token: who reads the database cannot deliver."""
+    """Return the hash under which a token is stored: a reader of the database cannot deliver."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def send(
     store: Store, *, kind: SignalKind, key: str, number: int, content: str, sender: str
 ) -> None:
-    """Add mail to the thread of a call.
+    """Add a signal to the thread of a call.
 
     Args:
         store: The database.
-        kind: What it says.
-        key: The call.
-        number: The attempt.
+        kind: Kind of the signal.
+        key: Key of the call.
+        number: Number of the attempt.
         content: JSON text.
-        sender: Who says so.
+        sender: Name of the sender.
     """
     now = store.now()
     store.execute(
@@ -46,7 +46,7 @@ def send(
 
 
 def deliver(store: Store, token: str, content: str) -> None:
-    """Take a delivery; with it all tokens of the attempt are used up.
+    """Store a delivery, and mark all tokens of the attempt as used.
 
     Raises:
         UnknownTokenError: The token was never issued here, or was used before.
@@ -64,10 +64,10 @@ def deliver(store: Store, token: str, content: str) -> None:
 
 
 def mail_of_call(store: Store, key: str) -> tuple[Signal, ...]:
-    """All mail of a call, in order.
+    """Return all signals of a call, in order.
 
     Raises:
-        JournalError: Some of it cannot be read.
+        JournalError: One of them cannot be read.
     """
     return tuple(
         mail_of(row)
@@ -76,9 +76,9 @@ def mail_of_call(store: Store, key: str) -> tuple[Signal, ...]:
 
 
 def signals_after(store: Store, session: str, after: int) -> tuple[list[Signal], int]:
-    """Mail of a thread above an id, in order, and the highest id that was seen.
+    """Return the signals of a thread above an id, in order, and the highest id among them.
 
-    What cannot be read is passed over and logged: the rest of the thread goes on.
+    One that cannot be read is skipped and logged, so that it does not block the thread.
     """
     rows = store.execute(
         f"SELECT m.id, {MAIL} FROM mail m WHERE m.session = ? AND m.id > ? ORDER BY m.id",
@@ -90,5 +90,5 @@ def signals_after(store: Store, session: str, after: int) -> tuple[list[Signal],
         try:
             found.append(mail_of(tuple(row)))
         except JournalError as error:
-            _log.error("mail %s was passed over: %s", number, error)
+            _log.error("signal %s was skipped: %s", number, error)
     return found, after

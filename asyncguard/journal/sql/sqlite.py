@@ -1,7 +1,7 @@
 """The journal in an SQLite file: one machine, any number of processes.
 
-A process lives while it holds the lock file of its epoch, in the folder ``<file>.processes``; the operating system
-frees that lock however the process ends.
+A process lives while it holds the lock file of its process id, in the folder ``<file>.processes``;
+the operating system frees that lock however the process ends.
 """
 
 import contextlib
@@ -23,16 +23,18 @@ from asyncguard.journal.sql.store import Row
 _BUSY = 10.0
 """Seconds to wait for another process's transaction."""
 _PAGE = 1024
-"""Bytes of a page: a commit writes the few pages that it touches whole, and its rows are short."""
+"""Bytes of a page: a commit writes whole pages, and its rows are short."""
 _WORDS = {"serial": "INTEGER PRIMARY KEY", "rising": "INTEGER PRIMARY KEY AUTOINCREMENT"}
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
-    sqlite3.SQLITE_READONLY: "the file or its folder cannot be written; give this user write permission",
-    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; its folder has to exist and to be writable",
-    sqlite3.SQLITE_NOTADB: "the file is no SQLite database; give the journal a file of its own",
+    sqlite3.SQLITE_READONLY: "the file or its folder cannot be written; give this user write "
+    "permission",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; its folder has to exist and to be "
+    "writable",
+    sqlite3.SQLITE_NOTADB: "the file is not an SQLite database; give the journal a file of its own",
     sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup",
-    sqlite3.SQLITE_BUSY: f"another process keeps the file locked for more than {_BUSY:g} s, and nothing was begun; let "
-    "that process go on, or end it, and run the thread again",
+    sqlite3.SQLITE_BUSY: f"another process keeps the file locked for more than {_BUSY:g} s, and "
+    "nothing was begun; let that process go on, or end it, and run the thread again",
     sqlite3.SQLITE_IOERR: "the disk failed; look at the system's log",
 }
 
@@ -54,8 +56,8 @@ class SqliteStore:
 
         Args:
             path: The file.
-            kind: What this process does with it.
-            create: Whether to make the file if it is not there.
+            kind: Role of this process.
+            create: False to raise an error if the file does not exist.
             wall_clock: Unix time in seconds.
         """
         self._id = ""
@@ -96,9 +98,8 @@ class SqliteStore:
         # Before anything is written: not even the mode of a newer version's file is changed.
         version_of(self, f"The file {self._path}")
         with self._translated_errors():
-            self.execute(
-                f"PRAGMA page_size = {_PAGE}"
-            )  # of a new file; one that was begun keeps its own
+            # Takes effect on a new file only.
+            self.execute(f"PRAGMA page_size = {_PAGE}")
             self._use_wal()
             self.execute("PRAGMA synchronous = FULL")
             folder = self._lock_file(self._process_id).parent
@@ -119,11 +120,11 @@ class SqliteStore:
             )
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
-            # SQLite gives the files beside it (-wal, -shm) the same mode.
+            # SQLite gives its other files (-wal, -shm) the same mode.
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     def _use_wal(self) -> None:
-        # SQLite does not wait for this one: two processes that open a new file at once would fail each other.
+        # SQLite does not wait here: of two processes that open a new file at once, one would fail.
         give_up = time.monotonic() + _BUSY
         while True:
             try:
@@ -151,7 +152,7 @@ class SqliteStore:
             with contextlib.suppress(OSError):
                 self._lock_file(self._process_id).unlink(missing_ok=True)
 
-    # -- transactions ----------------------------------------------------------------------------------------------
+    # -- transactions ------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
@@ -161,8 +162,9 @@ class SqliteStore:
     def _check_file(self) -> None:
         """Raise an error if the file was removed or replaced.
 
-        A new file at the same path takes the ``-shm`` file over and truncates it. SQLite has it mapped into memory, so
-        the next read of the old connection would end this process with SIGBUS.
+        A new file at the same path takes the ``-shm`` file over and truncates it. SQLite has it
+        mapped into memory, so the next read of the old connection would end this process with
+        SIGBUS.
         """
         with self._translated_errors():
             found = self._path.stat()
@@ -198,14 +200,14 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """Turns what SQLite and the system say into what to do."""
+        """Translate errors of SQLite and the system to advice."""
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._in_words(error) from error
         except FileNotFoundError as error:
             raise JournalError(
-                f"The file {self._path} was removed while it was in use; start anew."
+                f"The file {self._path} was removed while it was in use; restart this process."
             ) from error
         except OSError as error:
             raise JournalError(
@@ -214,7 +216,7 @@ class SqliteStore:
 
     def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> JournalError:
         if isinstance(error, UnicodeDecodeError) or str(error).startswith("Could not decode"):
-            # Names or texts that are none; of the first, not even what SQLite says can be read, for it quotes them.
+            # Bytes that are not text. SQLite quotes them, so its own message cannot be read either.
             return JournalError(
                 f"The journal {self._path} failed: {_ADVICE[sqlite3.SQLITE_CORRUPT]}."
             )
@@ -226,7 +228,7 @@ class SqliteStore:
             )
         return JournalError(f"The journal {self._path} failed ({error}): {advice}.", reason=advice)
 
-    # -- other processes -------------------------------------------------------------------------------------------
+    # -- other processes ---------------------------------------------------------------------------
 
     def now(self) -> float:
         """See :class:`~asyncguard.journal.sql.store.Store`."""
@@ -249,7 +251,7 @@ class SqliteStore:
         return False
 
     def notify(self) -> None:
-        """Nothing to do: others see that the file has changed."""
+        """Do nothing: other processes see that the file has changed."""
 
     def has_new_signals(self) -> bool:
         """See :class:`~asyncguard.journal.sql.store.Store`."""

@@ -1,7 +1,7 @@
-"""What a database has to offer for the journal: transactions, locks of processes, and word of news.
+"""The store port: transactions, locks of processes, and notifications of one database.
 
-Everything above speaks one SQL with ``?`` for values; what differs between databases is behind this port. All methods
-but the constructor are called on the writer thread.
+All modules above it use one SQL with ``?`` for values; this port hides the differences between
+databases. All methods but the constructor are called on the writer thread.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Row = tuple[Any, ...]
 
 
 class ConnectionLostError(JournalError):
-    """The connection to the journal's database broke; it is made anew with the next transaction."""
+    """The connection to the journal's database broke; the next transaction reconnects."""
 
 
 class Store(Protocol):
@@ -26,12 +26,12 @@ class Store(Protocol):
 
     @property
     def process_id(self) -> str:
-        """Identity of this process while its lock is held; another one after the lock was lost."""
+        """Identity of this process while its lock is held; a new one after the lock was lost."""
         ...
 
     @property
     def poll_interval(self) -> float | None:
-        """Seconds after which :meth:`has_news` wants to be asked though nobody waits for mail; ``None`` if never."""
+        """Seconds between idle calls of :meth:`has_new_signals`; ``None`` if none are needed."""
         ...
 
     def open(self) -> None:
@@ -43,11 +43,11 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the lock back and disconnect; never raises."""
+        """Release the lock and disconnect; never raises."""
         ...
 
     def begin(self) -> None:
-        """Begin a transaction that no other writer runs beside.
+        """Begin a transaction that excludes all other writers.
 
         Raises:
             JournalError: The database cannot be written, or the lock was lost.
@@ -55,10 +55,10 @@ class Store(Protocol):
         ...
 
     def commit(self) -> None:
-        """Make the transaction last; on disk when this returns.
+        """Commit the transaction; it is on disk when this returns.
 
         Raises:
-            JournalError: It did not last.
+            JournalError: It was not committed.
         """
         ...
 
@@ -70,8 +70,8 @@ class Store(Protocol):
         """Run one statement.
 
         Args:
-            sql: With ``?`` for values, and no other question mark.
-            values: As many.
+            sql: Statement with ``?`` for values, and no other question mark.
+            values: One value for each ``?``.
 
         Raises:
             JournalError: It failed.
@@ -79,21 +79,21 @@ class Store(Protocol):
         ...
 
     def tables(self) -> set[str]:
-        """Names of the tables that are there."""
+        """Return the names of the journal's tables that exist."""
         ...
 
     def now(self) -> float:
-        """Unix time in seconds, the same for all processes."""
+        """Return Unix time in seconds, the same for all processes."""
         ...
 
     def is_locked(self, process_id: str) -> bool:
-        """Whether a process holds the lock of this epoch, and therefore lives."""
+        """Return True if a process holds the lock of this process id, and therefore lives."""
         ...
 
     def notify(self) -> None:
-        """Mail was written in this transaction: other processes are to look."""
+        """Notify other processes, on commit, that this transaction wrote signals."""
         ...
 
     def has_new_signals(self) -> bool:
-        """Whether another process may have written mail since the last time this was asked; quick."""
+        """Return True if another process may have written signals since the last call; quick."""
         ...

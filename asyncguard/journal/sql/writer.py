@@ -1,9 +1,10 @@
-"""The writer thread: it takes what is queued and commits it in one transaction.
+"""The writer thread: runs queued requests, and commits them in one transaction.
 
-One thread does all reading and writing, so that no event loop waits for a disk, a connection is never shared, and the
-commits of calls that come together cost one flush. If one of several requests fails, or their commit, each is tried in
-a transaction of its own, so that none suffers for another (one that fills the disk, say). A request is a function of
-the store; it may be run more than once, and must not change anything else.
+One thread does all reading and writing. So no event loop waits for a disk, a connection is never
+shared, and the commits of calls that come together cost one flush. If a request or the commit
+fails, each request is tried in a transaction of its own, so that one of them (one that fills the
+disk, say) does not fail the others. A request is a function of the store; it may be run more than
+once, and must not change anything else.
 """
 
 import asyncio
@@ -23,46 +24,46 @@ from asyncguard.journal.sql.store import ConnectionLostError, Store
 
 _T = TypeVar("_T")
 _MOST = 256
-"""Requests in one transaction."""
+"""Maximal number of requests in one transaction."""
 _PATIENCE = 10.0
-"""Seconds that :meth:`WriterThread.stop` waits for what is queued."""
-_CLOSED = "The journal was closed; open it anew."
+"""Seconds that :meth:`WriterThread.stop` waits for queued requests."""
+_CLOSED = "The journal was closed; open it again."
 _log = logging.getLogger("asyncguard.journal")
 
 
 def nothing(_: Any) -> None:
-    """What is done after the commit where nothing is."""
+    """Do nothing; the default for callbacks after a commit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rounds:
-    """What the writer thread does unasked."""
+    """Periodic work of the writer thread between requests."""
 
     pause: Callable[[], float | None]
-    """Seconds until the next round, ``None`` if there is nothing to look after."""
+    """Returns seconds until the next round, ``None`` if none is needed."""
     work: Callable[[Store], None]
-    """One round, outside of any transaction; may raise :class:`JournalError`."""
+    """Runs one round, outside of any transaction; may raise :class:`JournalError`."""
 
 
 class _Reply(Protocol):
-    """Where the answer to a request goes; told by the writer thread."""
+    """Receiver of the answer to a request; called by the writer thread."""
 
     def wanted(self) -> bool:
-        """Whether the asker still waits; asked once, before the request is run."""
+        """Return True if the caller still waits; called once, before the request is run."""
         ...
 
     def give(self, answer: Any) -> None:
-        """Take the answer; its transaction is on disk."""
+        """Pass the answer on; its transaction is on disk."""
         ...
 
     def fail(self, error: AsyncguardError) -> None:
-        """Take the reason why there is no answer; nothing lasts of the request."""
+        """Pass the error on; no change of the request was committed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _ToThread:
-    """For a thread that blocks."""
+    """Reply to an OS thread that blocks."""
 
     future: Future[Any]
 
@@ -78,7 +79,7 @@ class _ToThread:
 
 @dataclass(frozen=True, slots=True)
 class _ToLoop:
-    """For a coroutine; who was cancelled, or whose loop is closed, hears nothing."""
+    """Reply to a coroutine; dropped if it was cancelled, or its loop closed."""
 
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
@@ -99,7 +100,7 @@ class _ToLoop:
 
 @dataclass(frozen=True, slots=True)
 class _ToLog:
-    """For nobody, who is told what failed."""
+    """Reply to a request without a waiting caller; failures are logged."""
 
     what: str
     failed: Callable[[AsyncguardError], None]
@@ -121,12 +122,12 @@ class _Request:
     then: Callable[[Any], None]
     reply: _Reply
     number: int = 0
-    """Its place in the order of all requests, from 1."""
+    """Position among all requests, from 1."""
     answer: Any = None
 
 
 class WriterThread:
-    """Runs requests on a thread of its own, in order."""
+    """OS thread that runs requests in order."""
 
     def __init__(self, store: Store, rounds: Rounds) -> None:
         """Make a writer; :meth:`start` opens the store.
@@ -139,22 +140,26 @@ class WriterThread:
         self._rounds = rounds
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._later: list[_Request] = []
-        # Of one thread, too: collecting garbage under it may close this very journal.
+        # Reentrant: garbage collection while it is held may close this very journal.
         self._gate = threading.RLock()
-        """Nothing is queued behind the end, and requests are numbered in the order in which they are queued."""
+        """No request is queued after the end, and numbers follow the order of the queue."""
+        # Numbers of the last request, of the last posted one, and of the last one on disk.
         self._asked = 0
         self._posted = 0
         self._done = 0
         self._pid = os.getpid()
         self._stopped = False
+        # True if the last round failed; only the first failure of several is logged.
         self._ailing = False
+        # True if another process kept the database locked during the last batch.
         self._locked = False
-        # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not wait for it before.
+        # A daemon: an interpreter that exits stops it by the finalizer of its journal, and must not
+        # wait for it before.
         self._thread = threading.Thread(target=self._run, name="asyncguard journal", daemon=True)
         self._opened: Future[None] = Future()
 
     def start(self) -> None:
-        """Open the store and take requests.
+        """Open the store and start serving requests.
 
         Raises:
             JournalError: The store cannot be opened.
@@ -165,14 +170,16 @@ class WriterThread:
     def submit(
         self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing
     ) -> "Future[_T]":
-        """Queue a request of a thread that may block; the future is done when its transaction is on disk.
+        """Queue a request of a blocking OS thread; its future is done once it is on disk.
 
         Args:
             work: Runs in the transaction.
-            then: Takes its answer on the writer thread, after the commit and before the future is done.
+            then: Receives the answer on the writer thread, after the commit and before the future
+                is done.
 
         Raises:
-            JournalError: The journal was closed, or opened by the process that this one was forked from.
+            JournalError: The journal was closed, or opened by the process that this one was forked
+                from.
         """
         future: Future[_T] = Future()
         self._put(_Request(work=work, then=then, reply=_ToThread(future)))
@@ -181,7 +188,7 @@ class WriterThread:
     def ask(
         self, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing
     ) -> "asyncio.Future[_T]":
-        """Queue a request of a coroutine; the future is done when its transaction is on disk.
+        """Queue a request of a coroutine; its future is done once it is on disk.
 
         Args:
             work: Runs in the transaction; not at all if the future is cancelled before.
@@ -203,20 +210,24 @@ class WriterThread:
         *,
         failed: Callable[[AsyncguardError], None] = nothing,
     ) -> None:
-        """Queue what nobody waits for but :meth:`flush`; a failure is logged.
+        """Queue a request that only :meth:`flush` waits for; a failure is logged.
 
         Args:
-            what: Its name in the log.
-            work: Runs in the transaction, before what is queued after it.
+            what: Name of the written thing in the log.
+            work: Runs in the transaction, before requests that are queued later.
             then: As for :meth:`submit`.
-            failed: Told of a failure, on the writer thread, or on this one if nothing can be queued.
+            failed: Called with a failure, on the writer thread, or on this one if the request
+                cannot be queued.
         """
         self._post(_Request(work=work, then=then, reply=_ToLog(what, failed)), self._queue_posted)
 
     def post_later(
         self, what: str, work: Callable[[Store], _T], then: Callable[[_T], None] = nothing
     ) -> None:
-        """As :meth:`post`, without a transaction of its own: it goes into the next one, or the next round."""
+        """Add a request to the next transaction or round, without one of its own.
+
+        The parameters are those of :meth:`post`.
+        """
         if self._rounds.pause() is None:
             self.post(what, work, then)  # no round would come
             return
@@ -225,10 +236,10 @@ class WriterThread:
             self.post("a wake-up", nothing)
 
     async def flush(self) -> None:
-        """Wait until everything that was posted is on disk, or failed."""
+        """Wait until each posted request is on disk, or has failed."""
         if self._done < self._posted:
             with contextlib.suppress(JournalError):  # what failed was logged
-                await self.ask(nothing)  # behind it
+                await self.ask(nothing)  # runs after all that was posted
 
     def _post(self, request: _Request, queue_it: Callable[[_Request], None]) -> None:
         try:
@@ -246,7 +257,8 @@ class WriterThread:
     def _number(self, request: _Request, queue_it: Callable[[_Request], None]) -> None:
         if os.getpid() != self._pid:
             raise JournalError(
-                "The journal was opened before this process was forked; open it anew in this process."
+                "The journal was opened before this process was forked; "
+                "open it again in this process."
             )
         with self._gate:
             if self._stopped:
@@ -256,7 +268,9 @@ class WriterThread:
             queue_it(request)
 
     def stop(self, last: Callable[[Store], None]) -> None:
-        """Do what is queued and one thing more, and end the thread; at most once, and from any thread.
+        """Run the queued requests and a last one, and end the thread; only the first call counts.
+
+        May be called from any OS thread.
 
         Args:
             last: Runs in the last transaction; a failure is logged.
@@ -278,7 +292,7 @@ class WriterThread:
     def _run(self) -> None:
         try:
             self._store.open()
-        except BaseException as error:  # noqa: BLE001 - whoever opens the journal gets it
+        except BaseException as error:  # noqa: BLE001 - raised again by start
             self._stopped = True
             self._opened.set_exception(_ours(error) if isinstance(error, Exception) else error)
             return
@@ -293,7 +307,7 @@ class WriterThread:
             self._refuse_the_rest()
 
     def _serve(self) -> bool:
-        """One batch, or one round; whether there is more to come."""
+        """Run one batch, or one round; return False at the end."""
         try:
             batch = [self._queue.get(timeout=self._rounds.pause())]
         except queue.Empty:
@@ -305,12 +319,16 @@ class WriterThread:
             self._commit(requests)
             self._done = requests[-1].number
         if not self._locked:
-            self._look_after()
+            self._run_round()
         return not ended
 
     def _take(self, batch: list[_Request | None]) -> tuple[list[_Request], bool]:
-        """What follows a first request, in order, with what was to go with it; and whether the end came."""
-        with self._gate:  # nothing is queued meanwhile, so nothing overtakes
+        """Take the requests of a batch in order, with the postponed ones before them.
+
+        Returns:
+            The requests, and True if the end was reached.
+        """
+        with self._gate:  # so that no request overtakes another
             while len(batch) < _MOST and not self._queue.empty():
                 batch.append(self._queue.get())
             asked = [request for request in batch if request is not None]
@@ -319,19 +337,19 @@ class WriterThread:
             del self._later[: len(later)]
         return sorted((*later, *asked), key=attrgetter("number")), len(asked) < len(batch)
 
-    def _look_after(self) -> None:
+    def _run_round(self) -> None:
         try:
             self._rounds.work(self._store)
-        except Exception as error:  # noqa: BLE001 - a thread that ended over a damaged row would answer no request
-            if not self._ailing:  # said once, not at every round until it is over
-                _log.warning("the journal is not looked after: %s", _ours(error))
+        except Exception as error:  # noqa: BLE001 - a damaged row must not end the thread
+            if not self._ailing:  # logged once, not in every round
+                _log.warning("the maintenance of the journal failed: %s", _ours(error))
             self._ailing = True
         else:
             self._ailing = False
 
     def _commit(self, requests: list[_Request]) -> None:
         error = self._attempt(requests)
-        # Behind a lock each would wait as long again.
+        # Each request alone would wait for the lock as long again.
         self._locked = isinstance(error, JournalLockedError)
         if (
             error is not None
@@ -343,9 +361,8 @@ class WriterThread:
             return
         for request in requests:
             failure = error or _call(request)
-            self._done = (
-                request.number - 1
-            )  # known before the reply is: who hears it may flush at once
+            # Set before the reply, as the caller may flush at once.
+            self._done = request.number - 1
             if failure is None:
                 request.reply.give(request.answer)
             else:
@@ -354,10 +371,11 @@ class WriterThread:
     def _attempt(
         self, requests: list[_Request], *, once_more: bool = True
     ) -> AsyncguardError | None:
-        """Run requests in one transaction; why none of them lasts, or ``None``.
+        """Run requests in one transaction; return the error that rolled it back, or ``None``.
 
-        A transaction that lost its server before its commit has changed nothing, so it is run once more: a process that
-        stands still for seconds loses its session to the server's limit for idle transactions.
+        A transaction that lost its server before the commit has changed nothing, so it is run once
+        more: a process that is suspended for seconds loses its session to the server's limit for
+        idle transactions.
         """
         store, began = self._store, False
         try:
@@ -367,7 +385,7 @@ class WriterThread:
                 request.answer = request.work(store)
             began = False
             store.commit()
-        except Exception as error:  # noqa: BLE001 - it goes to whoever asked; a thread that ended would answer nobody
+        except Exception as error:  # noqa: BLE001 - passed to the callers; the thread must go on
             store.rollback()
             if began and once_more and isinstance(error, ConnectionLostError):
                 return self._attempt(requests, once_more=False)
@@ -382,7 +400,7 @@ class WriterThread:
 
 
 def _ours(error: Exception) -> AsyncguardError:
-    """An error that says whose fault it is; what nobody foresaw is the journal's."""
+    """Return an error of this library; an unforeseen one becomes the journal's."""
     if isinstance(error, AsyncguardError):
         return error
     odd = JournalError(
@@ -395,6 +413,6 @@ def _ours(error: Exception) -> AsyncguardError:
 def _call(request: _Request) -> AsyncguardError | None:
     try:
         request.then(request.answer)
-    except Exception as error:  # noqa: BLE001 - it goes to whoever asked
+    except Exception as error:  # noqa: BLE001 - passed to the caller
         return _ours(error)
     return None

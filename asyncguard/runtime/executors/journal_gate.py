@@ -1,4 +1,4 @@
-"""Asking the journal before an attempt begins; the same for every executor."""
+"""The journal gate: asks the journal before an attempt begins; the same for every executor."""
 
 import logging
 
@@ -11,29 +11,36 @@ from asyncguard.runtime.executors.port import Job
 
 _log = logging.getLogger("asyncguard.journal")
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 0.5
-"""Seconds between two looks at an attempt that runs elsewhere."""
+"""Seconds between two polls of an attempt that runs elsewhere."""
 _LOST = "The process that ran the call ended before it answered."
-_OTHER = "A process that ended had begun the call with other arguments, and nobody knows what came of it."
+_OTHER = (
+    "A process that ended had begun the call with other arguments, "
+    "and nobody knows what came of it."
+)
 
 
 async def begin_in(journal: Journal, job: Job, clock: Clock) -> Result | None:
-    """Ask whether a job may begin; its result if it is known already, ``None`` if it may.
-
-    An attempt that runs in another process is waited for.
+    """Ask the journal to let a job begin, and wait while the attempt runs in another process.
 
     Args:
-        journal: Who is asked.
-        job: With an intent.
-        clock: Times the looks.
+        journal: The journal to ask.
+        job: A job with an intent.
+        clock: Times the polls.
+
+    Returns:
+        ``None`` if the job may begin, otherwise its result.
     """
-    assert job.intent is not None  # only such jobs are asked about
+    assert job.intent is not None  # the executor asks about such jobs only
     backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, clock=clock)
     while True:
         try:
             verdict = await journal.begin(job.intent)
         except JournalError as error:
             _log.warning(
-                "attempt %d of call %s was not begun: %s", job.intent.attempt, job.intent.key, error
+                "attempt %d of call %s did not begin, because the journal failed: %s",
+                job.intent.attempt,
+                job.intent.key,
+                error,
             )
             reason = error.data.get("reason", "its journal failed, and the log says why")
             return _failure(

@@ -1,8 +1,12 @@
 """The embedded executor: asyncio tasks on the loop of the run that issued them.
 
-Python can ask a task to stop and cannot make it, and a thread cannot even be asked. So an attempt is *given up*: its
-completion is told when its time is over, and what it comes to afterwards is told as late. No tool can hold a run by
-ignoring its cancellation.
+Python can request that a task stops and cannot enforce it; an OS thread does not even see the
+request. So an attempt is *given up*: its completion is reported when its time is over, and its own
+end is reported later through :attr:`Job.late`. A tool that ignores its cancellation cannot block a
+run.
+
+Each job is reported through ``done`` exactly once: by its own end (:meth:`LocalExecutor._ended`) or
+when it is given up (:meth:`LocalExecutor._give_up`), whichever comes first.
 """
 
 import asyncio
@@ -21,7 +25,7 @@ from asyncguard.runtime.executors.port import Completion, Health, Job
 _CANCELLED = "The call was cancelled while it ran."
 _CLOSED = "The executor was closed; nothing begins any more."
 _TO_STOP = 1.0
-"""Seconds that a cancelled tool has to end before it is given up."""
+"""Seconds that a cancelled tool may take to end before it is given up."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -31,13 +35,13 @@ class _Running:
     job: Job
     done: Callable[[Completion], None]
     begun: bool = False
-    """Whether the tool was entered."""
-    told: bool = False
-    """Whether the completion was told."""
+    """True if the tool was entered."""
+    reported: bool = False
+    """True if the completion was reported; it never is a second time."""
     result: Result | None = None
-    """How the tool ended by itself; ``None`` while it runs, and if it was cancelled."""
+    """Own end of the tool; ``None`` while it runs, and if it was cancelled."""
     timer: asyncio.TimerHandle | None = None
-    """Gives the attempt up when its time is over."""
+    """Timer that gives the attempt up at its deadline."""
     task: asyncio.Task[None] | None = None
 
     def completion(self, result: Result) -> Completion:
@@ -45,18 +49,20 @@ class _Running:
 
 
 class LocalExecutor:
-    """Runs each job as an asyncio task; back-off and timeout are kept here, so that no graph node ever sleeps."""
+    """Executor that runs each job as an asyncio task, its back-off included."""
 
     def __init__(self, clock: Clock, journal: Journal | None = None) -> None:
         """Make an executor.
 
         Args:
             clock: Times the back-offs.
-            journal: Asked before a job with an intent begins; without one, jobs begin unasked.
+            journal: Asked before a job with an intent begins; without one, all jobs begin.
         """
         self._clock = clock
         self.journal = journal
+        # The latest job of each call that was not reported; by key, as only one attempt runs.
         self._running: dict[str, _Running] = {}
+        # Reported jobs whose tools still run; the loop itself holds tasks weakly.
         self._given_up: set[_Running] = set()
         self._closed = False
 
@@ -70,7 +76,8 @@ class LocalExecutor:
             return
         run.task = loop.create_task(self._run(run), name=f"call {job.key}")
         self._running[job.key] = run
-        # Told here and not in the task: one that is cancelled before its first step never enters its own code.
+        # Reported by a callback and not in the task: a task that is cancelled before its first
+        # step never enters its own code.
         run.task.add_done_callback(partial(self._ended, run))
 
     def cancel(self, key: str) -> bool:
@@ -85,18 +92,18 @@ class LocalExecutor:
         return run.task.cancel()
 
     def pending(self) -> Collection[str]:
-        """Keys of the running jobs."""
+        """Return the keys of the running jobs."""
         return tuple(self._running)
 
     def poll(self) -> None:
-        """Nothing to do: each task reports its own end."""
+        """Do nothing: each task reports its own end."""
 
     async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """None: a task ends with its process, and what came of it is the journal's to tell."""
+        """Return nothing: a task ends with its process; the journal knows its result."""
         return {}
 
     def health(self) -> Health:
-        """Alive until it is closed."""
+        """Return the health: alive until closed."""
         return Health(
             alive=not self._closed,
             pending=len(self._running),
@@ -104,7 +111,7 @@ class LocalExecutor:
         )
 
     def close(self) -> None:
-        """Cancel what has not begun, and begin nothing any more; from any thread."""
+        """Cancel the jobs that have not begun, and begin no others; called from any OS thread."""
         self._closed = True
         for run in list(self._running.values()):
             loop = None if run.begun or run.task is None else run.task.get_loop()
@@ -112,17 +119,19 @@ class LocalExecutor:
                 loop.call_soon_threadsafe(self._cancel_unbegun, run)
 
     def _cancel_unbegun(self, run: _Running) -> None:
+        # Checked again on the loop: the tool may have been entered since.
         if not run.begun and run.task is not None:
             run.task.cancel()
 
-    # -- one job ---------------------------------------------------------------------------------------------------
+    # -- one job -----------------------------------------------------------------------------------
 
     async def _run(self, run: _Running) -> None:
         job = run.job
         if job.delay > 0:
             await self._clock.sleep(job.delay)
         journal = self._journal_of(job)
-        # The journal first: the gate may refuse only what has not begun, and that is known there alone.
+        # The journal before the gate: the gate may refuse only what has not begun, and only the
+        # journal knows that.
         if (
             journal is not None
             and (answer := await begin_in(journal, job, self._clock)) is not None
@@ -133,21 +142,24 @@ class LocalExecutor:
         try:
             run.result = self._enter(run) or await job.run()
         except asyncio.CancelledError:
-            if journal is not None and not run.told:
+            if journal is not None and not run.reported:
                 journal.conclude(job.key, job.attempt, _cancelled(run))
             raise
-        except BaseException as error:  # noqa: BLE001 - a tool that ends its interpreter had begun like any that fails
+        except BaseException as error:  # noqa: BLE001 - a SystemExit of a tool is a failure of it
             interrupted = error if isinstance(error, KeyboardInterrupt) else None
             run.result = Failure(
                 symptom=_symptom(type(error).__name__, f"{type(error).__name__}: {error}")
             )
-        if journal is not None and not run.told:
+        if journal is not None and not run.reported:
             journal.end_soon(job.key, job.attempt, run.result)
         if interrupted is not None and threading.current_thread() is threading.main_thread():
             raise interrupted  # a person pressed Ctrl-C
 
     def _enter(self, run: _Running) -> Failure | None:
-        """Ask the gate. From here on the tool runs: nothing is awaited between the two."""
+        """Ask the gate, and mark the job as begun if it may begin.
+
+        The caller must not await between this and the tool: the gate's answer holds only now.
+        """
         refused = run.job.gate()
         if refused is None:
             run.begun = True
@@ -161,28 +173,28 @@ class LocalExecutor:
         return refused
 
     def _give_up(self, run: _Running, failure: Failure) -> None:
-        """Complete a job whose tool has not ended; what the tool comes to is told when it ends."""
-        if run.told or run.result is not None or run.task is None or run.task.done():
+        """Report a job whose tool has not ended; the tool's own end is reported later."""
+        if run.reported or run.result is not None or run.task is None or run.task.done():
             return
         if run.job.stoppable:
             run.task.cancel()
-        self._given_up.add(run)  # the loop itself holds tasks weakly
+        self._given_up.add(run)
         journal = self._journal_of(run.job)
         if journal is not None:
             journal.end_soon(run.job.key, run.job.attempt, failure)
-        self._tell(run, failure)
+        self._report(run, failure)
 
     def _ended(self, run: _Running, _: asyncio.Task[None]) -> None:
         if run.timer is not None:
             run.timer.cancel()
         self._given_up.discard(run)
-        if not run.told:
-            self._tell(run, _cancelled(run) if run.result is None else run.result)
+        if not run.reported:
+            self._report(run, _cancelled(run) if run.result is None else run.result)
         elif run.result is not None:
             run.job.late(run.completion(run.result))
 
-    def _tell(self, run: _Running, result: Result) -> None:
-        run.told = True
+    def _report(self, run: _Running, result: Result) -> None:
+        run.reported = True
         if self._running.get(run.job.key) is run:
             del self._running[run.job.key]
         run.done(run.completion(result))
@@ -192,7 +204,7 @@ class LocalExecutor:
 
 
 def _cancelled(run: _Running) -> Failure:
-    """A cancelled task: that it has ended says nothing about a thread that it had started."""
+    """Return the failure of a cancelled task; an OS thread that it started may still run."""
     text = _CANCELLED if run.begun else CANCELLED_BEFORE_START
     return Failure(
         symptom=_symptom(ErrorCode.CANCELLED, text, started=run.begun, running=run.begun)

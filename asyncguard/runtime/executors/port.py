@@ -1,7 +1,7 @@
 """The executor port: a job in, a completion out, through a callback.
 
-A completion callback and one queue cost the same per call with ten thousand pending calls as with ten; waiting on all
-of them at once does not.
+A completion callback and one queue cost the same per call with ten thousand pending calls as with
+ten; waiting on all tasks at once does not.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -23,13 +23,13 @@ class Completion:
     key: str
     """Key of the call."""
     attempt: int
-    """The attempt that ended."""
+    """Number of the attempt that ended."""
     result: Result
-    """How."""
+    """Result of the attempt."""
 
 
-def _not_heard(_: Completion) -> None:
-    """Take what an attempt comes to after it was given up, for jobs of which that does not matter."""
+def _ignore_late(_: Completion) -> None:
+    """Ignore the end of a given-up attempt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +39,7 @@ class Job:
     key: str
     """Key of the call."""
     attempt: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     tool: str
     """Tool of this attempt."""
     task: str
@@ -49,58 +49,62 @@ class Job:
     arguments: Any
     """Arguments as issued, without injected ones."""
     run: Callable[[], Awaitable[Result]]
-    """Runs the tool; never raises but for cancellation."""
+    """Function that runs the tool; it raises nothing but cancellation."""
     delay: float = 0.0
     """Seconds to wait before it starts: the back-off of a retry."""
     timeout: float | None = None
-    """Seconds before it is given up: its completion comes then, whether the tool has ended or not."""
+    """Seconds until it is given up: its completion comes then, even if the tool has not ended."""
     stoppable: bool = True
-    """Whether the tool is cancelled when its time is over. One whose effect must not be repeated goes on instead: its
-    own end is the only thing that tells what became of the effect."""
-    late: Callable[[Completion], None] = _not_heard
-    """Told, at most once, what the attempt came to by itself after its completion had said that it was given up."""
+    """True if the tool is cancelled when its time is over. A tool whose effect must not be repeated
+    continues instead: only its own end says what became of the effect."""
+    late: Callable[[Completion], None] = _ignore_late
+    """Callback for the own end of a given-up attempt; called at most once, after ``done``."""
     gate: Callable[[], Failure | None] = _open_gate
-    """Asked where the executor lives when the job is about to begin, after its delay: a failure ends it unstarted."""
+    """Last check, in the executor's process, after the delay; a failure ends the job unstarted."""
     intent: Intent | None = None
-    """What the journal is asked before the job begins; ``None`` for what may be repeated without asking anybody."""
+    """Entry for the journal, which decides if the job may begin; ``None`` for a repeatable job."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Health:
-    """How an executor is, for people and for whoever watches a process."""
+    """Health of an executor, for operators and process monitors."""
 
     alive: bool
-    """Whether a job that is started now would begin."""
+    """True if a job that is started now would begin."""
     pending: int
-    """Jobs that were started and have not completed."""
+    """Number of jobs that were started and have not completed."""
     detail: str = ""
-    """What is wrong and what to do, empty if nothing is; names no argument and no result."""
+    """Problem and remedy, empty if all is well; contains no argument and no result."""
 
 
 class Executor(Protocol):
     """Runs jobs. Implementations are held to ``asyncguard.testing.check_executor``."""
 
     def start(self, job: Job, done: Callable[[Completion], None]) -> None:
-        """Begin a job; ``done`` is called exactly once for it, from any thread, unless the process dies."""
+        """Begin a job; call ``done`` once for it, from any OS thread, unless the process dies."""
         ...
 
     def cancel(self, key: str) -> bool:
-        """Ask a running job to stop; whether there was one. Its completion says whether it did."""
+        """Request that a running job stops, and return True if there was one.
+
+        The completion says if the job was stopped.
+        """
         ...
 
     def pending(self) -> Collection[str]:
-        """Keys of the jobs that were started and have not completed."""
+        """Return the keys of the jobs that were started and have not completed."""
         ...
 
     def poll(self) -> None:
-        """Report completions that nobody pushes; called whenever the engine looks for completions."""
+        """Report completions that are not pushed; the engine calls it before it collects."""
         ...
 
     async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Which of these calls are carried from before this process: their latest attempt, by key.
+        """Return the latest attempts, by key, of the calls that the executor kept from before.
 
-        Such an attempt waits, runs or has ended where the executor keeps it. Starting a job of that key and attempt
-        again makes nothing run twice: it completes with what the carried one comes to.
+        Such an attempt was started by an earlier process and waits, runs or has ended where the
+        executor keeps it. Starting a job of that key and attempt again runs nothing twice: the job
+        completes with the result of the kept attempt.
 
         Args:
             keys: Keys of calls.
@@ -108,22 +112,22 @@ class Executor(Protocol):
         ...
 
     def health(self) -> Health:
-        """How the executor is, as far as it knows without waiting for anything."""
+        """Return the health of the executor, as far as it is known without waiting."""
         ...
 
     def close(self) -> None:
-        """End: nothing begins any more. Returns at once, and may be called again.
+        """Stop beginning jobs; return at once. May be called again.
 
-        Jobs that have not begun complete as cancelled, ``started=False``, and so does every job that is started later.
-        What runs in this process goes on and completes; what runs elsewhere goes on, and :meth:`recover` of a later
-        process knows it.
+        Jobs that have not begun complete as cancelled, ``started=False``, and so does every job
+        that is started later. Jobs that run in this process continue and complete. Jobs that run
+        elsewhere continue, and :meth:`recover` of a later process returns them.
         """
         ...
 
 
 @runtime_checkable
 class RemoteExecutor(Protocol):
-    """What an executor has, beside the port, that runs jobs elsewhere."""
+    """Executor that runs jobs elsewhere."""
 
     @property
     def local(self) -> Collection[str]:

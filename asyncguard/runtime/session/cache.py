@@ -1,4 +1,4 @@
-"""Sessions by thread: the live ones, and only those; an idle session is folded anew from the state when needed."""
+"""Cache of sessions by thread; an idle session may be dropped and is rebuilt from the state."""
 
 from collections import OrderedDict
 
@@ -6,22 +6,24 @@ from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.session.session import Session
 
 _KEPT_IDLE = 256
+"""Number of sessions above which the idle ones among the least recently used are dropped."""
 
 
 class Sessions:
-    """Finds the session of a thread, or makes one."""
+    """Sessions of the threads that this process runs."""
 
     def __init__(self, engine: Engine) -> None:
-        """Know no session yet.
+        """Start empty.
 
         Args:
-            engine: What the sessions share.
+            engine: Engine of all sessions.
         """
         self._engine = engine
+        # By thread id and namespace, the least recently used first.
         self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
 
     def of(self, thread: str, namespace: str) -> Session:
-        """Return the session of a thread, a new one where there is none.
+        """Return the session of a thread, a new one if there is none.
 
         Args:
             thread: The thread's minted id.
@@ -31,12 +33,14 @@ class Sessions:
         found = self._sessions.get(name)
         if found is None:
             found = self._sessions[name] = Session(self._engine, thread, namespace)
-            self._shrink()
+            for old, session in list(self._sessions.items())[:-_KEPT_IDLE]:
+                if session.idle:
+                    self._drop(old)
         self._sessions.move_to_end(name)
         return found
 
     def forget(self, session: Session) -> None:
-        """Drop a session whose run ended, if nothing of it is alive."""
+        """Drop a session whose run ended, if it is idle."""
         if session.idle:
             self._drop((session.thread, session.namespace))
 
@@ -46,18 +50,15 @@ class Sessions:
             dropped.succeed(self._live)
 
     def _live(self, forgotten: Session) -> Session:
-        """The session for what comes late for a forgotten one: that one again, if the thread has no other."""
+        """Return the session that receives late completions and signals of a dropped one.
+
+        It is the dropped one itself, if the thread has no other by now.
+        """
         live = self._sessions.setdefault((forgotten.thread, forgotten.namespace), forgotten)
         if live is forgotten:
             forgotten.revive()
         return live
 
     def __len__(self) -> int:
-        """Number of sessions in memory."""
+        """Return the number of sessions in memory."""
         return len(self._sessions)
-
-    def _shrink(self) -> None:
-        if len(self._sessions) > _KEPT_IDLE:
-            for name, session in list(self._sessions.items())[:-_KEPT_IDLE]:
-                if session.idle:
-                    self._drop(name)

@@ -1,4 +1,4 @@
-"""The hold of this process on a thread that it shares with other processes through the journal."""
+"""The lease of this process on a thread that it shares with other processes through the journal."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -14,7 +14,7 @@ from asyncguard.runtime.engine import Engine
 
 
 class Tenant(Protocol):
-    """The part of a session that its lease needs: the calls in memory, and where mail and news of the lease go."""
+    """The part of a session that its lease needs: its calls and receivers of signals."""
 
     @property
     def thread(self) -> str:
@@ -32,20 +32,20 @@ class Tenant(Protocol):
         ...
 
     def receive(self, mail: Signal) -> None:
-        """Take mail from outside; called from any OS thread."""
+        """Receive a signal from outside; called from any OS thread."""
         ...
 
     def drop_fenced(self) -> None:
-        """Forget attempts that did not begin while another process held the thread."""
+        """Forget attempts that were refused while another process held the thread."""
         ...
 
     def lease_released(self) -> None:
-        """Note that the thread was given free."""
+        """Note that the thread was released."""
         ...
 
 
 class _Inside:
-    """Counts who is inside a ``with`` block; one for all of them, as a turn enters several."""
+    """Counter of the ``with`` blocks that are entered; a turn enters several, one in another."""
 
     def __init__(self, lease: "Lease") -> None:
         self.count = 0
@@ -63,7 +63,11 @@ class _Inside:
 
 
 class Lease:
-    """Whether this process holds a thread, since when, and what the journal said when it took it."""
+    """The lease of this process on one thread, with the journal's answer when it was acquired.
+
+    The journal is the authority. It fences: a process that lost the thread begins nothing more,
+    even if it still believes that it holds the lease.
+    """
 
     def __init__(self, engine: Engine, tenant: Tenant) -> None:
         """Make a lease on a thread that is not held.
@@ -75,132 +79,143 @@ class Lease:
         self.thread = tenant.thread
         self._engine = engine
         self._tenant = tenant
-        self._entered = False
-        self._entering: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-        # Engine time at which the journal last said that this process holds the thread.
+        self._acquired = False
+        # The acquisition under way, and the loop of its task; tasks of other loops do not wait.
+        self._acquiring: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        # Engine time at which the journal last confirmed that this process holds the thread.
         self._confirmed_at = 0.0
-        self._number = 0
+        self._fencing_token = 0
         self._begun_before: Mapping[str, Attempt] = {}
         self._inside = _Inside(self)
+        # Blocks of releasing_on_error that are entered; the last one to end releases the thread.
         self._bodies = 0
         self._failed = False
 
     @property
     def acquired(self) -> bool:
-        """Whether this process holds the thread."""
-        return self._entered
+        """True if this process holds the thread."""
+        return self._acquired
 
     @property
     def fencing_token(self) -> int:
-        """The fencing number of this process, 0 before it took the thread; see :class:`LeaseGrant`."""
-        return self._number
+        """Fencing token of this process, 0 before the acquisition; see :class:`LeaseGrant`."""
+        return self._fencing_token
 
     @property
     def begun_before(self) -> Mapping[str, Attempt]:
-        """The latest attempts of the open calls that the journal had when the thread was taken, by key."""
+        """Latest attempts in the journal of the calls that were open on acquisition, by key."""
         return self._begun_before
 
     @property
     def journal(self) -> Journal:
-        """The journal of a thread that was entered."""
-        assert self._engine.journal is not None  # only with one is a thread entered
+        """The journal of an acquired thread."""
+        assert self._engine.journal is not None  # a thread is acquired only with a journal
         return self._engine.journal
 
     @asynccontextmanager
     async def acquisition(self, *, again: bool) -> AsyncIterator[bool]:
-        """Let one task at a time take the thread; the calls of a message come together, and one asks for them all.
+        """Let one task at a time acquire the thread.
+
+        The calls of a message start together; one of their tasks acquires the thread for them all.
 
         Args:
-            again: Whether to ask where the thread is held already.
+            again: True to acquire it even if it is held already.
 
         Yields:
-            Whether the thread is to be taken in the block; never without a journal.
+            True if the block has to acquire the thread; never without a journal.
         """
         if self._engine.journal is None:
             yield False
             return
         loop = asyncio.get_running_loop()
-        while self._entering is not None and self._entering[0] is loop:
-            await self._entering[1].wait()
-        if self._entered and not again:
+        while self._acquiring is not None and self._acquiring[0] is loop:
+            await self._acquiring[1].wait()
+        if self._acquired and not again:
             yield False
             return
-        self._entering = own = (loop, asyncio.Event())
+        self._acquiring = own = (loop, asyncio.Event())
         try:
             yield True
         finally:
-            if self._entering is own:
-                self._entering = None
+            if self._acquiring is own:
+                self._acquiring = None
             own[1].set()
 
     async def acquire(self, name: str, *, known: int = 0, again: bool = False) -> LeaseGrant | None:
-        """Take the thread for this process, and with it the journal's word about its open calls, and its mail.
+        """Acquire the thread for this process, and load its signals and the attempts of open calls.
 
         Args:
             name: The caller's thread id, empty if there is none.
-            known: The number that the thread's state tells, see :class:`~asyncguard.journal.port.LeaseGrant`.
-            again: Whether to ask where it is held already: its ledger was folded anew.
+            known: Fencing token in the thread's state, see
+                :class:`~asyncguard.journal.port.LeaseGrant`.
+            again: True to ask the journal even if the thread is held: its ledger was rebuilt.
 
         Returns:
-            How it was taken, ``None`` if it was held before, or if there is no journal.
+            The grant; ``None`` if the thread was held before, or if there is no journal.
 
         Raises:
-            ThreadBusyError: Another process is at work on the thread.
+            ThreadBusyError: Another process runs the thread.
             JournalError: The journal cannot be read or written.
         """
-        journal, tenant, held = self._engine.journal, self._tenant, self._entered
+        journal, tenant, held = self._engine.journal, self._tenant, self._acquired
         if journal is None or (held and not again):
             return None
         keys = [record.key for record in tenant.ledger.calls() if record.state in OPEN_STATES]
-        # An agent that is a tool of another one shares the caller's thread id, and is a thread of its own.
+        # An agent that is a tool of another one shares the caller's thread id, and is a thread of
+        # its own.
         unique = f"{name}|{tenant.namespace}" if name and tenant.namespace else name
-        tenure = await journal.acquire(self.thread, unique, keys, tenant.receive, known=known)
-        self._begun_before, self._number = tenure.attempts, tenure.fencing_token
-        self._entered, self._confirmed_at = True, self._engine.clock.now()
+        grant = await journal.acquire(self.thread, unique, keys, tenant.receive, known=known)
+        self._begun_before, self._fencing_token = grant.attempts, grant.fencing_token
+        self._acquired, self._confirmed_at = True, self._engine.clock.now()
         if not held:
             tenant.drop_fenced()
         with self.releasing_on_error():
-            unsettled = await journal.unfinished(self.thread)
-        for key in unsettled:
+            unfinished = await journal.unfinished(self.thread)
+        for key in unfinished:
             record = tenant.ledger.find(key)
-            if (
-                record is not None and not record.open
-            ):  # its process ended before the journal was told
+            # Ended in the state: its process stopped before the end reached the journal.
+            if record is not None and not record.open:
                 journal.record_final_state(key, record.state, record.error or "", stored=True)
-        return None if held else tenure
+        return None if held else grant
 
     async def ensure_held(self) -> None:
-        """End a run whose thread another process has taken meanwhile: what it would store is behind.
+        """Stop a run before it stores a step, if another process has acquired its thread since.
 
-        Asked before a step is stored, and of the journal only if the process may have been stopped for long.
+        The journal is asked only if the last confirmation is older than the renewal interval, that
+        is, if this process may have been suspended.
 
         Raises:
-            ThreadBusyError: Another process carries the thread on.
+            ThreadBusyError: Another process runs the thread.
         """
         now = self._engine.clock.now()
-        if not self._entered or now - self._confirmed_at < leases.RENEWAL:
+        if not self._acquired or now - self._confirmed_at < leases.RENEWAL:
             return
         if not await self.journal.holds(self.thread):
             raise ThreadBusyError(
-                "Another process has taken the thread over while this one gave no sign of life; what was done here "
-                "since is in the journal."
+                "Another process acquired the thread because this one did not renew its lease in "
+                "time; the calls made here since are in the journal. Run the thread again to "
+                "continue from the other process's state."
             )
         self._confirmed_at = now
 
     def release(self, ending: str = "") -> None:
-        """Give the thread free for other processes: its run ended, or rests until it is resumed.
+        """Release the thread for other processes: its run ended, or is parked.
 
         Args:
-            ending: The checkpoint after which the last step of the run is stored now, empty if there is none.
+            ending: Checkpoint after which the last step of the run is being stored, empty if there
+                is none.
         """
-        if self._entered:
-            self._entered = False
+        if self._acquired:
+            self._acquired = False
             self._tenant.lease_released()
             self.journal.release(self.thread, ending=ending)
 
     @contextmanager
     def releasing_on_error(self) -> Iterator[None]:
-        """Give the thread free if the block, or another one that is run beside it, raises: the run ends there."""
+        """Release the thread if the block or a concurrent one raises, as that ends the run.
+
+        The last of the concurrent blocks to end releases it.
+        """
         self._bodies += 1
         try:
             yield
@@ -214,16 +229,17 @@ class Lease:
                 self.release()
 
     def inside(self) -> AbstractContextManager[None]:
-        """Mark that a run of the thread waits inside; any other run that enters meanwhile is refused."""
+        """Mark that a run of the thread is under way; :meth:`claim` refuses others meanwhile."""
         return self._inside
 
     def claim(self) -> None:
         """Begin a run on the thread.
 
         Raises:
-            CallerError: Another run of the thread waits for its model or its tools in this process.
+            CallerError: Another run of the thread is under way in this process.
         """
         if self._inside.count:
             raise CallerError(
-                f"Another run of thread {self.thread!r} is under way in this process; wait for it, or cancel it first."
+                f"Another run of thread {self.thread!r} is under way in this process; "
+                "wait for it, or cancel it first."
             )

@@ -1,4 +1,4 @@
-"""Events that no graph state holds yet, and where the state stands that holds the others."""
+"""The outbox: events that no graph state holds yet, and the position of the state they follow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,27 +9,28 @@ from asyncguard.core.ledger import Ledger
 
 
 class Outbox:
-    """Keeps the events of one thread until they are taken for its state."""
+    """Events of one thread that wait to be written into its state."""
 
     def __init__(self) -> None:
         """Make an empty outbox; the state is expected to be empty, too."""
         self._events: list[ev.Event] = []
+        # Position of the state that the events follow, see _position_of.
         self._stored: Mapping[str, Any] = {}
 
     @property
     def events(self) -> Sequence[ev.Event]:
-        """The events since the last :meth:`take`."""
+        """Events since the last :meth:`take`."""
         return self._events
 
     def add(self, event: ev.Event) -> None:
-        """Keep an event that the ledger has folded in."""
+        """Add an event that the ledger has folded in."""
         self._events.append(event)
 
     def take(self, ledger: Ledger) -> list[dict[str, Any]]:
-        """Take the events as plain JSON; contents that stand in messages are left out.
+        """Take the events as plain JSON, without the contents that messages of the state hold.
 
         Args:
-            ledger: Has folded them in.
+            ledger: The ledger that has folded them in.
         """
         if not self._events:
             return []
@@ -37,27 +38,28 @@ class Outbox:
         for event, data in zip(self._events, taken, strict=True):
             if type(event) is ev.CallRetired and ledger.record(event.key).delivered:
                 data["content"] = None
-        self._stored = _mark_of(taken)
+        self._stored = _position_of(taken)
         self._events.clear()
         return taken
 
     def follows(self, stored: Sequence[Mapping[str, Any]]) -> bool:
-        """Return True if the events of a state end with the one after which the events here come."""
-        return _mark_of(stored) == self._stored
+        """Return True if the events here follow those of a state."""
+        return _position_of(stored) == self._stored
 
     def clear(self) -> None:
-        """Drop the events: the ledger that knows them is given up."""
+        """Drop the events, as their ledger is replaced."""
         self._events.clear()
 
     def begin_after(self, stored: Sequence[Mapping[str, Any]]) -> None:
         """Expect further events to follow those of a state, which the ledger has folded in."""
-        self._stored = _mark_of(stored)
+        self._stored = _position_of(stored)
 
 
-def _mark_of(stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return what tells where a state is: its last event, but for the content, which the state may leave out.
+def _position_of(stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the position of a state: its last event without the content, which it may leave out.
 
-    Number and kind are not enough. Two branches of a thread may be of one shape, and differ in their calls.
+    Number and kind of the event do not suffice: two branches of a thread may have the same sequence
+    of kinds, and differ in their calls.
     """
     return {**stored[-1], "content": None} if stored else {}
 
@@ -66,15 +68,15 @@ class StoredCheckpoints:
     """The last checkpoint of each namespace that is known to be on disk."""
 
     def __init__(self) -> None:
-        """Know of no checkpoint."""
+        """Start with no known checkpoint."""
         self._last: dict[str, str] = {}
 
     def covers(self, namespace: str, checkpoint: str) -> bool:
-        """Return whether a checkpoint is the last one known to be on disk.
+        """Return True if a checkpoint is the last one known to be on disk.
 
         Args:
-            namespace: Of the checkpoint.
-            checkpoint: Its id.
+            namespace: Namespace of the checkpoint.
+            checkpoint: Id of the checkpoint.
         """
         return self._last.get(namespace) == checkpoint
 
@@ -82,7 +84,7 @@ class StoredCheckpoints:
         """Note that a checkpoint is on disk.
 
         Args:
-            namespace: Of the checkpoint.
-            checkpoint: Its id.
+            namespace: Namespace of the checkpoint.
+            checkpoint: Id of the checkpoint.
         """
         self._last[namespace] = checkpoint

@@ -1,7 +1,7 @@
-"""Recording of events: one typed method for each.
+"""The recorder: one typed method for each event.
 
-An event is built here and nowhere else. The recorder gives it its number and its time and folds it into the ledger
-before anything else hears of it: an illegal event raises, and changes nothing.
+An event is built here and nowhere else. The recorder numbers and dates it, folds it into the
+ledger, and only then passes it on: an illegal event raises, and changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +17,11 @@ from asyncguard.recovery.decisions import Attempt, Recovery
 from asyncguard.runtime.engine import Engine
 
 LOST_EPOCH = "lost"
-"""Stands for the process of an attempt of which only the start is known."""
+"""Process id of an attempt of which only the start is known; stored in events."""
 
 
 class Recorder:
-    """Builds the events of one thread and folds them into its ledger."""
+    """Builder of the events of one thread, which folds them into its ledger."""
 
     def __init__(
         self, engine: Engine, ledger: Ledger, *, recorded: Callable[[ev.Event], None]
@@ -29,8 +29,8 @@ class Recorder:
         """Make a recorder.
 
         Args:
-            engine: Supplies clock and epoch.
-            ledger: Folds the events.
+            engine: Supplies clock and process id.
+            ledger: Ledger that folds the events.
             recorded: Called with each event after it was folded in.
         """
         self._engine = engine
@@ -38,27 +38,27 @@ class Recorder:
         self._recorded = recorded
 
     def go_on(self, ledger: Ledger) -> None:
-        """Record into another ledger from now on: the thread's was folded anew."""
+        """Record into another ledger from now on: the thread's ledger was rebuilt."""
         self._ledger = ledger
 
     def repeated(self, event: ev.CallEvent) -> None:
-        """Record once more, with a new number and time, what the former ledger knew of a call."""
+        """Record an event of the former ledger again, with a new number and time."""
         self._record(replace(event, n=self._next(), at=self._now()))
 
-    # -- runs, turns and tasks -------------------------------------------------------------------------------------
+    # -- runs, turns and tasks ---------------------------------------------------------------------
 
     def run_started(self, run: str, *, said: bool = True) -> None:
         """Record that a run begins in this process.
 
         Args:
-            run: Its id.
-            said: Whether the user says something with it.
+            run: Id of the run.
+            said: True if the run begins with something new from the user.
         """
         epoch = self._engine.epoch
         self._record(ev.RunStarted(n=self._next(), at=self._now(), run=run, epoch=epoch, said=said))
 
     def run_parked(self, keys: Sequence[str]) -> None:
-        """Record that the run rests until one of some external calls is delivered."""
+        """Record that the run is parked until one of some external calls is delivered."""
         self._record(ev.RunParked(n=self._next(), at=self._now(), keys=tuple(keys)))
 
     def run_ended(self, reason: str) -> None:
@@ -71,7 +71,7 @@ class Recorder:
         """Record a message of the model.
 
         Args:
-            message_id: Its id.
+            message_id: Id of the message.
             calls: Number of its calls.
             passed_over: Open tasks that it could have acted on.
         """
@@ -92,10 +92,10 @@ class Recorder:
         """Record the verdict on a message without calls.
 
         Args:
-            verdict: What becomes of it.
-            reason: Why.
-            tasks: Unfinished tasks that the model is told about.
-            enforced: Whether the verdict counts; in shadow mode it does not.
+            verdict: The verdict.
+            reason: Reason of the verdict.
+            tasks: Unfinished tasks that the model is shown.
+            enforced: True if the verdict counts; in shadow mode it does not.
         """
         self._record(
             ev.CompletionJudged(
@@ -109,7 +109,7 @@ class Recorder:
         )
 
     def task_opened(self, task: str, *, goal: str) -> None:
-        """Record a task of the user, or one that is taken up again."""
+        """Record a task of the user, or one that is reopened."""
         self._record(ev.TaskOpened(n=self._next(), at=self._now(), task=task, goal=goal))
 
     def task_closed(self, task: str) -> None:
@@ -126,7 +126,7 @@ class Recorder:
             )
         )
 
-    # -- verdicts on calls -----------------------------------------------------------------------------------------
+    # -- verdicts on calls -------------------------------------------------------------------------
 
     def proposed(self, call: Call, declared: Mapping[str, Mapping[str, Any]] | None) -> None:
         """Record a call of the model.
@@ -146,7 +146,7 @@ class Recorder:
         reason: str,
         on: tuple[str, ...] = (),
     ) -> None:
-        """Record what a guard would have done with a call; for shadow mode."""
+        """Record a guard's verdict on a call without applying it; for shadow mode."""
         self._record(
             ev.CallObjected(
                 n=self._next(),
@@ -171,9 +171,9 @@ class Recorder:
 
         Args:
             key: Key of the call.
-            released: Whether it was deferred or held before.
-            approved: Whether a person approved it.
-            arguments: Its arguments with operands filled in, where they differ from the call's.
+            released: True if it was deferred or held before.
+            approved: True if a person approved it.
+            arguments: Arguments with references replaced, if they differ from the call's.
         """
         self._record(
             ev.CallAdmitted(
@@ -194,7 +194,7 @@ class Recorder:
         Args:
             key: Key of the call.
             guard: Name of the guard that holds it back.
-            reason: Why.
+            reason: Reason of the guard.
             on: Keys of the calls that it waits for.
             also: Further guards that hold it back.
         """
@@ -226,7 +226,7 @@ class Recorder:
         )
 
     def rejected(self, key: str, *, guard: str, reason: str, on: tuple[str, ...] = ()) -> None:
-        """End a call that is not run; the model is told why."""
+        """End a call that is not run; the model is shown the reason."""
         self._record(
             ev.CallRejected(
                 n=self._next(), at=self._now(), key=key, guard=guard, reason=reason, on=on
@@ -238,10 +238,10 @@ class Recorder:
         self._record(ev.CallSquashed(n=self._next(), at=self._now(), key=key, reason=reason, on=on))
 
     def cancelled(self, key: str, *, reason: str) -> None:
-        """End a queued call that was taken back before it began."""
+        """End a queued call that was cancelled before it began."""
         self._record(ev.CallCancelled(n=self._next(), at=self._now(), key=key, reason=reason))
 
-    # -- attempts --------------------------------------------------------------------------------------------------
+    # -- attempts ----------------------------------------------------------------------------------
 
     def started(self, key: str, *, attempt: int, tool: str, epoch: str | None = None) -> None:
         """Record that an attempt was handed to the executor.
@@ -250,7 +250,7 @@ class Recorder:
             key: Key of the call.
             attempt: Number of the attempt, from 1.
             tool: Tool of the attempt.
-            epoch: Process of the attempt; this one by default.
+            epoch: Process id of the attempt; this process by default.
         """
         epoch = self._engine.epoch if epoch is None else epoch
         self._record(
@@ -260,7 +260,7 @@ class Recorder:
         )
 
     def assumed_started(self, key: str) -> None:
-        """Record the start of an attempt that a process which has ended made, or may have made."""
+        """Record the start of an attempt that an ended process made, or may have made."""
         record = self._ledger.record(key)
         self.started(key, attempt=record.attempts + 1, tool=record.tool, epoch=LOST_EPOCH)
 
@@ -278,11 +278,11 @@ class Recorder:
 
         Args:
             key: Key of the call.
-            outcome: How it ended.
+            outcome: Outcome of the call.
             content: Result or error.
             error: Class of the failure, ``None`` for a result.
-            mark: What the model is told beside the content.
-            doubtful: Whether the content may be wrong.
+            mark: Note that the model is shown with the content.
+            doubtful: True if the content may be wrong.
         """
         self._record(
             ev.CallRetired(
@@ -301,11 +301,11 @@ class Recorder:
     def found(
         self, key: str, *, aim: ev.Aim, tool: str, content: Any, error: str | None = None
     ) -> None:
-        """Record what was learnt for a call and does not end it.
+        """Record an answer or failure that informs the recovery of a call and does not end it.
 
         Args:
             key: Key of the call.
-            aim: What was asked for.
+            aim: Purpose of the attempt.
             tool: Tool that was asked.
             content: Its answer, ``None`` if there was none.
             error: Class of the failure, ``None`` for an answer.
@@ -323,12 +323,12 @@ class Recorder:
         )
 
     def diagnosed(self, key: str, diagnosis: Diagnosis, *, symptom: tuple[str, ...]) -> None:
-        """Record what a failure or a strange answer of the last attempt is taken to mean.
+        """Record the diagnosis of a failure or an anomalous answer of the last attempt.
 
         Args:
             key: Key of the call.
             diagnosis: Hazard, rule and evidence.
-            symptom: Class of the failure, or the kinds of what is wrong with the answer.
+            symptom: Class of the failure, or the kinds of the anomalies.
         """
         record = self._ledger.record(key)
         self._record(
@@ -347,11 +347,11 @@ class Recorder:
         )
 
     def recovered(self, key: str, recovery: Recovery, *, error: str) -> None:
-        """Record a decision about the last attempt; with a further attempt, the call is queued for it.
+        """Record a decision about the last attempt; queue the call if another attempt follows.
 
         Args:
             key: Key of the call.
-            recovery: The decision. A further attempt without a tool is one of the same tool.
+            recovery: The decision. A further attempt without a tool uses the same tool.
             error: Class of the failure.
         """
         then = recovery.then
@@ -385,15 +385,15 @@ class Recorder:
         aim: ev.Aim = ev.Aim.ANSWER,
         tool: str = "",
     ) -> None:
-        """Queue a call for another attempt that the policy was not asked about.
+        """Queue a call for another attempt without asking the recovery policy.
 
         Args:
             key: Key of the call.
             error: Class of the failure of the last attempt.
-            reason: Why it is made again, for the log.
-            arguments: Of the attempt, where they are not the call's own.
-            aim: What it is for.
-            tool: Its tool, if that is not the last one's: a sibling of the tool that was called.
+            reason: Reason of the attempt, for the log.
+            arguments: Arguments of the attempt, if they are not the call's own.
+            aim: Purpose of the attempt.
+            tool: A fallback of the called tool, if the attempt does not use the last one's tool.
         """
         action = ev.RecoveryAction.FALLBACK if tool else ev.RecoveryAction.RETRY
         following = Attempt(aim=aim, tool=tool, arguments=arguments)
@@ -407,14 +407,14 @@ class Recorder:
             )
         )
 
-    # -- the conversation ------------------------------------------------------------------------------------------
+    # -- the conversation --------------------------------------------------------------------------
 
     def delivered(self, keys: Sequence[str], *, placeholders: Sequence[str] = ()) -> None:
-        """Record what was written to the conversation.
+        """Record the messages about calls that were written to the conversation.
 
         Args:
-            keys: Calls whose end the model knows now.
-            placeholders: Calls of which the model was told that they are pending.
+            keys: Calls whose end the model is shown.
+            placeholders: Calls that the model is shown as pending.
         """
         self._record(
             ev.CallsDelivered(
@@ -422,7 +422,7 @@ class Recorder:
             )
         )
 
-    # -- all events ------------------------------------------------------------------------------------------------
+    # -- all events --------------------------------------------------------------------------------
 
     def _next(self) -> int:
         return self._ledger.n + 1
@@ -436,9 +436,10 @@ class Recorder:
 
 
 _NO_ATTEMPT = Attempt(tool="")
-"""Fills the fields of a recovery after which no attempt follows."""
+"""Default values for the event of a recovery that no attempt follows."""
 
 
 def _plain(error: str | None) -> str | None:
-    # Savers store a member of an enum by its class, and older versions of the library would not find it.
+    # Savers store a member of an enum by its class, and older versions of the library would not
+    # find it.
     return None if error is None else str(error)

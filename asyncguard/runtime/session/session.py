@@ -1,9 +1,13 @@
-"""One thread's live half: the ledger in memory, the completion queue, and what has not been stored yet.
+"""The session: what one thread has in memory, that is ledger, completion queue and unstored events.
 
-The graph state is the truth about history, the session about what is running now. They are joined whenever a node is
-entered (:meth:`Session.attach`): if the state is where the session left it, nothing is to do; otherwise (a killed
-process, writes that were lost with a cancelled run, a fork, time travel) the ledger is folded anew from the state, and
-the session contributes what it knows about calls that the state believes open.
+The graph state is authoritative on the past, the session on what is running now. They are joined
+whenever a node is entered (:meth:`Session.attach`). If the state is where the session left it,
+nothing is to do. Otherwise (a killed process, writes lost with a cancelled run, a fork, time
+travel) the ledger is rebuilt from the state, and the session adds what it knows about calls that
+are open in the state.
+
+Completions and signals arrive from any OS thread, are queued, and are applied only when the run of
+the thread drains them. All else belongs to the run's own thread.
 """
 
 import asyncio
@@ -36,18 +40,18 @@ from asyncguard.runtime.session.recorder import Recorder
 
 
 def journal_of(epoch: str) -> str:
-    """The journal in the name of a process, empty if it had none."""
+    """Return the id of the journal that a process id names, ``""`` if the process had none."""
     return epoch.partition("/")[0] if "/" in epoch else ""
 
 
 class Session:
-    """What one thread of one agent has in memory."""
+    """In-memory state of one thread of one agent."""
 
     def __init__(self, engine: Engine, thread: str, namespace: str = "") -> None:
         """Make an empty session.
 
         Args:
-            engine: What all sessions share.
+            engine: Engine of all sessions of the agent.
             thread: Id of the thread; part of every idempotency key.
             namespace: Path of the agent among agents, without task ids.
         """
@@ -60,16 +64,21 @@ class Session:
         self._observers = engine.observers
         self._outbox = Outbox()
         self._completions: deque[Completion] = deque()
-        self._mail: deque[Signal] = deque()
-        self._told: list[Signal] = []
+        self._signals: deque[Signal] = deque()
+        # Signals that were drained since the lease was acquired; another branch needs them again.
+        self._drained_signals: list[Signal] = []
         self.lease = Lease(engine, self)
-        self._early: list[Signal] = []
-        self._put_off: list[Completion] = []
+        # Put back: they are about attempts that the ledger does not have yet.
+        self._deferred_signals: list[Signal] = []
+        self._postponed: list[Completion] = []
         self._reconcile_due = False
+        # Set once the cache has dropped this session: returns the one that receives in its place.
         self._successor: Callable[[Session], Session] | None = None
         self.stored = StoredCheckpoints()
+        # Calls queued in the state and here, so certainly not issued; they are not lost.
         self._unissued: set[str] = set()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        # Guards the waiters; the deques are thread-safe by themselves.
         self._lock = threading.Lock()
 
     @property
@@ -81,22 +90,23 @@ class Session:
         engine = self.engine
         return Scoreboard(config=engine.config, specs=engine.specs, validators=engine.validators)
 
-    # -- events ----------------------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def _recorded(self, event: ev.Event) -> None:
-        """Keep an event for the state; tell the journal of the end of a call, and the observers of everything."""
+        """Keep an event for the state, and pass it on to the journal and the observers."""
         self._outbox.add(event)
         if self.lease.acquired and isinstance(event, ev.CallRetired | ev.CallCancelled):
-            self._tell_journal(self.ledger.record(event.key))
+            self._record_end(self.ledger.record(event.key))
         if self._observers:
             details = Details.from_event(
                 event, self.ledger, thread=self.thread, agent=self.namespace
             )
             self._observers.notify(details)
 
-    def _tell_journal(self, record: CallRecord) -> None:
+    def _record_end(self, record: CallRecord) -> None:
+        """Record the end of a call in the journal."""
         if record.error in (ErrorCode.JOURNAL_REFUSED, ErrorCode.JOURNAL_UNAVAILABLE):
-            return  # nothing was begun here; what the journal knows of the call stands
+            return  # no attempt began here; the journal's entry of the call stands
         if record.answer_attempts and self.board.spec(record.answer_tool).written_down:
             known, journal = self.lease.begun_before.get(record.key), self.lease.journal
             left = known is not None and (known.number, known.state) == (
@@ -104,26 +114,29 @@ class Session:
                 AttemptState.INTENT,
             )
             if left and record.succeeded:
-                # A process that is gone began it, and another one may have to go on from before this is stored.
+                # A process that has ended began it; the next one may resume from before this end is
+                # stored, so it needs the result from the journal.
                 journal.end_soon(
                     record.key, record.last_answer_attempt, Success(content=record.content)
                 )
             journal.record_final_state(record.key, record.state, record.error or "")
 
     def drain_events(self) -> list[dict[str, Any]]:
-        """The events since the last call as plain JSON, for the state; contents that stand in messages are left out."""
+        """Take the new events as plain JSON for the state, without contents that messages hold."""
         return self._outbox.take(self.ledger)
 
-    # -- joining the state -----------------------------------------------------------------------------------------
+    # -- joining the state -------------------------------------------------------------------------
 
     def attach(self, stored: Sequence[Mapping[str, Any]]) -> bool:
         """Join the session with the events of the graph state.
 
         Returns:
-            Whether the ledger was folded anew; evidence has then to be collected again from the messages.
+            True if the ledger was rebuilt; the caller has to collect evidence from the messages
+            again.
 
         Raises:
-            CallerError: The state is another than the session's, and a run is inside: two runs share the thread.
+            CallerError: The state differs from the session's, and a run is under way: two runs use
+                the thread at once.
         """
         self.board.all_met = self.engine.all_met
         if self._outbox.follows(stored):
@@ -148,22 +161,22 @@ class Session:
 
     @property
     def reconcile_due(self) -> bool:
-        """Whether calls of a lost process may be open about which nothing was decided yet."""
+        """True if open calls of a lost process may not have been reconciled yet."""
         return self._reconcile_due
 
     def demand_reconcile(self) -> None:
-        """Have the open calls decided about when the thread is entered next."""
+        """Request that the open calls are reconciled when the thread is entered next."""
         self._reconcile_due = True
 
     def reconciled(self) -> None:
-        """Note that the open calls of a lost process are decided about."""
+        """Note that the open calls of a lost process are reconciled."""
         self._reconcile_due = False
 
     def declare(self, tool: str) -> dict[str, Mapping[str, Any]] | None:
-        """Declarations of a tool and its helpers that the thread does not keep yet, for a call that is made now.
+        """Return the declarations of a tool and its helpers that the thread does not keep yet.
 
-        A call that was made under another declaration and is open goes on under the more cautious of the two; until it
-        has ended, that counts for new calls of the tool, too.
+        An open call that was made under another declaration continues under the more cautious of
+        the two. Until it ends, that one is in force for new calls of the tool, too.
         """
         spec = self.engine.specs.get(tool)
         if spec is None:
@@ -172,14 +185,15 @@ class Session:
         for name in (tool, *spec.asks, *(item.tool for item in spec.fallbacks)):
             if name in self.board.kept and not self._in_use(name):
                 del self.board.kept[name]
-            told = self.engine.declaration(name)
+            declared = self.engine.declaration(name)
             if name in self.board.kept:
-                told = stored_specs.to_json(self.board.spec(name))
-            if told is not None and self.ledger.declared.get(name) != told:
-                new[name] = told
+                declared = stored_specs.to_json(self.board.spec(name))
+            if declared is not None and self.ledger.declared.get(name) != declared:
+                new[name] = declared
         return new or None
 
     def _in_use(self, tool: str) -> bool:
+        """Return True if an open call uses a tool."""
         open_calls = (
             record for task in self.ledger.tasks() for record in self.ledger.open_of(task.task.id)
         )
@@ -187,7 +201,7 @@ class Session:
 
     @property
     def casebook(self) -> Casebook:
-        """What recovery is asked with: the declarations that count for this thread's calls."""
+        """Casebook of the recovery policy, with the declarations in force for this thread."""
         kept = self.board.kept
         if not kept:
             return self.engine.casebook
@@ -195,12 +209,12 @@ class Session:
         return replace(self.engine.casebook, specs=specs)
 
     def _adopt(self, old: Ledger) -> None:
-        """Tell the new ledger what the old one knows about calls that the state believes open."""
+        """Bring the open calls of a rebuilt ledger up to date with the old one."""
         self._unissued.clear()
-        self._early.clear()
-        # Another branch may know nothing yet of what this one was told.
-        self._mail.extendleft(reversed(self._told))
-        self._told.clear()
+        self._deferred_signals.clear()
+        # Another branch may not have applied the signals that this one has.
+        self._signals.extendleft(reversed(self._drained_signals))
+        self._drained_signals.clear()
         current: set[str] = set()
         for record in list(self.ledger.calls()):
             known = old.find(record.key)
@@ -211,30 +225,36 @@ class Session:
         self.live.ledger_folded(current)
 
     def _catch_up(self, record: CallRecord, known: CallRecord) -> bool:
-        """Tell again, event by event, what happened to a call; whether the state's story is the beginning of ours."""
-        told = list(record.history)
-        if list(map(_step_of, told)) != list(map(_step_of, known.history[: len(told)])):
+        """Repeat the events of a call that the state lacks.
+
+        Returns:
+            True if the history in the state is a prefix of the one known here.
+        """
+        stored = list(record.history)
+        if list(map(_step_of, stored)) != list(map(_step_of, known.history[: len(stored)])):
             return False
         if record.state not in (CallState.QUEUED, CallState.PENDING):
-            return True  # admitted meanwhile, in our story: whoever issues it again meets the attempt that was begun
+            # Admitted here since. Issuing it again finds the attempt that was begun.
+            return True
         if known.state is CallState.DONE and known.content is None and self._can_answer(record):
-            return False  # our story was read from a state, which leaves out what stands in its messages
-        for event in known.history[len(told) :]:
+            # The old ledger was read from a state, which leaves out contents that messages hold.
+            return False
+        for event in known.history[len(stored) :]:
             self.record.repeated(event)
         return True
 
     def _can_answer(self, record: CallRecord) -> bool:
-        """Whether a result that is not held can be had: the call is made again, or the journal knows it."""
+        """Return True if another attempt or the journal can supply a missing result."""
         if self.board.spec(record.tool).effect is EffectClass.PURE:
             return True
-        epoch = record.begun_by if record.state is CallState.PENDING else self.ledger.epoch
-        return self.engine.journal is not None and journal_of(epoch) == self.engine.journal.id
+        process = record.begun_by if record.state is CallState.PENDING else self.ledger.epoch
+        return self.engine.journal is not None and journal_of(process) == self.engine.journal.id
 
     def lost(self, *, queued: bool) -> list[CallRecord]:
-        """Calls that the state believes started, or about to be, and of which this process knows nothing.
+        """Return the calls that are started in the state and unknown to this process.
 
         Args:
-            queued: Whether admitted calls count: they do where the node that issues them was entered again.
+            queued: True to include admitted calls: the node that issues them was entered again.
         """
         live, running = self.live, set(self.engine.executor.pending())
         ended = {(completion.key, completion.attempt) for completion in list(self._completions)}
@@ -250,62 +270,62 @@ class Session:
             if (record.key, record.attempts) not in ended and record.key not in self._unissued
         ]
 
-    # -- completions -----------------------------------------------------------------------------------------------
+    # -- completions -------------------------------------------------------------------------------
 
     def completed(self, completion: Completion) -> None:
-        """Take a completion; called by executors and the inbox, from any thread."""
+        """Queue a completion; called by executors and the inbox, from any OS thread."""
         live = self._live()
         live._completions.append(completion)  # noqa: SLF001 - of the same thread
         live.wake()
 
     def receive(self, mail: Signal) -> None:
-        """Take mail from outside; called by the journal and the inbox, from any thread."""
+        """Queue a signal; called by the journal and the inbox, from any OS thread."""
         live = self._live()
-        live._mail.append(mail)  # noqa: SLF001 - of the same thread
+        live._signals.append(mail)  # noqa: SLF001 - of the same thread
         live.wake()
 
     def _live(self) -> "Session":
-        """The session that the thread has now: what comes for one that was forgotten is for that one."""
+        """Return the current session of the thread; this one, unless it was dropped."""
         return self if self._successor is None else self._successor(self)
 
     def succeed(self, successor: "Callable[[Session], Session]") -> None:
-        """Pass on what comes late: the session was forgotten, and the thread may have another one.
+        """Forward late completions and signals to the thread's current session from now on.
 
         Args:
-            successor: Returns the session that the thread has now.
+            successor: Returns the current session of the thread.
         """
         self._successor = successor
 
     def revive(self) -> None:
-        """Be the session of the thread again."""
+        """Become the current session of the thread again."""
         self._successor = None
 
     def drain_signals(self) -> list[Signal]:
-        """Take the mail since the last call, in order, after what was put back then."""
-        taken, self._early = self._early, []
-        while self._mail:
-            mail = self._mail.popleft()
-            taken.append(mail)
-            self._told.append(mail)
-        return taken
+        """Take the deferred signals, and those that arrived since the last call, in order."""
+        drained, self._deferred_signals = self._deferred_signals, []
+        while self._signals:
+            signal = self._signals.popleft()
+            drained.append(signal)
+            self._drained_signals.append(signal)
+        return drained
 
     def defer_signal(self, mail: Signal) -> None:
-        """Look at mail again with the next one: it is about an attempt that the state does not tell of yet."""
-        self._early.append(mail)
+        """Put a signal back: it is about an attempt that the state does not have yet."""
+        self._deferred_signals.append(mail)
 
     def drain_completions(self) -> list[Completion]:
-        """Completions since the last call, in order of arrival."""
-        taken, self._put_off = self._put_off, []
+        """Take the postponed completions, and those that arrived since the last call, in order."""
+        drained, self._postponed = self._postponed, []
         while self._completions:
-            taken.append(self._completions.popleft())
-        return taken
+            drained.append(self._completions.popleft())
+        return drained
 
     def postpone(self, completion: Completion) -> None:
-        """Look at a completion again with the next ones: its call is not that far yet."""
-        self._put_off.append(completion)
+        """Put a completion back until its call has caught up with it."""
+        self._postponed.append(completion)
 
     def drop_fenced(self) -> None:
-        """Forget attempts that did not begin while another process had the thread: they are lost, and made again."""
+        """Drop attempts refused while another process held the thread; they are issued again."""
         for _ in range(len(self._completions)):
             completion = self._completions.popleft()
             result = completion.result
@@ -315,16 +335,16 @@ class Session:
                 self._completions.append(completion)
 
     def lease_released(self) -> None:
-        """Forget which mail was taken: the next holder of the thread is told it again, also if that is this process."""
-        self._told.clear()
+        """Forget the drained signals: the journal sends them again at the next acquisition."""
+        self._drained_signals.clear()
 
     @property
     def has_completions(self) -> bool:
-        """Whether a completion or mail waits to be taken."""
-        return bool(self._completions or self._mail)
+        """True if a completion or a signal waits to be drained."""
+        return bool(self._completions or self._signals)
 
     def wake(self) -> None:
-        """Wake everybody who waits for a change."""
+        """Wake all tasks that wait for a change; may be called from any OS thread."""
         if not self._waiters:
             return
         with self._lock:
@@ -337,7 +357,11 @@ class Session:
                 loop.call_soon_threadsafe(event.set)
 
     async def wait_changed(self, timeout: float | None) -> bool:
-        """Wait until something completes or somebody wakes the session; whether that happened in time."""
+        """Wait for a completion, a signal or :meth:`wake`; return False on timeout.
+
+        Args:
+            timeout: Seconds; ``None`` waits without limit.
+        """
         event = asyncio.Event()
         entry = (asyncio.get_running_loop(), event)
         with self._lock:
@@ -353,7 +377,7 @@ class Session:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing of this session is alive, so that it can be folded anew from the state at any time."""
+        """True if nothing of this session is live, so it can be rebuilt from the state any time."""
         return not (
             self.ledger.any_open() or self._outbox.events or self.has_completions or self._waiters
         )
@@ -367,6 +391,9 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _step_of(event: ev.CallEvent) -> tuple[Any, ...]:
-    """What tells a step of a call's story from another one; contents may have changed their form in the state."""
+    """Return the identity of an event in a call's history, without contents.
+
+    Contents may change their form in the state.
+    """
     names = ("attempt", "tool", "epoch", "aim", "action", "outcome")
     return (event.kind, *(getattr(event, name, None) for name in names))
