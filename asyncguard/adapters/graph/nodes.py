@@ -178,7 +178,7 @@ class Nodes:
             run.cancel_beside()
         return _go(run, "execute")
 
-    # -- shared ----------------------------------------------------------------------------------------------------
+    # -- shared --------------------------------------------------
 
     def _resumable(self, config: RunnableConfig) -> bool:
         return not self.stateless and resumable(config)

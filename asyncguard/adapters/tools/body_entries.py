@@ -141,7 +141,7 @@ class Watch:
             object.__setattr__(made, slot, getattr(original, slot, None))
         return made
 
-    # -- entering ------------------------------------------------------------------------------------------------------
+    # -- entering --------------------------------------------------
 
     def enter(self, tool: BaseTool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Entry:
         """Begin a body, or find the entry that answers for it.
@@ -211,7 +211,7 @@ class Watch:
             return self.spec
         return self.specs.get(tool.name) or declared(tool)
 
-    # -- judging -------------------------------------------------------------------------------------------------------
+    # -- judging --------------------------------------------------
 
     def judged(self, result: Result) -> Result:
         """The end of the attempt, in the light of what happened at the tool.
