@@ -189,6 +189,7 @@ def decisions(answer: Any, records: Sequence[CallRecord]) -> list[tuple[bool, st
 
 def _meant(name: Any, records: Sequence[CallRecord]) -> list[str]:
     """Return the keys of the calls that a name in an answer may mean."""
+    # A key comes first: the label of one call may look like the key of another.
     by_key = [record.key for record in records if _answer_key(record) == name]
     return by_key or [record.key for record in records if record.call.label == name]
 

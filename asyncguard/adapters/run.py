@@ -268,6 +268,8 @@ class Run:
 
     def leave(self) -> None:
         """Release the thread at the end of its run; drop the session if nothing of it is alive."""
+        # The checkpoint is recorded with the release: the next process begins no earlier than
+        # there.
         self._session.lease.release(stands_on(self.config))
         self._sessions.forget(self._session)
 
@@ -328,6 +330,7 @@ class Run:
             CallerError: The input cannot be read, or says nothing new.
         """
         session, messages = self._session, self.messages
+
         tasks = read_tasks(self._state.get("tasks"), {task.task.id for task in self.ledger.tasks()})
         cancelled = read_cancelled(self._state.get("cancel"))
         check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
@@ -405,6 +408,7 @@ class Run:
             # Same id: the reason stands in the history where "all done" stood.
             nudge = note_for_model(completion.reason, "nudge", message_id=message.id)
             return Turn(messages=[nudge], verdict=completion.verdict)
+
         return Turn(messages=[message], verdict=completion.verdict)
 
     # -- calls --------------------------------------------------
@@ -484,6 +488,7 @@ class Run:
                 beside it refuses all calls.
             records: The calls that the question named.
         """
+        # First: a call of a cancelled task must not be issued by the approval beside it.
         wrong = self.cancel_beside()
         decided = [(False, wrong)] * len(records) if wrong else decisions(answer, records)
         for record, (approved, reason) in zip(records, decided, strict=True):

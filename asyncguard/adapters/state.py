@@ -60,7 +60,7 @@ def fold_messages(state: Any, writes: Sequence[Any]) -> list[AnyMessage]:
     """
     history = _history(state)
     for write in writes:
-        for message in _as_messages(write):
+        for message in read_messages(write):
             if message.id == REMOVE_ALL_MESSAGES:
                 history = History()
             elif isinstance(message, RemoveMessage):
@@ -81,18 +81,15 @@ def _history(state: Any) -> History:
     return History(known)
 
 
-def _as_messages(write: Any) -> list[BaseMessage]:
-    if isinstance(write, list) and all(isinstance(message, BaseMessage) for message in write):
-        return write
-    return read_messages(write)
-
-
 def read_messages(given: Any) -> list[BaseMessage]:
     """Convert the messages of an input or update.
 
     Raises:
         CallerError: LangChain cannot read them as messages.
     """
+    # The common case: converting messages to themselves costs more than this look.
+    if isinstance(given, list) and all(isinstance(message, BaseMessage) for message in given):
+        return given
     try:
         return convert_to_messages(given if isinstance(given, list) else [given])
     except Exception as error:  # LangChain and pydantic raise all kinds
@@ -125,6 +122,7 @@ def fold_events(state: Any, writes: Sequence[Any]) -> list[dict[str, Any]]:
     last = events[-1]["n"] if events else 0
     for write in writes:
         for event in write:
+            # Numbers rise within a thread, so a known event has a number up to the last.
             if event["n"] > last:
                 events.append(event)
                 last = event["n"]

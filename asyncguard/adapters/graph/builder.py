@@ -158,22 +158,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     )
     made = _nodes(engine, binding, own, system=system, portal=portal, journal=journal)
     nodes = replace(made, stateless=checkpointer is False)
-    graph = StateGraph(
-        state_schema,
-        context_schema=context_schema,
-        input_schema=GuardedInput,
-        output_schema=GuardedOutput,
-    )
-    for step, destinations in _DESTINATIONS.items():
-        act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
-        function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
-        graph.add_node(
-            step, Node(step, function, portal), destinations=destinations, input_schema=state_schema
-        )
-    for recovery, action in RECOVERIES.items():
-        node = Node(recovery, nodes.node(nodes.recovering(action)), portal)
-        graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
-    graph.add_edge(START, "prepare")
+    graph = _graph(nodes, portal, state_schema, context_schema)
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
     compiled.channels[START] = InputChannel(GuardedInput)  # LangGraph's own stores any input
     # compile() chooses the class itself; copies with other settings keep this one.
@@ -184,6 +169,30 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         # message that asks for it is stored.
         settings["configurable"] = {DURABILITY: "sync"}
     return compiled.with_config(settings)
+
+
+def _graph(
+    nodes: Nodes, portal: Portal, state_schema: type[Any], context_schema: type[Any] | None
+) -> StateGraph[Any, Any, Any, Any]:
+    """Return the state machine: its nodes, and the destinations that LangGraph draws."""
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
+        state_schema,
+        context_schema=context_schema,
+        input_schema=GuardedInput,
+        output_schema=GuardedOutput,
+    )
+    for step, destinations in _DESTINATIONS.items():
+        act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
+        # After a loss a run begins at one of these two: by a new input, or by a resume.
+        function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
+        graph.add_node(
+            step, Node(step, function, portal), destinations=destinations, input_schema=state_schema
+        )
+    for recovery, action in RECOVERIES.items():
+        node = Node(recovery, nodes.node(nodes.recovering(action)), portal)
+        graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
+    graph.add_edge(START, "prepare")
+    return graph
 
 
 def _check_schema(schema: type[Any]) -> None:

@@ -77,7 +77,7 @@ class Nodes:
             run = self.threads.find(self.threads.identified(state) if begins else state, config)
             with run.leaving_on_error():
                 async with run.keeping():
-                    if begins:
+                    if begins:  # before join(), so that a refused input changes nothing
                         await refuse_answers(state, config)
                     await run.join(lambda: run.reconcile(issuing=issues), begins=begins)
                     update = await act(run)
@@ -132,6 +132,8 @@ class Nodes:
         """Issue the admitted calls, wait until the run needs another node, or deliver results."""
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
         runner = self.runner.bind(run.config)
+        # First the calls of a lost process, under their old attempt numbers: the journal may know
+        # their outcomes.
         fresh = run.issue_again(runner) + run.issue(runner) > 0
         with run.inside():
             step = await run.advance(fresh=fresh)
@@ -152,7 +154,7 @@ class Nodes:
                 return _go(run, "park")
             case Step.APPROVE if self._resumable(run.config):
                 return _go(run, "approve")
-            case Step.APPROVE:
+            case Step.APPROVE:  # no person can be asked
                 run.refuse_held()
             case _:
                 pass
@@ -188,6 +190,7 @@ class Nodes:
 
     def _deliver(self, run: Run) -> Any:
         delivery = run.teller.deliver()
+        # Before put_in_place(), which may replace the answers by the whole history.
         direct = self._returns_directly(run, delivery.messages)
         put_in_place(run.board, run.messages, delivery)
         if direct:

@@ -42,11 +42,13 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
         for message in whole
         if isinstance(message, ToolMessage) and message.tool_call_id in ids
     ]
+    # In order already: the common case, in which only the new messages are written.
     if not theirs and whole[last + 1 : last + 1 + len(answers)] == answers:
         return list(written)
     others = [
         message for message in whole[last + 1 :] if not any(message is answer for answer in answers)
     ]
+    # LangGraph can only append or replace by id, so another order means to write everything.
     before = history[: _turn_of(history)]
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *before, *whole[: last + 1], *answers, *others]
 

@@ -48,6 +48,7 @@ def with_usable_ids(
         return message
     calling: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     seen: set[str] = set()
+    # An id of the history would replace the older message there.
     known = bool(message.id) and message.id not in taken
     readable: list[dict[str, Any]] = []
     unreadable: list[dict[str, Any]] = []
@@ -57,7 +58,10 @@ def with_usable_ids(
             fixed |= {"type": "invalid_tool_call", "args": "{}", "error": problem}
         (unreadable if problem else readable).append(fixed)
     for broken in message.invalid_tool_calls:
-        texts = {name: _text_or_none(broken.get(name)) for name in ("args", "error")}
+        texts = {
+            name: None if (value := broken.get(name)) is None else plain_text(str(value))
+            for name in ("args", "error")
+        }
         unreadable.append({**broken, **texts, **_identity(broken, seen, taken, new_id)})
     made = [*readable, *unreadable]
     update: dict[str, Any] = {
@@ -149,10 +153,6 @@ def _is_usable_id(call_id: Any, seen: Collection[str], taken: Collection[str]) -
     return bool(call_id.strip()) and is_plain_text(call_id)
 
 
-def _text_or_none(value: Any) -> str | None:
-    return None if value is None else plain_text(str(value))
-
-
 def _usable_content(message: AIMessage, kept_ids: Collection[str], *, calling: bool) -> Any:
     """Return the content in a form that a provider accepts back.
 
@@ -232,6 +232,7 @@ def _parsed(
     task = _default_task(board)
     if problem := json_problem(arguments):
         arguments = {}
+    # The task argument is the runtime's: tools do not know it.
     elif board.several_tasks and task_argument in arguments:
         given = arguments[task_argument]
         arguments = {name: value for name, value in arguments.items() if name != task_argument}

@@ -1,6 +1,6 @@
 """Rules of providers for a history: only the request is adapted, stored messages stay unchanged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -152,13 +152,13 @@ def _silent(message: AIMessage) -> bool:
         return False
     content: Any = message.content
     blocks = [content] if isinstance(content, str) else content
-    return not any(
-        block.strip() if isinstance(block, str) else _says_something(block) for block in blocks
-    )
-
-
-def _says_something(block: Mapping[str, Any]) -> bool:
-    return block.get("type") != "text" or bool(str(block.get("text") or "").strip())
+    for block in blocks:
+        text = block if isinstance(block, str) else block.get("text")
+        if not isinstance(block, str) and block.get("type") != "text":
+            return False  # an image or a thought says something, too
+        if str(text or "").strip():
+            return False
+    return True
 
 
 def _with_all_calls(message: AnyMessage, provider: str) -> AnyMessage:

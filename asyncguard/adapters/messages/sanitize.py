@@ -32,7 +32,10 @@ def json_problem(arguments: Any) -> str:
         for value in level:
             if problem := _problem(value):
                 return problem
-            deeper += _parts(value)
+            if isinstance(value, dict):
+                deeper += value.values()
+            elif isinstance(value, list):
+                deeper += value
         if not deeper:
             return ""
         level = deeper
@@ -64,12 +67,6 @@ def _problem(value: Any) -> str:
             return "" if named else "The arguments have to be a JSON object with text for names."
         case _:
             return "The arguments hold a value that JSON has not."
-
-
-def _parts(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def is_plain_text(text: str) -> bool:

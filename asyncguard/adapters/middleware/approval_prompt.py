@@ -50,9 +50,10 @@ async def leads(run: Run, handlers: "PendingHandlers", record: CallRecord) -> bo
     """
     if not resumable(run.config):
         return True
-    all_here = True
+    all_here = True  # no wait has timed out yet
     while record.state is CallState.HELD:
         if (asked := handlers.question) is not None and asked.out:
+            # Without a value of its own: LangGraph would show the person a second question.
             asked.stopped.add(record.key)
             raise GraphInterrupt
         together = asked_together(run, handlers)

@@ -199,6 +199,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()
+                # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run)
                 run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
                 return run.begin()
@@ -229,7 +230,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         identity = run.identity_update()
         put_in_place(run.board, run.messages, delivery)
         if not delivery.messages:
-            return identity or None
+            return identity or None  # the events wait for the next update
         update: dict[str, Any] = {
             "messages": delivery.messages,
             "ledger": run.drain_events(),
@@ -482,6 +483,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             return ToolMessage(
                 content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
             )
+        # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)
         with run.leaving_on_error():
             async with run.keeping():
@@ -501,6 +503,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
         After results that are returned directly it calls no other hook.
         """
+        # Of the state before these results, so its last message is the one that made the calls.
         said, _, _ = last_said(run.messages)
         if not ends_directly(
             run.board, [self._known_tools.get(call["name"]) for call in said.tool_calls]

@@ -125,7 +125,7 @@ class PendingHandlers:
         }
         again = asked - self._held.keys()
         self.orphans |= again
-        later = again if not self.tools else set()
+        later = again if not self.tools else set()  # until a model call shows the tools
         return [record for record in queued if self.holds(record.key) and record.key not in later]
 
     def holds(self, key: str) -> bool:
@@ -204,13 +204,14 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
     await run.ensure_stored([record])
     if record.state is CallState.QUEUED:
         run.issue(handlers.runner(), [record])
-    run.wake()
+    run.wake()  # other wrappers of the message may wait for this one
     while True:
         with run.inside():
             step = await wait_for_turn(run, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
             first = await leads(run, handlers, record)
+
         if first:
             ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
 
@@ -260,6 +261,7 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
     """
     fresh = own is not None
     handlers.joined_by(own)
+    # Calls of a lost process keep their attempt numbers: the journal may know their outcomes.
     run.issue_again(handlers.runner())
     while True:
         step = await run.advance(fresh=fresh, due=lambda: handlers.turn_is_due(own))
@@ -268,6 +270,7 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
             case Step.RELEASE:
                 run.release()
             case Step.DISPATCH:
+                # Asked twice, as other wrappers may come or return during the wait.
                 await run.ensure_stored(handlers.runnable(run))
                 issued = run.issue(handlers.runner(), handlers.runnable(run))
                 if not issued and not await _arrival(run, handlers, own):
@@ -281,6 +284,7 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
                     return Step.MODEL
             case _:
                 if step is Step.MODEL:
+                    # Recorded before the others wake, so that they return for the same turn.
                     handlers.turn_after = own.call.message_id if own is not None else ""
                     run.wake()
                 return step

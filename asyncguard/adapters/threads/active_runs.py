@@ -13,7 +13,6 @@ LangGraph that keeps it elsewhere has no runs here, and all checks of this modul
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet, ref
@@ -60,22 +59,14 @@ def storing_error(config: RunnableConfig) -> BaseException | None:
     Args:
         config: Of the node.
     """
-    for run in _with_outer(run_of(config)):
-        stored = _storing(run)
-        if (
-            stored is not None
-            and stored.done()
-            and not stored.cancelled()
-            and (error := stored.exception())
-        ):
-            return error  # type: ignore[no-any-return]
-    return None
-
-
-def _with_outer(run: PregelLoop | None) -> Iterator[PregelLoop]:
+    run = run_of(config)
     while run is not None:
-        yield run
-        run = run_of(run.config)
+        stored = _storing(run)
+        ended = stored is not None and stored.done() and not stored.cancelled()
+        if ended and (error := stored.exception()):
+            return error  # type: ignore[no-any-return]
+        run = run_of(run.config)  # of the graph around it
+    return None
 
 
 def _storing(run: PregelLoop) -> Any:
@@ -213,7 +204,9 @@ class _Threads:
 
         A new store may get the address of a deleted one; the ended runs of that one are forgotten.
         """
-        store = id(_store_of(saver))
+        # The connection or storage: with strict msgpack each graph has its own copy of the saver.
+        places = (getattr(saver, name, None) for name in ("conn", "storage"))
+        store = id(next((place for place in places if place is not None), saver))
         savers = [found for found in self._savers.get(store, ()) if found() is not None]
         if not savers:
             for thread in [thread for thread in self._left if thread[0] == store]:
@@ -271,11 +264,3 @@ def _base_of(run: PregelLoop) -> str:
     # A private attribute: LangGraph has no public one for it.
     began = run._initial_checkpoint_config["configurable"].get("checkpoint_id")  # noqa: SLF001
     return str(began or "")
-
-
-def _store_of(saver: Any) -> Any:
-    """Return the store of a saver: with strict msgpack each graph has a copy of the saver."""
-    return next(
-        (held for name in ("conn", "storage") if (held := getattr(saver, name, None)) is not None),
-        saver,
-    )

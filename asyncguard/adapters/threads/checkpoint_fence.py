@@ -150,7 +150,7 @@ async def owned(lease: Lease, config: RunnableConfig) -> AsyncIterator[None]:
     """
     try:
         yield
-        await lease.ensure_held()
+        await lease.ensure_held()  # not in a finally: an error of the block has priority
     except ThreadBusyError:
         if lease.acquired and (place := _place(config)) is not None:
             await _promote_owner_head(place, lease.fencing_token)
@@ -228,6 +228,7 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
         or configurable.get(_REPLAYED) is not None
     ):
         return None
+    # Such a run puts a single checkpoint at its end.
     if configurable.get(DURABILITY) == "exit":
         return None
     thread = of_thread(config)
@@ -324,7 +325,7 @@ async def _promote_owner_head(place: _Place, number: int) -> bool:
     if later is None or id_of(later) > place.own:
         return False
     by_id = {id_of(found): found for found in newest}
-    at: str | None = place.own
+    at: str | None = place.own  # from this run's checkpoint back to the later holder's
     while at is not None and at > id_of(later) and (found := by_id.get(at)) is not None:
         if found.metadata.get("source") in ("update", "fork") and COPY_OF not in found.metadata:
             # The caller went back in time, or changed the state, after the later holder: intended.

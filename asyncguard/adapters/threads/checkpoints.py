@@ -17,7 +17,7 @@ from asyncguard.runtime.portal import sync_entry
 COPY_OF = "asyncguard_copy_of"
 """Metadata key of the copies of :func:`put_last`: id of the original.
 
-It tells such a copy from a fork that the caller made to go back in time.
+It distinguishes such a copy from a fork that the caller made to go back in time.
 """
 _CHANNEL = "asyncguard"
 
@@ -101,6 +101,7 @@ async def put_last(
     values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
     fresh: dict[str, Any] = {}
     if number and isinstance(identity := values.get(_CHANNEL), dict):
+        # A new version, as savers store only the channels whose version has changed.
         fresh = {_CHANNEL: saver.get_next_version(versions.get(_CHANNEL), None)}
         values = {**values, _CHANNEL: {**identity, "number": number}}
     copy = checkpoint.copy()
@@ -124,6 +125,7 @@ async def _ask(saver: Any, method: str, *arguments: Any, **options: Any) -> Any:
     side that asked for it.
     """
     entry, twin = sync_entry(), f"a{method}"
+    # The base class defines the twin as an error, so only an override counts.
     if entry is None and getattr(type(saver), twin) is not getattr(BaseCheckpointSaver, twin):
         try:
             answer = getattr(saver, twin)(*arguments, **options)
@@ -137,6 +139,7 @@ async def _ask(saver: Any, method: str, *arguments: Any, **options: Any) -> Any:
 
     def ask() -> Any:
         answer = getattr(saver, method)(*arguments, **options)
+        # Read to its end here, as the cursor of a database belongs to this OS thread.
         return list(answer) if isinstance(answer, Iterator) else answer
 
     return await (asyncio.to_thread(ask) if entry is None else entry.call(ask))

@@ -61,10 +61,6 @@ class _Entry:
     """Exception that left the body instead."""
 
 
-def _never(_: Symptom) -> bool:
-    return False
-
-
 @dataclass(eq=False, kw_only=True)
 class Watch:
     """Watch over the tool of one attempt; every copy of the tool that it hands out reports here."""
@@ -73,7 +69,7 @@ class Watch:
     """Declaration of the attempt's tool."""
     symptom_of: Callable[[Exception], Symptom]
     """Function that returns the symptom of an exception."""
-    recovers: Callable[[Symptom], bool] = _never
+    recovers: Callable[[Symptom], bool] = lambda _: False
     """Predicate: the runtime itself recovers from such a failure, so middleware need not."""
     injected: Mapping[str, str] = field(default_factory=dict)
     """Arguments that the runtime fills in; restored if middleware has dropped or changed them."""
@@ -182,7 +178,7 @@ class Watch:
                 if _could_not_be_called(tool, error):
                     self._entries.remove(entry)
             raise
-        entry.returned = True
+        entry.returned = True  # after the block, so that a body that raised has not returned
 
     def _why_not(self, tool: BaseTool, last: _Entry | None) -> str:
         """Return the reason why a body may not begin, empty if it may."""
@@ -218,6 +214,7 @@ class Watch:
             return result
         if not self.begun:
             return self._not_begun(result)
+        # One answer decides, even if a repetition failed: the effect has happened.
         if any(entry.returned for entry in self._entries):
             return self._after_answer(result)
         error = self._entries[-1].error
@@ -231,6 +228,7 @@ class Watch:
             )
         if isinstance(error, Exception):
             return self._after_error(result, error)
+        # The body is still running, or ended by cancellation: only an answer would be wrong.
         if isinstance(result, Failure) and not result.symptom.answered:
             return result
         text = (

@@ -86,6 +86,7 @@ def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:
             "The object under @guarded", BaseTool | Callable[..., Any], tool, DeclarationError
         )
         try:
+            # Past Pydantic, whose models accept only their declared fields.
             object.__setattr__(tool, _ATTRIBUTE, spec)
         except (AttributeError, TypeError) as error:  # a function of C, a bound method, a class
             raise DeclarationError(
@@ -273,6 +274,7 @@ def mcp_spec(tool: BaseTool, *, trusted: bool) -> ToolSpec:
     check_arguments(mcp_spec, {"tool": tool, "trusted": trusted})
     hints = tool.metadata or {}
     spec = ToolSpec(name=tool.name, destructive=hints.get("destructiveHint") is True)
+    # A server that lies about being read-only must not lower the caution.
     if not trusted:
         return spec
     trusted_output = hints.get("openWorldHint") is False

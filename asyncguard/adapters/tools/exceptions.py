@@ -49,6 +49,7 @@ def read(error: BaseException) -> Read:
     found = _of(own)
     if found.status is not None or _passes(found):
         return found
+    # The context of the last cause: what was being handled when the chain began.
     handled = own[-1].__context__
     if handled is None or own[-1].__suppress_context__:
         return found
@@ -63,7 +64,7 @@ def read(error: BaseException) -> Read:
 def _caused(error: BaseException) -> Iterator[BaseException]:
     """Yield the error and its explicit causes."""
     each: BaseException | None = error
-    for _ in range(_DEEPEST):
+    for _ in range(_DEEPEST):  # limited, as a chain may be a cycle
         if each is None:
             return
         yield each

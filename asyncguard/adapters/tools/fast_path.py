@@ -22,7 +22,7 @@ class _PreparedTool(StructuredTool):
 
     @override
     async def _arun(self, *args: Any, **kwargs: Any) -> Any:
-        assert self.coroutine is not None  # prepared() sees to it
+        assert self.coroutine is not None  # prepared() makes no other ones
         return await self.coroutine(*args, **kwargs)
 
 
@@ -67,6 +67,7 @@ def prepared(tool: BaseTool) -> BaseTool:
         or parameters_of_code(tool) & FROM_LANGCHAIN
     ):
         return tool
+    # Without validation: the fields have been validated when the tool was made.
     return _PreparedTool.model_construct(**dict(tool))
 
 
@@ -79,6 +80,7 @@ def needs_injection(tool: BaseTool) -> bool:
     shown = (
         set(schema.get("properties", {})) if isinstance(schema, dict) else set(schema.model_fields)
     )
+    # A parameter that neither the model nor LangChain fills in can only come from the graph.
     return not parameters_of_code(tool) - {"self"} <= shown | FROM_LANGCHAIN
 
 

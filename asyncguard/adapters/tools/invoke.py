@@ -250,17 +250,13 @@ async def run_capturing_errors(
             symptom=Symptom(error=ErrorCode.UNDECLARED_INTERRUPT, message=text, transient=False)
         )
     except Exception as error:  # noqa: BLE001 - no error of a tool may end another task
-        if _failed_injection(error):
-            watch.early = error
+        frames = traceback.walk_tb(error.__traceback__)
+        if any(frame.f_code is _INJECTION for frame, _ in frames):
+            watch.early = error  # LangGraph could not inject a value: the tool was not called
         result = Failure(symptom=symptom_of(error))
     finally:
         watch.close()
     return watch.judged(result)
-
-
-def _failed_injection(error: Exception) -> bool:
-    """Return True if LangGraph could not inject state, store or runtime; no tool was called."""
-    return any(frame.f_code is _INJECTION for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def result_of(raw: Any) -> Result:
@@ -272,14 +268,11 @@ def result_of(raw: Any) -> Result:
         if isinstance(item, Command) and isinstance(item.update, dict):
             messages = [m for m in item.update.get("messages", []) if isinstance(m, ToolMessage)]
             content = messages[0].content if messages else ""
-            return Success(content=content, raw=parts, update=_lasting(item.update))
+            # The journal keeps the rest of the update, but only plain JSON can be stored there.
+            update = {name: value for name, value in item.update.items() if name != "messages"}
+            lasting = update if update and not json_problem(update) else None
+            return Success(content=content, raw=parts, update=lasting)
     return Success(content=text_of(raw), raw=parts)
-
-
-def _lasting(update: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the part of a state update for the journal: all but messages, if it is plain JSON."""
-    kept = {name: value for name, value in update.items() if name != "messages"}
-    return kept if kept and not json_problem(kept) else None
 
 
 def truncate(result: Success, label: str, limits: Limits) -> Success:
@@ -296,6 +289,7 @@ def truncate(result: Success, label: str, limits: Limits) -> Success:
     data = plain_text(text).encode()
     if len(data) <= limits.max_stored_bytes:
         return result
+    # The digest identifies the whole result.
     digest = hashlib.sha256(data).hexdigest()
     note = f"[{label}: truncated; {len(data)} bytes, sha256 {digest}; only the beginning was kept]"
     room = max(0, limits.max_output_bytes - len(note) - 1)

@@ -124,16 +124,13 @@ def shown_tools(
         function = deepcopy(_shown(tool, strict=strict))
         _hide(function["parameters"], hidden)
         if refers:
-            _offer_references(function["parameters"])
+            properties = function["parameters"].get("properties", {})
+            for name, value in properties.items():
+                properties[name] = {"anyOf": [value, deepcopy(dict(REFERENCE_SCHEMA))]}
         if len(tasks) >= 2:
             _add_task(function["parameters"], argument, tasks)
         shown.append({"type": "function", "function": function})
     return shown
-
-
-def _offer_references(schema: dict[str, Any]) -> None:
-    for name, value in schema.get("properties", {}).items():
-        schema["properties"][name] = {"anyOf": [value, deepcopy(dict(REFERENCE_SCHEMA))]}
 
 
 def _add_task(schema: dict[str, Any], argument: str, tasks: Sequence[str]) -> None:

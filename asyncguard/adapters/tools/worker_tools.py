@@ -191,11 +191,8 @@ def _portable(result: Result) -> Result:
     if not isinstance(result, Success):
         return result
     parts = result.raw if isinstance(result.raw, list) else []
-    updated = any(isinstance(part, Command) and _updates(part) for part in parts)
+    updates = [part.update for part in parts if isinstance(part, Command)]
+    updated = any(isinstance(update, dict) and update.keys() - {"messages"} for update in updates)
     if updated and result.update is None:
         return Success(content=f"{text_of(result.content)}\n{_LEFT_BEHIND}")
     return replace(result, raw=None)
-
-
-def _updates(command: Command[Any]) -> bool:
-    return isinstance(command.update, dict) and any(name != "messages" for name in command.update)
