@@ -268,8 +268,7 @@ class Run:
 
     def leave(self) -> None:
         """Release the thread at the end of its run; drop the session if nothing of it is alive."""
-        # The checkpoint is recorded with the release: the next process begins no earlier than
-        # there.
+        # The journal keeps the checkpoint, so that the next process waits for the step after it.
         self._session.lease.release(stands_on(self.config))
         self._sessions.forget(self._session)
 
@@ -304,9 +303,8 @@ class Run:
     ) -> None:
         """Decide the fate of open calls, and carry it out; see :func:`resume.resolve`."""
         given = Circumstances(hands=hands, answers=answers or {})
-        for record in list(
-            records
-        ):  # a copy: resolving a call changes what the records are read from
+        # A copy, as resolving a call changes what the records are read from.
+        for record in list(records):
             resolve(self._session, record, why, given)
 
     def claim(self) -> None:

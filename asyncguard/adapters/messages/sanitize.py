@@ -162,9 +162,8 @@ def limited(content: Any, limit: int, label: str) -> Any:
 
 def _beginning(text: str, limit: int) -> tuple[str, int]:
     """Return the beginning of a text that fits, and the size of the text in bytes (0 if small)."""
-    if (
-        len(text) <= limit // 4
-    ):  # UTF-8 has at most four bytes a character, so it need not be encoded
+    # UTF-8 has at most four bytes a character, so a short text need not be encoded.
+    if len(text) <= limit // 4:
         return text, 0
     data = plain_text(text).encode()
     return (text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")), len(data)

@@ -104,10 +104,9 @@ async def _acquire(
         repairs = tenure.stolen or tenure.final_checkpoint or known < tenure.previous_token
         newest = await (place.with_own(_RECENT) if repairs else place.newest(_RECENT))
         if tenure.final_checkpoint and _starts_at(place, newest, tenure.final_checkpoint):
-            newest, ours = (
-                await place.until(lambda now: _follows(tenure.final_checkpoint, now), _RECENT),
-                False,
-            )
+            # Its last step may still be on its way to the store.
+            newest = await place.until(lambda now: _follows(tenure.final_checkpoint, now), _RECENT)
+            ours = False
         carried_on = (
             (not ours and await _restore_head_after_stale_input(place, newest))
             or (known < tenure.previous_token and await _promote_owner_head(place, known))
@@ -349,9 +348,8 @@ async def _promote_unseen_successor(place: _Place, newest: Sequence[CheckpointTu
     if base is None or original is None:
         return False
     more, last = await place.newest(_LATE), None
-    for found in reversed(
-        more
-    ):  # the oldest first, so that each successor is found after its parent
+    # The oldest first, so that each successor is found after its parent.
+    for found in reversed(more):
         is_step = found.metadata.get("source") == "loop"
         fresh = fencing_token_of(found) >= fencing_token_of(base)
         if is_step and fresh and parent_of(found) == original:
