@@ -1,1 +1,1 @@
-"""The two front ends, and the only importers of langgraph and langchain."""
+"""Adapters to LangGraph and to ``create_agent``; the only importers of langgraph and langchain."""

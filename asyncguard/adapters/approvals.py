@@ -1,4 +1,8 @@
-"""Questions to a person about held calls, and their answers, in one format for both front ends."""
+"""Questions to a person about held calls, and their answers, in one format for both adapters.
+
+LangGraph executes a task again from its beginning when its interrupt is answered, and matches
+answers to interrupts by their order within the task. :class:`Answered` keeps that order.
+"""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -17,38 +21,40 @@ from asyncguard.errors import CallerError
 _log = logging.getLogger("asyncguard")
 
 _SCRATCHPAD = "__pregel_scratchpad"
-"""Where LangGraph keeps the answers for a node in its configuration."""
+"""Key under which LangGraph keeps the answers for a node in its configuration."""
 _READ = "__pregel_read"
-"""Where LangGraph keeps what reads the channels as they are now."""
+"""Key under which LangGraph keeps the function that reads the channels as they are now."""
 _NO_TASKS = (
-    '"tasks" cannot be added by the update of a Command: answer or resume first, then give them as an input of their '
-    'own, {"tasks": [...]}.'
+    '"tasks" cannot be added by the update of a Command: answer or resume first, then give them as '
+    'an input of their own, {"tasks": [...]}.'
 )
 _QUOTED = 200
-"""Characters of an answer that are told to the model."""
+"""Number of characters of an answer that the model is shown."""
 _NAMED = 10
-"""Calls that are named to the model when an answer names none of them."""
+"""Number of calls that the model is shown when an answer names none of them."""
 
 
 def resumable(config: RunnableConfig) -> bool:
-    """Whether a person can be asked: without a checkpointer nothing is stored, and nobody could resume the run.
+    """Return True if a person can be asked: without a checkpointer a run cannot be resumed.
 
-    A thread id says nothing about that; a graph inside of another one finds the checkpointer of that one here.
+    A thread id does not show that. A graph inside another one finds the checkpointer of that one
+    here.
     """
     return isinstance(config.get("configurable", {}).get(SAVER), BaseCheckpointSaver)
 
 
 def check_command(given: Any) -> None:
-    """Refuse a ``Command`` that a resume cannot take, while the question beside it is open.
+    """Refuse a ``Command`` that a resume cannot apply, as long as the question is open.
 
-    LangGraph takes the answer before a node is asked, and keeps what it could not read: the thread would never resume.
+    LangGraph stores the answer before it calls a node, and keeps the part that could not be read:
+    the thread would never resume.
 
     Args:
-        given: What the agent is called with.
+        given: Input of the agent.
 
     Raises:
-        CallerError: It is a ``Command`` that adds tasks, has messages that cannot be read, or an answer that names
-            calls by something else than text.
+        CallerError: It is a ``Command`` that adds tasks, has messages that cannot be read, or an
+            answer that names calls by something else than text.
     """
     if not isinstance(given, Command):
         return
@@ -60,59 +66,63 @@ def check_command(given: Any) -> None:
     names = list(given.resume) if isinstance(given.resume, dict) else []
     if wrong := [name for name in names if not isinstance(name, str)]:
         raise CallerError(
-            f"Command(resume=...) names calls by the text of their keys, not by {wrong[0]!r:.100}."
+            "Command(resume=...) must name calls by their keys, which are text, not by "
+            f"{wrong[0]!r:.100}."
         )
 
 
 def cancel_beside(config: RunnableConfig, cancel: Callable[[Sequence[str]], None]) -> str:
-    """Stop the tasks that were cancelled with an answer, as by ``Command(resume=..., update={"cancel": [...]})``.
+    """Stop the tasks that ``Command(resume=..., update={"cancel": [...]})`` cancels with an answer.
 
     Args:
-        config: Of the node, hook or wrapper that asked; what it was called with was read before the answer came.
+        config: Of the node, hook or wrapper that asked; its state was read before the answer came.
         cancel: Stops tasks by their ids; raises ``CallerError`` for an unknown one.
 
     Returns:
-        What is wrong with the cancellation, empty if it was carried out. Raised here it would leave the question
-        answered and the thread stuck: LangGraph keeps what a run was resumed with, and gives it to the next one, too.
+        The error of the cancellation, empty if it was carried out. Raised here it would leave the
+        question answered and the thread stuck: LangGraph keeps the value that a run was resumed
+        with, and gives it to the next one, too.
     """
     read = config.get("configurable", {}).get(_READ)
-    if read is not None and read(
-        "tasks"
-    ):  # in create_agent only; build_agent refuses them before it is resumed
+    # In create_agent only: build_agent refuses such tasks before LangGraph resumes the run.
+    if read is not None and read("tasks"):
         _log.warning(_NO_TASKS)
     try:
         cancel(read_cancelled(read("cancel")) if read is not None else [])
     except CallerError as error:
-        _log.warning("A cancellation beside an answer was not carried out. %s", error)
+        _log.warning("The cancellation with an answer was not carried out: %s", error)
         return str(error)
     return ""
 
 
 class Answered:
-    """How many questions each task of LangGraph has had answered.
+    """Count of the answered questions of each LangGraph task.
 
-    A task whose question was answered is executed again from its beginning, and answers are matched to questions by
-    their order: asked first, a later question would get the answer to an earlier one.
+    A task whose question was answered is executed again from its beginning, and answers are matched
+    to questions by their order: if a later question came first, it would get the answer to an
+    earlier one.
     """
 
     def __init__(self) -> None:
-        """Nothing was asked yet."""
+        """Start without any question."""
+        # Number of answers that each task has received, by its checkpoint namespace.
         self._taken: dict[str, int] = {}
+        # The execution of each task, and how many of these answers it has consumed again.
         self._passed: dict[str, tuple[Any, int]] = {}
 
     def waits(self, config: RunnableConfig) -> bool:
-        """Whether the next question of a task was answered before it is asked."""
+        """Return True if the next question of a task has its answer before it is asked."""
         place, notes = _task_of(config)
         if notes is None:
             return False
-        waiting = notes.get_null_resume(False) is not None  # noqa: FBT003 - without taking it
+        waiting = notes.get_null_resume(False) is not None  # noqa: FBT003 - False: do not consume it
         return waiting or len(notes.resume) > self._taken.get(place, 0)
 
     def pass_over(self, config: RunnableConfig, value: Any) -> None:
-        """Take the answers to earlier questions of a task once more, if this execution has not."""
+        """Consume the answers to earlier questions of a task, if this execution has not."""
         place, notes = _task_of(config)
         known, passed = self._passed.get(place, (None, 0))
-        passed = passed if known is notes else 0
+        passed = passed if known is notes else 0  # other notes: the task is executed again
         for _ in range(passed, self._taken.get(place, 0)):
             interrupt(value)
         self._passed[place] = (notes, self._taken.get(place, 0))
@@ -132,52 +142,54 @@ class Answered:
 
 
 def _task_of(config: RunnableConfig) -> tuple[str, Any]:
-    """What is the same in each execution of a task, and what only this one has."""
+    """Return the name of a task, and the notes of its present execution."""
     configurable = config.get("configurable", {})
     return str(configurable.get("checkpoint_ns", "")), configurable.get(_SCRATCHPAD)
 
 
 def question(records: Sequence[CallRecord]) -> dict[str, Any]:
-    """What a person is asked about held calls, all of them at once."""
-    return {"type": "approval", "calls": [_asked(record) for record in records]}
+    """Return the question about held calls, all of them at once.
 
-
-def _asked(record: CallRecord) -> dict[str, Any]:
-    """One call as a person is asked about it: ``key`` names it in an answer, arguments are as they would be issued."""
-    return {
-        "key": _answer_key(record),
-        "call": record.call.label,
-        "task": record.call.task,
-        "tool": record.call.tool,
-        "arguments": dict(record.effective_arguments),
-        "reason": record.reason,
-    }
+    ``key`` names a call in an answer; the arguments are those that would be issued.
+    """
+    calls = [
+        {
+            "key": _answer_key(record),
+            "call": record.call.label,
+            "task": record.call.task,
+            "tool": record.call.tool,
+            "arguments": dict(record.effective_arguments),
+            "reason": record.reason,
+        }
+        for record in records
+    ]
+    return {"type": "approval", "calls": calls}
 
 
 def decisions(answer: Any, records: Sequence[CallRecord]) -> list[tuple[bool, str]]:
-    """A person's answer about the calls that were asked.
+    """Decode a person's answer about the calls of a question.
 
     Args:
-        answer: ``True`` or ``False`` for all calls, or a mapping from key (as it was asked) or label to such a value or
-            to ``{"approve": bool, "reason": str}``. A label that several of the calls have names none of them. Anything
-            else refuses, and the reason says what it was.
+        answer: ``True`` or ``False`` for all calls, or a mapping from key (as in the question) or
+            label to such a value or to ``{"approve": bool, "reason": str}``. A label that several
+            of the calls have names none of them. Any other value refuses, and the reason quotes it.
         records: The calls.
 
     Returns:
-        For each call whether it is approved, and if not, what the model is told.
+        For each call True if it is approved, else False and the reason for the model.
     """
     if not isinstance(answer, dict):
         return [_said(answer)] * len(records)
     meant = {name: _meant(name, records) for name in answer}
     if "approve" in answer and not any(meant.values()) and not (alone := _said(answer))[0]:
-        return [alone] * len(
-            records
-        )  # a "no" to all may have a reason; a "yes" has to name the calls
+        # A "no" to all calls may have a reason; a "yes" has to name the calls.
+        return [alone] * len(records)
     return [_entries(answer, meant, record, records) for record in records]
 
 
 def _meant(name: Any, records: Sequence[CallRecord]) -> list[str]:
-    """The calls that an answer's name may mean, by their keys; one name that means several names none."""
+    """Return the keys of the calls that a name in an answer may mean."""
+    # A key comes first: the label of one call may look like the key of another.
     by_key = [record.key for record in records if _answer_key(record) == name]
     return by_key or [record.key for record in records if record.call.label == name]
 
@@ -188,12 +200,12 @@ def _entries(
     record: CallRecord,
     records: Sequence[CallRecord],
 ) -> tuple[bool, str]:
-    """What the entries of a mapping say about one call: approved by one that names it, and objected to by none."""
+    """Return the decision about one call: approved by an entry that names it, refused by none."""
     about = [name for name, keys in meant.items() if record.key in keys]
     for name in about:
-        approved, told = _said(answer[name])
+        approved, reason = _said(answer[name])
         if not approved:
-            return False, told
+            return False, reason
     if any(len(meant[name]) == 1 for name in about):
         return True, ""
     if about:
@@ -206,7 +218,7 @@ def _entries(
 
 
 def _said(value: Any) -> tuple[bool, str]:
-    """One decision; only exactly what is documented approves."""
+    """Return one decision; only the exact documented values approve."""
     reason = None
     if (
         isinstance(value, dict)
@@ -223,5 +235,6 @@ def _said(value: Any) -> tuple[bool, str]:
 
 
 def _answer_key(record: CallRecord) -> str:
-    # Not the idempotency key: LangGraph takes an answer whose keys all are 32 hex digits for one by interrupt ids.
+    # Not the idempotency key: if all keys of an answer are 32 hex digits, LangGraph reads them as
+    # ids of interrupts.
     return f"{record.call.task}/{record.call.label}"

@@ -1,11 +1,12 @@
-"""Answers of a caller to calls of the thread: an input that holds one is refused before anything of it stays.
+"""Check of an input for answers to calls of the thread; such an input is refused.
 
-A call has one answer, and the runtime writes it. A second one makes a request that providers refuse; one that is taken
-for the result would settle a call whose tool is at work. Results from outside are delivered with a token, people are
-asked, and doubts are resolved in the ledger.
+A call has one answer, and the runtime writes it. A second one makes a request that providers
+refuse; and if it were accepted as the result, it would end a call whose tool still runs. Results
+from outside are delivered with a token, people are asked by an interrupt, and doubts are resolved
+in the ledger.
 
-A caller may send back messages that the thread holds, under their ids, and bring a history along whose calls are none
-of this thread's.
+A caller may send back messages that the thread holds, under their ids, and bring a history along
+whose calls are not those of this thread.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,14 +22,14 @@ from asyncguard.errors import CallerError
 
 
 async def refuse_answers(state: Mapping[str, Any], config: RunnableConfig) -> None:
-    """Refuse an input that answers a call of the thread; the thread is as it was before it.
+    """Refuse an input that answers a call of the thread; the thread keeps its former state.
 
     Args:
-        state: What the first node of the run was given: the input is folded into the messages already.
+        state: State of the run's first node; the input is folded into its messages already.
         config: Of that node.
 
     Raises:
-        CallerError: It does.
+        CallerError: The input answers a call of the thread.
     """
     answers = list(_answers_in(input_of(config)))
     if not answers or (call := _answered_again(answers, state)) is None:
@@ -36,10 +37,11 @@ async def refuse_answers(state: Mapping[str, Any], config: RunnableConfig) -> No
     await undo_refused_input(config, begins=True)
     store_nothing(config)
     raise CallerError(
-        f'"messages" holds an answer to the call {call["call_id"]!r} of {call["tool"]!r}, which the runtime answers. '
-        "Deliver the result of an external call with Inbox.deliver(token, ...) or `asyncguard deliver`, answer a "
-        "question with Command(resume=...), settle a doubt with `asyncguard ledger resolve`; what you want the model "
-        'to know stands in a message of the user, ("user", "...").'
+        f'"messages" holds an answer to the call {call["call_id"]!r} of {call["tool"]!r}, which '
+        "only the runtime answers. Deliver the result of an external call with "
+        "Inbox.deliver(token, ...) or `asyncguard deliver`, answer a question with "
+        "Command(resume=...), resolve a doubt with `asyncguard ledger resolve`; to inform the "
+        'model, add a message of the user, ("user", "...").'
     )
 
 
@@ -54,7 +56,7 @@ def _answers_in(given: Any) -> Iterator[ToolMessage]:
 def _answered_again(
     answers: Iterable[ToolMessage], state: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
-    """Return a call that an answer of the caller is for, unless the runtime wrote that very message."""
+    """Return a call that the caller has answered, unless the runtime wrote that very message."""
     events: Sequence[Mapping[str, Any]] = state.get("ledger") or []
     calls: dict[str, Mapping[str, Any]] = {
         event["call"]["call_id"]: event["call"]
@@ -69,6 +71,8 @@ def _answered_again(
     held = [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
     for answer in answers:
         call = calls.get(answer.tool_call_id)
+        # The runtime's own message, sent back under its id, replaces itself in the history; a
+        # second message for the call is another answer.
         if call is not None and (call["key"] not in written or held.count(answer.tool_call_id) > 1):
             return call
     return None

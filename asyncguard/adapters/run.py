@@ -1,7 +1,15 @@
-"""One run of an agent, as both front ends make it: open its thread, take the model's words, advance, tell, end.
+"""Run of an agent, shared by both adapters: open the thread, apply messages, advance, deliver, end.
 
-The front ends differ in what calls need to be run (``create_agent`` has wrappers) and in how a step is told to
-LangGraph; what is the same for both stands here. Outside of the engine this is the only module that knows sessions.
+The adapters differ in what a call needs to run (``create_agent`` has wrappers) and in how a step is
+reported to LangGraph. Everything else is here, and outside the runtime only this module and the
+session cache know sessions.
+
+Theory of operation. Every node, hook and wrapper builds a :class:`Run` from the state that
+LangGraph gives it and joins it (:meth:`Run.join`) before it does anything else: join acquires the
+lease of the thread, folds the events of the state into the session's ledger if they are new to this
+process, reconciles the open calls, and applies signals. What a run changes is recorded as events;
+:meth:`Run.drain_events` hands them to the caller, which must return them as a state update, because
+only events in the state survive the process.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -66,18 +74,18 @@ from asyncguard.runtime.signals import any_written_down, apply_signals, ensure_w
 from asyncguard.runtime.tasks import cancel_tasks, close_tasks, open_tasks, reopen_tasks
 
 Runner = dispatcher.Runner
-"""Makes the function that runs an attempt's tool once."""
+"""Factory of the function that runs the tool of an attempt once."""
 
 
 class Threads:
     """Claims and finds the threads of one agent."""
 
     def __init__(self, engine: Engine, journal: JournalTarget) -> None:
-        """Know no thread yet.
+        """Start without any thread.
 
         Args:
-            engine: What the threads share.
-            journal: Where calls with effects are written down; opened when the first run begins.
+            engine: Clock, executor, journal and configuration that all threads share.
+            journal: Where calls with effects are recorded; opened when the first run begins.
         """
         self._engine = engine
         self._keeper = LazyJournal(engine, journal)
@@ -85,36 +93,36 @@ class Threads:
         self._conversations = HistoryCache()
 
     def identified(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a state with the identity of its thread, a new one where it has none: a thread begins here."""
+        """Return the state with a thread identity; create one if the state has none."""
         if state.get("asyncguard"):
             return state
         new_id = self._engine.ports.new_id
         return {**state, "asyncguard": Thread(session=new_id(), nonce=new_id())}
 
     async def claim(self, config: RunnableConfig, *, begins: bool = False) -> None:
-        """Open the journal and claim the thread for a run; of a run that is refused nothing stays.
+        """Open the journal and claim the thread for a run; a refused run leaves nothing stored.
 
         Args:
             config: Of the node or hook.
-            begins: Whether it takes the input of a run in.
+            begins: True if the node or hook is the one that reads the run's input.
 
         Raises:
-            CallerError: Another run is at work on the thread.
-            ThreadBusyError: Another run has carried the thread on since this one read its state.
+            CallerError: Another run is active on the thread.
+            ThreadBusyError: Another run has continued the thread since this one read its state.
         """
         await self._keeper.ready(config)
         await claim_thread(config, self._engine.journal, begins=begins)
 
     def find(self, state: Mapping[str, Any], config: RunnableConfig) -> "Run":
-        """Return the run of a thread; it has to be joined with the state before anything else.
+        """Return the run of a thread; call :meth:`Run.join` before anything else.
 
         Raises:
-            CallerError: The state has no identity: it was made by hand, and no input began the thread.
+            CallerError: The state has no identity: it was made by hand, without an input.
         """
         if not state.get("asyncguard"):
             raise CallerError(
-                "The thread was not begun: its state holds nothing of asyncguard. Begin it with an input, "
-                '{"tasks": [...]} or {"messages": [...]}, before you change its state.'
+                "The thread was not begun: its state holds nothing of asyncguard. Begin it with an "
+                'input, {"tasks": [...]} or {"messages": [...]}, before you change its state.'
             )
         return Run(self._sessions, self._conversations, state, config)
 
@@ -125,16 +133,16 @@ class Threads:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """What follows from a model message."""
+    """Consequence of a model message."""
 
     messages: Sequence[AnyMessage]
-    """To write: the message, or what replaces it."""
+    """Messages to write: the model's own, or its replacement."""
     verdict: ev.CompletionVerdict | None
-    """For a message without calls; ``None`` if it made calls."""
+    """Verdict on a message without calls; ``None`` if it made calls."""
 
 
 class Run:
-    """A run of one thread within one node, hook or wrapper."""
+    """Run of one thread within one node, hook or wrapper."""
 
     def __init__(
         self,
@@ -146,48 +154,49 @@ class Run:
         """Find the session of a thread; see :meth:`join`.
 
         Args:
-            sessions: Those of the agent.
-            conversations: What is known of the histories of its threads.
-            state: Of the super-step, with the thread's identity.
+            sessions: Sessions of the agent.
+            conversations: Cached facts about the histories of its threads.
+            state: State of the super-step, with the thread's identity.
             config: Of the node, hook or wrapper.
         """
         self._identity: Thread = state["asyncguard"]
         self._sessions = sessions
         self._conversations = conversations
+        # Two agents of one graph share the thread, so the namespace is part of the session's key.
         self._session = sessions.of(self._identity["session"], namespace_of(config))
         self._state = state
         self.config = config
 
     @property
     def name(self) -> tuple[str, str]:
-        """The thread's minted id, and the path of the agent among agents."""
+        """Minted id of the thread, and path of the agent among nested agents."""
         return self._session.thread, self._session.namespace
 
     @property
     def messages(self) -> Sequence[AnyMessage]:
-        """The history, as the state has it."""
+        """History, as the state has it."""
         return self._state.get("messages") or []
 
     @property
     def board(self) -> Scoreboard:
-        """What is known of the thread now; changed by its own methods."""
+        """Current scoreboard of the thread; it is changed by its own methods only."""
         return self._session.board
 
     @property
     def ledger(self) -> Ledger:
-        """The thread's calls and tasks."""
+        """Calls and tasks of the thread."""
         return self._session.ledger
 
     @property
     def conversation(self) -> CachedHistory:
-        """What is known of the thread's history, so that only what is new is looked at."""
+        """Cached facts about the history, so that only new messages are examined."""
         return self._conversations.of(self._session, self._identity["nonce"])
 
     def drain_events(self) -> list[dict[str, Any]]:
-        """Take the events that no state holds yet, as plain JSON."""
+        """Return and forget the events that no state holds yet, as plain JSON."""
         return self._session.drain_events()
 
-    # -- the thread ------------------------------------------------------------------------------------------------
+    # -- the thread --------------------------------------------------
 
     async def join(
         self,
@@ -196,67 +205,74 @@ class Run:
         begins: bool = False,
         folded: Callable[[], object] = lambda: None,
     ) -> None:
-        """Join the session with the state and with the journal, and decide about its open calls.
+        """Join the session with the state and the journal, and reconcile its open calls.
 
         Args:
-            reconcile: Decides about the open calls of a state that this process has not written; returns whether some
-                have to wait.
-            begins: Whether the node or hook takes the input of a run in.
-            folded: Called where the ledger was folded anew, before anything is decided.
+            reconcile: Decides about the open calls of a state that this process has not written;
+                returns True if some of them have to wait.
+            begins: True if the node or hook is the one that reads the run's input.
+            folded: Called if the ledger was folded again, before anything is decided.
 
         Raises:
-            ThreadBusyError: Another process is at work on the thread.
+            ThreadBusyError: Another process holds the thread's lease.
             JournalError: The journal cannot be read or written.
         """
         session, state = self._session, self._state
-        anew = session.attach(state.get("ledger") or [])
+        refolded = session.attach(state.get("ledger") or [])
         number = self._identity.get("number", 0)
-        await acquire_thread(session.lease, self.config, known=number, begins=begins, again=anew)
-        if anew:
+        # A ledger that was folded again may belong to another branch: the journal is asked again.
+        await acquire_thread(
+            session.lease, self.config, known=number, begins=begins, again=refolded
+        )
+        if refolded:
             folded()
-        if session.reconcile_due:  # also where an earlier entry failed between the two
+        if session.reconcile_due:  # also if an earlier join failed after it had folded the ledger
             collect_evidence(session.board, self.messages)
             if not reconcile():
                 session.reconciled()
         apply_signals(session)
 
     def identity_update(self) -> dict[str, Any]:
-        """Return the update of the thread's identity, empty where the state has the number of this process already."""
+        """Return the update that writes this process's fencing token, empty if it is there."""
         if self._identity.get("number", 0) == self._session.lease.fencing_token:
             return {}
         return {"asyncguard": with_fencing_token(self._identity, self._session.lease)}
 
     def leaving_on_error(self) -> AbstractContextManager[None]:
-        """Release the thread for other processes if the block raises: the run ends, or rests, there."""
+        """Release the lease if the block raises: the run ends, or rests, there."""
         return self._session.lease.releasing_on_error()
 
     def inside(self) -> AbstractContextManager[None]:
-        """Mark that the run waits inside the block; any other run that enters meanwhile is refused."""
+        """Mark that the run waits inside the block; another run that enters then is refused."""
         return self._session.lease.inside()
 
     def keeping(self) -> AbstractAsyncContextManager[None]:
-        """End a run after the block whose thread another process has taken meanwhile, and undo what it has stored.
+        """End the run after the block if it has lost the lease, and undo what it has stored.
 
         Raises:
-            ThreadBusyError: Another process carries the thread on.
+            ThreadBusyError: Another process has acquired the thread.
         """
         return owned(self._session.lease, self.config)
 
     async def keep(self) -> None:
-        """End the run if another process has taken its thread meanwhile; see :meth:`keeping`."""
+        """End the run if another process has acquired its thread; see :meth:`keeping`."""
         async with self.keeping():
             pass
 
     async def ask_journal_again(self) -> None:
-        """Ask the journal about the open calls: a branch may begin here, whose calls were made on another one."""
+        """Ask the journal about the open calls once more.
+
+        A branch may begin here, and its calls may have been made on another branch.
+        """
         await self._session.lease.acquire(thread_of(self.config), again=True)
 
     def leave(self) -> None:
-        """Give the thread free, as the run ends with this step, and drop its session if nothing of it is alive."""
+        """Release the thread at the end of its run; drop the session if nothing of it is alive."""
+        # The journal keeps the checkpoint, so that the next process waits for the step after it.
         self._session.lease.release(stands_on(self.config))
         self._sessions.forget(self._session)
 
-    # -- beginning -------------------------------------------------------------------------------------------------
+    # -- beginning --------------------------------------------------
 
     def reconcile(
         self,
@@ -267,7 +283,7 @@ class Run:
         siblings: bool = False,
         said: bool = False,
     ) -> bool:
-        """Decide about the open calls of a state that this process has not written; see :func:`resume.reconcile`."""
+        """Decide about the open calls of a state from elsewhere; see :func:`resume.reconcile`."""
         return reconcile(
             self._session,
             issuing=issuing,
@@ -285,32 +301,34 @@ class Run:
         hands: Hands = ALL_TOOLS,
         answers: Mapping[str, Answer] | None = None,
     ) -> None:
-        """Decide what becomes of open calls, and carry it out; see :func:`resume.resolve`."""
+        """Decide the fate of open calls, and carry it out; see :func:`resume.resolve`."""
         given = Circumstances(hands=hands, answers=answers or {})
+        # A copy, as resolving a call changes what the records are read from.
         for record in list(records):
             resolve(self._session, record, why, given)
 
     def claim(self) -> None:
-        """Begin a run on the thread.
+        """Claim the thread's lease for a run that begins.
 
         Raises:
-            CallerError: Another run of the thread waits for its model or its tools in this process.
+            CallerError: Another run of the thread waits for its model or tools in this process.
         """
         self._session.lease.claim()
 
     def begin(self, *, system: SystemMessage | None = None) -> dict[str, Any]:
-        """Take the input of a run in: tasks, cancellations and the user's words.
+        """Apply the input of a run: tasks, cancellations and the user's messages.
 
         Args:
-            system: System prompt, whose values the user is taken to have said.
+            system: System prompt; its values count as said by the user.
 
         Returns:
-            The update of the state; under ``messages`` what is written into the history.
+            The update of the state; ``messages`` holds what is written into the history.
 
         Raises:
             CallerError: The input cannot be read, or says nothing new.
         """
         session, messages = self._session, self.messages
+
         tasks = read_tasks(self._state.get("tasks"), {task.task.id for task in self.ledger.tasks()})
         cancelled = read_cancelled(self._state.get("cancel"))
         check_input(self.board, tasks, messages, cancelled, news=session.has_completions)
@@ -321,17 +339,20 @@ class Run:
         if known:
             collect_evidence(self.board, messages)
         else:
+            # No turn yet: the caller brought the history along, and it may hold untrusted output.
             add_user_evidence(self.board, [*messages, *([system] if system is not None else [])])
         identity = with_fencing_token(self._identity, session.lease)
         return {"asyncguard": identity, "messages": written, "ledger": session.drain_events()}
 
     def _take_input(self, tasks: Sequence[Task], cancelled: Sequence[str]) -> list[AnyMessage]:
-        """Return the messages to write: the tasks, or the whole history where calls were left unanswered."""
+        """Return the messages to write: the tasks, or a repaired history.
+
+        The whole history is written if calls in it were left without an answer.
+        """
         written: list[AnyMessage] = []
         if cancelled and not tasks and not heard_user(self.messages):
-            written.append(
-                cancellation(cancelled)
-            )  # alone it says nothing about the other tasks, which go on
+            # A cancellation alone says nothing about the other tasks, which continue.
+            written.append(cancellation(cancelled))
         else:
             proposals.squash_unissued_effects(self._session)
             written += self._open_tasks(tasks, cancelled)
@@ -358,22 +379,25 @@ class Run:
             answers.append(unknown_call(call) if record is None else self.teller.answer(record)[0])
         return answers
 
-    # -- the model's turn ------------------------------------------------------------------------------------------
+    # -- the model's turn --------------------------------------------------
 
     async def ensure_written(self) -> None:
-        """Wait until what ended is written down: the model speaks of nothing that a crash could make undone."""
+        """Wait until ended calls are recorded in the journal.
+
+        The model must not report an outcome that a crash could still undo.
+        """
         await ensure_written(self._session)
 
     def on_model_message(self, message: AIMessage, task_argument: str) -> Turn:
-        """Take a model message: put its calls before admission, or judge the end.
+        """Propose the calls of a model message, or judge whether the run may end with it.
 
         Args:
             message: With usable ids.
             task_argument: Name of the task argument.
         """
-        wishes = parse_calls(message, self.board, task_argument)
-        proposals.propose_calls(self._session, str(message.id), wishes)
-        if wishes:
+        calls = parse_calls(message, self.board, task_argument)
+        proposals.propose_calls(self._session, str(message.id), calls)
+        if calls:
             return Turn(messages=[message], verdict=None)
         completion = proposals.judge_end(self._session)
         if self.board.config.shadow:
@@ -382,57 +406,58 @@ class Run:
             # Same id: the reason stands in the history where "all done" stood.
             nudge = note_for_model(completion.reason, "nudge", message_id=message.id)
             return Turn(messages=[nudge], verdict=completion.verdict)
+
         return Turn(messages=[message], verdict=completion.verdict)
 
-    # -- calls -----------------------------------------------------------------------------------------------------
+    # -- calls --------------------------------------------------
 
     @property
     def has_news(self) -> bool:
-        """Whether a result, or a word from outside, waits to be taken in."""
+        """True if a result or a signal from outside waits to be applied."""
         return self._session.has_completions
 
     @property
     def questions(self) -> Collection[str]:
-        """Keys of the calls whose tools ask a person."""
+        """Keys of the calls whose tools have raised an interrupt."""
         return self._session.live.interrupts.keys()
 
     async def ensure_stored(self, records: Iterable[CallRecord]) -> None:
-        """Wait until the checkpoint before these calls is on disk, if one of them has an effect.
+        """Wait until the checkpoint before these calls is stored, if one of them has an effect.
 
         Raises:
             CallerError: The run stores nothing before its end.
-            JournalError: The checkpoint did not come.
+            JournalError: The checkpoint was not stored in time.
         """
         written_down = any_written_down(self._session, records)
         await ensure_stored(self.config, self._session.stored, written_down=written_down)
 
     def issue(self, runner: Runner, records: Iterable[CallRecord] | None = None) -> int:
-        """Hand admitted calls to the executor, all that may be issued by default; return how many."""
+        """Hand admitted calls, by default all, to the executor; return how many were issued."""
         return dispatcher.issue(self._session, runner, records)
 
     def issue_again(self, runner: Runner) -> int:
-        """Hand the calls of a lost process to the executor again, under the numbers of their attempts."""
+        """Hand the calls of a lost process to the executor, under their former attempt numbers."""
         return dispatcher.issue_again(self._session, runner)
 
     async def advance(self, *, fresh: bool, due: Callable[[], bool] = lambda: False) -> Step:
-        """Collect completions and wait until something is to do outside the engine; see :func:`dispatcher.settle`."""
+        """Run the engine until it needs the adapter; see :func:`dispatcher.run_until_blocked`."""
         return await dispatcher.run_until_blocked(self._session, fresh=fresh, due=due)
 
     async def wait_changed(self, timeout: float | None = None) -> bool:
-        """Wait until something completes or :meth:`wake` is called; return whether that happened in time (s)."""
+        """Wait for a completion or :meth:`wake`; return False if ``timeout`` seconds pass first."""
         return await self._session.wait_changed(timeout)
 
     def wake(self) -> None:
-        """Wake what waits for a change of the thread."""
+        """Wake all waits of :meth:`wait_changed` on this thread."""
         self._session.wake()
 
     def release(self) -> None:
-        """Judge the deferred calls that wait for nothing any more."""
+        """Judge the deferred calls whose reason to wait has gone."""
         proposals.release_ready(self._session)
 
     @property
     def recovery_due(self) -> ev.RecoveryAction:
-        """The action of recovery that is carried out next."""
+        """Action of recovery that is carried out next."""
         return next(iter(self._session.live.recoveries.values())).action
 
     def recover(self, action: ev.RecoveryAction) -> None:
@@ -440,34 +465,36 @@ class Run:
         recover(self._session, action)
 
     def take_question(self, key: str) -> BaseException:
-        """Take what a call's tool raised to ask a person; the call is queued again."""
+        """Return the interrupt that a call's tool has raised; the call is queued again."""
         return dispatcher.take_interrupt(self._session, key)
 
     def give_up_questions(self) -> None:
-        """End the calls whose tools ask a person where nobody is left to ask for them."""
+        """End the calls whose tools ask a person, if no wrapper is left to raise the interrupt."""
         dispatcher.give_up_interrupts(self._session)
 
-    # -- people ----------------------------------------------------------------------------------------------------
+    # -- people --------------------------------------------------
 
     def refuse_held(self) -> None:
-        """Reject the held calls of a run that nobody could resume, so that nobody can be asked."""
+        """Reject the held calls of a run that cannot be resumed, so that no person can answer."""
         proposals.reject_held_calls(self._session)
 
     def enter_answer(self, answer: Any, records: Sequence[CallRecord]) -> None:
-        """Enter a person's answer about held calls, after what was cancelled with it.
+        """Apply a person's answer about held calls, after the cancellations that came with it.
 
         Args:
-            answer: See :func:`~asyncguard.adapters.approvals.decisions`; with a wrong cancellation it refuses.
-            records: The calls that were asked.
+            answer: See :func:`~asyncguard.adapters.approvals.decisions`. A wrong cancellation
+                beside it refuses all calls.
+            records: The calls that the question named.
         """
+        # First: a call of a cancelled task must not be issued by the approval beside it.
         wrong = self.cancel_beside()
         decided = [(False, wrong)] * len(records) if wrong else decisions(answer, records)
-        for record, (approved, told) in zip(records, decided, strict=True):
-            if record.state is CallState.HELD:
-                proposals.answer_approval(self._session, record, approved=approved, told=told)
+        for record, (approved, reason) in zip(records, decided, strict=True):
+            if record.state is CallState.HELD:  # a cancellation may have ended it
+                proposals.answer_approval(self._session, record, approved=approved, told=reason)
 
     def cancel_beside(self) -> str:
-        """Stop the tasks that were cancelled with an answer; return what is wrong with that, empty if nothing is."""
+        """Stop the tasks that were cancelled with an answer; return the error, or an empty text."""
         return cancel_beside(self.config, partial(cancel_tasks, self._session))
 
     def park(self) -> None:
@@ -477,7 +504,7 @@ class Run:
 
     @property
     def teller(self) -> ResultNotifier:
-        """Tells the model what became of calls."""
+        """Notifier that writes the results of calls for the model."""
         session = self._session
         return ResultNotifier(session.board, session.record, session.live, self._identity["nonce"])
 

@@ -1,4 +1,4 @@
-"""Read the input of a run: new tasks, cancellations and what the user says."""
+"""Reader of a run's input: new tasks, cancellations and messages of the user."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
@@ -15,32 +15,34 @@ from asyncguard.errors import CallerError
 
 _MAX_TASKS = 256
 _CANCELLED = "cancelled"
-"""Kind of the note that tells a cancellation."""
+"""Kind of the note that reports a cancellation to the model."""
 
 
 def read_tasks(
     given: Sequence[Any] | Mapping[str, Any] | None, known: Collection[str] = ()
 ) -> list[Task]:
-    """The tasks of an input.
+    """Parse the tasks of an input.
 
     Args:
         given: Tasks as ``{"id": ..., "goal": ...}`` or plain text.
-        known: Ids of the thread's tasks. One that is given again is a new goal for that task; tasks without an id are
-            numbered on, so that two callers who give plain text do not take over each other's tasks.
+        known: Ids of the thread's tasks. A task with one of them is a new goal for that task. Tasks
+            without an id get the next free number, so that two callers that give plain text do not
+            replace each other's tasks.
 
     Raises:
-        CallerError: They are no list, a task has no goal, an id is used twice, or there are too many.
+        CallerError: The tasks are not a list, a task has no goal, an id occurs twice, or there are
+            too many tasks.
     """
     if given is not None and not isinstance(given, list | tuple):
         raise CallerError(
             f'"tasks" takes a list, not {type(given).__name__}; write {{"tasks": [...]}}.'
         )
-    taken = set(known)
+    used = set(known)
     tasks: list[Task] = []
     for position, item in enumerate(given or (), start=1):
-        free = next(name for number in count(position) if (name := f"task-{number}") not in taken)
+        free = next(name for number in count(position) if (name := f"task-{number}") not in used)
         tasks.append(_read_task(position, item, free))
-        taken.add(tasks[-1].id)
+        used.add(tasks[-1].id)
     if len(tasks) > _MAX_TASKS:
         raise CallerError(f"{len(tasks)} tasks were given; one run takes at most {_MAX_TASKS}.")
     ids = [task.id for task in tasks]
@@ -58,7 +60,8 @@ def _read_task(position: int, item: Any, free: str) -> Task:
         or not item["goal"].strip()
     ):
         raise CallerError(
-            f'Task {position} has no goal; write it as {{"id": "a", "goal": "..."}} or as plain text.'
+            f'Task {position} has no goal; write it as {{"id": "a", "goal": "..."}} or as plain '
+            "text."
         )
     name = item.get("id", free)
     if not isinstance(name, str) or not name.strip() or not is_plain_text(name):
@@ -69,10 +72,10 @@ def _read_task(position: int, item: Any, free: str) -> Task:
 
 
 def read_cancelled(given: Sequence[Any] | str | None) -> list[str]:
-    """The tasks that an input cancels: ids, or one id.
+    """Parse the tasks that an input cancels: ids, or one id.
 
     Raises:
-        CallerError: They are no ids.
+        CallerError: The value holds something else than ids.
     """
     names: Any = [given] if isinstance(given, str) else given or ()
     kind = isinstance(names, list | tuple | set | frozenset)
@@ -84,7 +87,7 @@ def read_cancelled(given: Sequence[Any] | str | None) -> list[str]:
 
 
 def user_spoke(tasks: Sequence[Task], messages: Sequence[AnyMessage]) -> bool:
-    """Whether an input holds a word of the user; one may also only cancel tasks.
+    """Return True if an input holds a word of the user; it may also only cancel tasks.
 
     Args:
         tasks: New tasks.
@@ -103,17 +106,19 @@ def check_input(
     *,
     news: bool,
 ) -> None:
-    """Refuse an input with which there is nothing to do; providers refuse a history that ends with the model's word.
+    """Refuse an input that gives the run nothing to do.
+
+    Providers refuse a history that ends with a message of the model.
 
     Args:
-        board: The thread, before the run begins.
+        board: Scoreboard of the thread, before the run begins.
         tasks: New tasks.
         messages: The history, the user's new messages included.
         cancelled: Tasks that the user has just cancelled.
-        news: Whether something came from outside since the last run.
+        news: True if a signal has arrived since the last run.
 
     Raises:
-        CallerError: The input says nothing, and nothing is open or untold.
+        CallerError: The input is empty, no call is open, and no result is undelivered.
     """
     if tasks or cancelled:
         return
@@ -126,20 +131,23 @@ def check_input(
 
 
 def heard_user(messages: Sequence[AnyMessage]) -> bool:
-    """Whether a message that the model has not heard ends the history, and is not the runtime's."""
+    """Return True if the history ends with a user's message that the model has not answered."""
     last = messages[-1] if messages else None
     return last is not None and not isinstance(last, AIMessage | ToolMessage) and not is_ours(last)
 
 
 def cancellation(names: Sequence[str]) -> HumanMessage:
-    """What the model is told of a cancellation that came without a word of the user."""
+    """Return the message about a cancellation that came without a word of the user."""
     named = ", ".join(dict.fromkeys(names))
-    text = f"The user cancelled: {named}. Do nothing more for that; whatever else was asked for goes on."
+    text = (
+        f"The user cancelled: {named}. Do nothing more for that; whatever else was asked for "
+        "goes on."
+    )
     return note_for_model(text, _CANCELLED)
 
 
 def only_cancelled(messages: Sequence[AnyMessage]) -> bool:
-    """Whether a cancellation is the last that was written, so that the turn rule says whether the model is due."""
+    """Return True if a cancellation ends the history: then the turn rule decides about a turn."""
     data = (
         messages[-1].additional_kwargs.get("lc_data")
         if messages and is_ours(messages[-1])
@@ -153,7 +161,7 @@ def task_message(tasks: Sequence[Task], *, several: bool) -> HumanMessage:
 
     Args:
         tasks: At least one.
-        several: Whether the thread has several tasks now.
+        several: True if the thread has several tasks now.
     """
     if not several:
         return HumanMessage(content=tasks[0].goal)

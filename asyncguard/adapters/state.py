@@ -1,4 +1,4 @@
-"""The graph's state: messages, and the events of the ledger; plain JSON values beside LangChain's messages."""
+"""State of the graph: messages, events of the ledger, and plain JSON values."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -9,24 +9,26 @@ from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage, conv
 from langgraph.channels import DeltaChannel, EphemeralValue
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-# Before Python 3.12, Pydantic makes schemas of no other TypedDict, and servers ask for the schemas of the state.
+# Servers ask for the schemas of the state, and before Python 3.12 Pydantic cannot make them from
+# typing.TypedDict.
 from typing_extensions import TypedDict
 
 from asyncguard.errors import CallerError
 
 _ID = attrgetter("id")
 SNAPSHOT_EVERY = 2000
-"""Writes between full copies of a channel, two of which are a step of an agent.
+"""Writes between full copies of a channel; a step of an agent makes two writes.
 
-A copy holds the whole history, so copies that come often make storage grow with the square of the steps. What is behind
-the last copy is read and folded when a thread is entered: some hundredths of a second for as many writes.
+A copy holds the whole history, so frequent copies make storage grow with the square of the steps.
+The writes after the last copy are read and folded when a thread is opened: some hundredths of a
+second for as many writes.
 """
 
 
 class History(list[AnyMessage]):
-    """Messages with the ids among them, so that a message can be appended without a look at all the others.
+    """Messages with a set of their ids, so that a message is appended without a scan of all others.
 
-    A long history costs each super-step what it takes to touch every message; savers and users see a list.
+    Without it each super-step of a long history touches every message. Savers and users see a list.
     """
 
     __slots__ = ("ids",)
@@ -34,30 +36,31 @@ class History(list[AnyMessage]):
     def __init__(
         self, messages: Iterable[AnyMessage] = (), ids: set[str | None] | None = None
     ) -> None:
-        """Take messages.
+        """Store the messages and their ids.
 
         Args:
-            messages: In order.
-            ids: What a former state of this history knew. It may know more: a branch shares it, and what was removed
-                stays in it. An id that is not in it is in no message.
+            messages: Messages in order.
+            ids: Ids of a former state of this history. The set may hold more than the ids of the
+                messages: a branch shares it, and removed ids stay in it. But no message has an id
+                that the set does not hold.
         """
         super().__init__(messages)
         self.ids = set(map(_ID, self)) if ids is None else ids
 
     def __copy__(self) -> "History":
-        """Copy the list; LangGraph does before it lets a router look at the state."""
+        """Copy the list and share the ids; LangGraph copies the state for routers."""
         return History(self, self.ids)
 
 
 def fold_messages(state: Any, writes: Sequence[Any]) -> list[AnyMessage]:
-    """Fold writes into the message list: same id replaces, unknown id appends, ``RemoveMessage`` removes.
+    """Fold writes into the messages: replace equal ids, append others, apply ``RemoveMessage``.
 
-    Any split of the writes gives the same list, and a replay gives the same ids: a message that was written without an
-    id gets one that follows from its place and content.
+    Any split of the writes gives the same list, and a replay gives the same ids: a message that was
+    written without an id gets one that is derived from its place and content.
     """
     history = _history(state)
     for write in writes:
-        for message in _as_messages(write):
+        for message in read_messages(write):
             if message.id == REMOVE_ALL_MESSAGES:
                 history = History()
             elif isinstance(message, RemoveMessage):
@@ -72,34 +75,33 @@ def _history(state: Any) -> History:
         return History(state, state.ids)
     known: list[Any] = list(state or [])
     if known and isinstance(known[0], dict):
-        # A server that only shows a thread unpacks its messages, those of a snapshot included, as plain values.
+        # A server that only shows a thread unpacks its messages, those of a snapshot included, as
+        # plain values.
         known = convert_to_messages(known)
     return History(known)
 
 
-def _as_messages(write: Any) -> list[BaseMessage]:
-    if isinstance(write, list) and all(isinstance(message, BaseMessage) for message in write):
-        return write
-    return read_messages(write)
-
-
 def read_messages(given: Any) -> list[BaseMessage]:
-    """The messages of an input or update.
+    """Convert the messages of an input or update.
 
     Raises:
         CallerError: LangChain cannot read them as messages.
     """
+    # The common case: converting messages to themselves costs more than this look.
+    if isinstance(given, list) and all(isinstance(message, BaseMessage) for message in given):
+        return given
     try:
         return convert_to_messages(given if isinstance(given, list) else [given])
     except Exception as error:  # LangChain and pydantic raise all kinds
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CallerError(
-            '"messages" takes messages or what LangChain reads as such, for instance [("user", "Hello")]; '
-            f"this it cannot read: {reason:.200}"
+            '"messages" takes messages or what LangChain reads as such, for instance '
+            f'[("user", "Hello")]; this it cannot read: {reason:.200}'
         ) from error
 
 
 def _put(history: History, message: AnyMessage) -> None:
+    """Replace the message with the same id, or append the message."""
     if not message.id:
         text = f"{len(history)}|{message.type}|{message.content}"
         message = message.model_copy(
@@ -115,11 +117,12 @@ def _put(history: History, message: AnyMessage) -> None:
 
 
 def fold_events(state: Any, writes: Sequence[Any]) -> list[dict[str, Any]]:
-    """Append events; one that is there already (a write that was told twice) is left out."""
+    """Append the events that are new; a write that is applied twice adds nothing."""
     events: list[dict[str, Any]] = list(state or [])
     last = events[-1]["n"] if events else 0
     for write in writes:
         for event in write:
+            # Numbers rise within a thread, so a known event has a number up to the last.
             if event["n"] > last:
                 events.append(event)
                 last = event["n"]
@@ -127,18 +130,18 @@ def fold_events(state: Any, writes: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 class Thread(TypedDict):
-    """What identifies a thread to the runtime."""
+    """Identity of a thread for the runtime."""
 
     session: str
     """Id, minted when the thread began; part of every idempotency key."""
     nonce: str
     """Secret part of the delimiters of notifications."""
     number: NotRequired[int]
-    """Of the process that had the thread when its run began, if there is a journal: each that takes it counts on."""
+    """Fencing token of the run's process, if there is a journal; it rises with each acquisition."""
 
 
 class GuardedState(TypedDict, total=False):
-    """State of an agent of ``build_agent``; subclass it to add channels for tools that return commands."""
+    """State of an agent of ``build_agent``; subclass it to add channels for commands of tools."""
 
     messages: Annotated[
         list[AnyMessage], DeltaChannel(fold_messages, snapshot_frequency=SNAPSHOT_EVERY)
@@ -155,11 +158,11 @@ class GuardedState(TypedDict, total=False):
     ]
     """Events of the thread, as :func:`asyncguard.core.event_codec.to_json` writes them."""
     report: dict[str, Any]
-    """How the run ended."""
+    """Report of the run's end."""
 
 
 class GuardedInput(TypedDict, total=False):
-    """What an agent takes: tasks, messages, or both."""
+    """Input of an agent: tasks, messages, or both."""
 
     messages: list[AnyMessage]
     """User messages."""
@@ -170,7 +173,7 @@ class GuardedInput(TypedDict, total=False):
 
 
 class GuardedOutput(TypedDict, total=False):
-    """What an agent returns."""
+    """Output of an agent."""
 
     messages: list[AnyMessage]
     """The conversation."""

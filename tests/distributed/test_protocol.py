@@ -137,7 +137,7 @@ def test_tools_that_no_worker_can_run_are_named_with_the_reason() -> None:
     assert "asks a person" in said[2]
     assert unsuited(tools, specs, ("ask", "order", "confirm")) == []
     assert unsuited(tools, specs, ("ask", "order", "confirm", "fly")) == [
-        "local= names 'fly', which is no tool of the agent."
+        "local= names 'fly', but the agent has no such tool."
     ]
 
 

@@ -1,1 +1,1 @@
-"""The state machine: ``build_agent`` compiles it to a LangGraph graph."""
+"""State machine that ``build_agent`` compiles to a LangGraph graph."""

@@ -36,10 +36,10 @@ from asyncguard.runtime.portal import Portal
 from asyncguard.validation import check_arguments
 
 _RECURSION_LIMIT = 100_000
-"""LangGraph's limit on super-steps; the limits of ``GuardConfig`` end a run earlier, and with a report."""
+"""LangGraph's limit of super-steps; those of ``GuardConfig`` end a run earlier, with a report."""
 
 RECOVERIES: Mapping[str, RecoveryAction] = {action.value: action for action in RecoveryAction}
-"""One node for each action of recovery."""
+"""Names of the nodes of recovery: one for each action."""
 
 _DESTINATIONS: Mapping[str, tuple[str, ...]] = {
     "prepare": ("model", "execute"),
@@ -51,25 +51,36 @@ _DESTINATIONS: Mapping[str, tuple[str, ...]] = {
 
 
 class Node(Runnable[Any, Any]):
-    """An async node with a sync entry: ``invoke`` runs the same coroutine on the agent's portal."""
+    """Async node with a sync entry: ``invoke`` runs the same coroutine on the agent's portal."""
 
     def __init__(self, name: str, function: NodeFunction, portal: Portal) -> None:
-        """Make a node.
+        """Store the node's parts.
 
         Args:
-            name: Its name in the graph.
-            function: What it does.
-            portal: Where it runs for sync callers.
+            name: Name in the graph.
+            function: Coroutine function of the node.
+            portal: Runs the coroutine for sync callers.
         """
         self.name = name
         self._function = function
         self._portal = portal
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
+    # `input` is LangChain's name for the argument.
+    def invoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Run on the portal's loop, with the caller's context."""
         return self._portal.run(self._function(input, config or {}))
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
+    async def ainvoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Run on the caller's loop."""
         return await self._function(input, config or {})
 
@@ -93,34 +104,38 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build a guarded agent.
 
-    With one task, or plain messages, it takes the turns that ``create_agent`` takes. With several it works on all of
-    them while slow tools run, and never acts on a result that it does not have.
+    With one task, or plain messages, the agent makes the turns that one of ``create_agent`` makes.
+    With several tasks it works on all of them while slow tools run, and never acts on a result that
+    it does not have.
 
     Args:
         model: A chat model, or ``"provider:name"``.
         tools: Tools or functions; dictionaries are tools that the provider runs.
         config: Switches and limits; the default guards everything.
         specs: Declarations for tools that carry none (:func:`guarded` is the other way to declare).
-        system_prompt: Put first at each turn.
-        checkpointer: Keeps threads; needed for approvals and for parking.
-        journal: Where calls with effects are written down before they begin, so that none runs twice after a crash: a
-            file, a ``postgresql://`` URL or a journal. By default beside the checkpoints of a checkpointer that
-            outlives the process (``ASYNCGUARD_JOURNAL`` names another place); ``False`` for none.
+        system_prompt: First message of each turn.
+        checkpointer: Stores threads; needed for approvals and for parking.
+        journal: Where calls with effects are recorded before they begin, so that none runs twice
+            after a crash: a file, a ``postgresql://`` URL or a journal. By default next to the
+            checkpoints of a checkpointer that outlives the process (``ASYNCGUARD_JOURNAL`` names
+            another place); ``False`` for none.
         store: LangGraph store, for tools that ask for it.
         state_schema: ``GuardedState`` or a subclass with further channels.
         context_schema: Run-scoped context, for tools that ask for it.
         bind_options: Further arguments of the model's ``bind_tools``.
         ports: Clock, executor, inbox, observers and ids; the real ones by default.
-        diagnose: A rule of your own: from what was seen of a fault to a diagnosis, or ``None`` for the table's.
+        diagnose: Rule of the caller that maps a failure case to a diagnosis, or to ``None`` to use
+            the built-in table.
         name: Name of the graph.
 
     Returns:
-        A compiled graph. It takes ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or ``{"messages": [...]}`` and returns
-        ``{"messages": [...], "report": {...}}``.
+        A compiled graph. Its input is ``{"tasks": [{"id": ..., "goal": ...}, ...]}`` or
+        ``{"messages": [...]}``, its output ``{"messages": [...], "report": {...}}``.
 
     Raises:
-        CallerError: An argument is of another type than its annotation says.
-        DeclarationError: A declaration contradicts itself or names a missing tool, or the executor cannot run a tool.
+        CallerError: An argument has another type than its annotation says.
+        DeclarationError: A declaration contradicts itself or names a missing tool, or the executor
+            cannot run a tool.
     """
     given = locals()
     check_arguments(build_agent, {name: given[name] for name in given if name != "journal"})
@@ -138,11 +153,29 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         options=bind_options or {},
     )
     portal = Portal()
-    made = _nodes(
-        engine, binding, own, system=_system(system_prompt), portal=portal, journal=journal
+    system = (
+        SystemMessage(content=system_prompt) if isinstance(system_prompt, str) else system_prompt
     )
+    made = _nodes(engine, binding, own, system=system, portal=portal, journal=journal)
     nodes = replace(made, stateless=checkpointer is False)
-    graph = StateGraph(
+    graph = _graph(nodes, portal, state_schema, context_schema)
+    compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
+    compiled.channels[START] = InputChannel(GuardedInput)  # LangGraph's own stores any input
+    # compile() chooses the class itself; copies with other settings keep this one.
+    compiled.__class__ = GuardedGraph
+    settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
+    if checkpointer:
+        # Store every super-step, unless the caller says otherwise: no effect may come before the
+        # message that asks for it is stored.
+        settings["configurable"] = {DURABILITY: "sync"}
+    return compiled.with_config(settings)
+
+
+def _graph(
+    nodes: Nodes, portal: Portal, state_schema: type[Any], context_schema: type[Any] | None
+) -> StateGraph[Any, Any, Any, Any]:
+    """Return the state machine: its nodes, and the destinations that LangGraph draws."""
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         state_schema,
         context_schema=context_schema,
         input_schema=GuardedInput,
@@ -150,6 +183,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
     )
     for step, destinations in _DESTINATIONS.items():
         act: Callable[[Run], Awaitable[Any]] = operator.attrgetter(step)(nodes)
+        # After a loss a run begins at one of these two: by a new input, or by a resume.
         function = nodes.node(act, begins=step == "prepare", issues=step in ("prepare", "execute"))
         graph.add_node(
             step, Node(step, function, portal), destinations=destinations, input_schema=state_schema
@@ -158,18 +192,7 @@ def build_agent(  # noqa: PLR0913 - one keyword per choice of the caller, as in 
         node = Node(recovery, nodes.node(nodes.recovering(action)), portal)
         graph.add_node(recovery, node, destinations=("execute",), input_schema=state_schema)
     graph.add_edge(START, "prepare")
-    compiled = graph.compile(checkpointer=checkpointer, store=store, name=name)
-    compiled.channels[START] = InputChannel(
-        GuardedInput
-    )  # instead of one that stores whatever comes
-    compiled.__class__ = (
-        GuardedGraph  # compile() names its class itself; a copy with other settings keeps this one
-    )
-    settings = RunnableConfig(recursion_limit=_RECURSION_LIMIT)
-    if checkpointer:
-        # Stored at every super-step, unless the caller says otherwise: an effect must not be ahead of its message.
-        settings["configurable"] = {DURABILITY: "sync"}
-    return compiled.with_config(settings)
+    return graph
 
 
 def _check_schema(schema: type[Any]) -> None:
@@ -195,6 +218,7 @@ def _nodes(
     pool = ThreadPoolExecutor(
         engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool"
     )
+    # The portal lives as long as the graph, which holds its nodes.
     weakref.finalize(portal, pool.shutdown, wait=False)
     return Nodes(
         engine=engine,
@@ -204,7 +228,3 @@ def _nodes(
         system=system,
         direct=frozenset(tool.name for tool in tools if tool.return_direct),
     )
-
-
-def _system(prompt: str | SystemMessage | None) -> SystemMessage | None:
-    return SystemMessage(content=prompt) if isinstance(prompt, str) else prompt

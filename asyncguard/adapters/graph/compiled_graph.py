@@ -1,9 +1,10 @@
-"""The compiled graph of ``build_agent``: a state that somebody updates while a run rests goes on where it rested.
+"""Compiled graph of ``build_agent``: a run that rests continues there after its state is updated.
 
-It refuses what a resume cannot take before LangGraph has taken the answer beside it, which would be lost with the run.
+The nodes choose their successors by commands. So LangGraph would treat ``update_state`` without a
+command as the end of the run, and a call that a person approves afterwards would never be made.
 
-The nodes say themselves where they go, so LangGraph would take an update in a node's name for the end of the run: what
-a person approves afterwards would never be made.
+The graph also refuses a ``Command`` that a resume cannot apply, before LangGraph stores the answer
+in it, which would be lost with the run.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -18,18 +19,19 @@ from asyncguard.adapters.threads.active_runs import SAVER
 
 
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
-    """A compiled graph whose rests survive :meth:`update_state`."""
+    """Compiled graph whose resting runs survive :meth:`update_state`."""
 
-    def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:  # noqa: A002 - LangGraph's name; it has six overloads
-        """See LangGraph; ``invoke`` comes here, too.
+    # `input` is LangGraph's name for the argument; the methods have six overloads there.
+    def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:  # noqa: A002
+        """See LangGraph; ``invoke`` calls this method, too.
 
         Raises:
-            CallerError: A ``Command`` holds tasks.
+            CallerError: A ``Command`` cannot be applied; see :func:`check_command`.
         """
         check_command(input)
         return super().stream(input, *args, **options)
 
-    def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: A002 - as above
+    def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:  # noqa: A002
         """See :meth:`stream`."""
         check_command(input)
         return super().astream(input, *args, **options)
@@ -52,10 +54,10 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 def _in_a_nodes_name(config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> bool:
-    """Whether one plain update of this very graph says nothing about the node that it stands for."""
+    """Return True for one plain update of this very graph that names no node."""
     configurable = config.get("configurable", {})
     if configurable.get("checkpoint_ns") and SAVER not in configurable:
-        return False  # for an agent inside of this one
+        return False  # LangGraph passes it on to an agent inside this one
     if len(supersteps) != 1 or len(supersteps[0]) != 1:
         return False
     values, as_node = supersteps[0][0][:2]
@@ -65,6 +67,7 @@ def _in_a_nodes_name(config: RunnableConfig, supersteps: Sequence[Sequence[State
 def _going_on(
     supersteps: Sequence[Sequence[StateUpdate]], resting: Sequence[str]
 ) -> Sequence[Sequence[StateUpdate]]:
+    # A run that has ended, or not begun, continues as LangGraph decides.
     if not resting or "prepare" in resting:
         return supersteps
     update = supersteps[0][0]

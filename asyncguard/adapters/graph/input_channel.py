@@ -1,4 +1,4 @@
-"""The channel in which a graph receives its input: what cannot be read is refused before anything is stored."""
+"""Channel for a graph's input, which refuses an unreadable one before LangGraph stores anything."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,38 +11,40 @@ from asyncguard.errors import CallerError
 
 
 class InputChannel(EphemeralValue[Any]):
-    """Takes the input of one run."""
+    """Channel that checks the input of a run."""
 
     __slots__ = ()
 
     def update(self, values: Sequence[Any]) -> bool:
-        """Take the input.
+        """Check and store the input.
 
         Raises:
-            CallerError: It is none; the thread is as it was.
+            CallerError: It cannot be read; the thread keeps its former state.
         """
         return super().update([usable_input(value) for value in values])
 
 
 def usable_input(given: Any) -> dict[str, Any]:
-    """The parts of an input that the graph reads; a saver may not be able to store others.
+    """Return the parts of an input that the graph reads; a saver may be unable to store others.
 
     Raises:
-        CallerError: It is no mapping, or its tasks, messages or cancelled tasks are none.
+        CallerError: It is not a mapping, or its tasks, messages or cancelled tasks cannot be read.
     """
     if not isinstance(given, Mapping):
         raise CallerError(
-            f'An agent takes {{"tasks": [...]}} or {{"messages": [...]}}, not {type(given).__name__}; write a dict.'
+            f"The input of an agent must be a dict, not {type(given).__name__}; write "
+            '{"tasks": [...]} or {"messages": [...]}.'
         )
     usable = {name: given[name] for name in GuardedInput.__annotations__ if name in given}
     if (tasks := usable.get("tasks")) is not None:
         read_tasks(tasks)
-        usable["tasks"] = [task if isinstance(task, str) else _named(task) for task in tasks]
+        usable["tasks"] = [
+            task
+            if isinstance(task, str)
+            else {name: task[name] for name in ("id", "goal") if name in task}
+            for task in tasks
+        ]
     read_cancelled(usable.get("cancel"))
     if "messages" in usable:
         read_messages(usable["messages"])
     return usable
-
-
-def _named(task: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: task[name] for name in ("id", "goal") if name in task}

@@ -1,4 +1,7 @@
-"""The model with its tools bound, once per set of tasks: binding converts every schema and costs more than a turn."""
+"""Binding of the model to its tools, cached per set of tasks.
+
+A binding converts every schema, which costs more than a turn.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,12 +22,12 @@ from asyncguard.runtime.portal import off_portal, sync_entry
 
 
 def as_model(model: BaseChatModel | str) -> BaseChatModel:
-    """The model, made from ``"provider:name"`` where a string is given."""
+    """Return the model; a string such as ``"provider:name"`` is resolved by LangChain."""
     return init_chat_model(model) if isinstance(model, str) else model
 
 
 class ModelBinding:
-    """A chat model and the tools it is shown."""
+    """Chat model with the tools that it is shown."""
 
     def __init__(
         self,
@@ -36,15 +39,16 @@ class ModelBinding:
         references: bool,
         options: Mapping[str, Any],
     ) -> None:
-        """Make a binding.
+        """Store the parts; tools are bound at the first turn with a set of tasks.
 
         Args:
             model: The chat model.
             tools: Tools that run here.
             specs: Their declarations.
-            provider_tools: Tools that the provider runs, passed on as they are.
-            references: Whether operand references are offered.
-            options: Further arguments of ``bind_tools``, such as ``strict`` or ``parallel_tool_calls``.
+            provider_tools: Tools that the provider runs, passed on unchanged.
+            references: True to offer operand references.
+            options: Further arguments of ``bind_tools``, such as ``strict`` or
+                ``parallel_tool_calls``.
         """
         self._model = model
         self._tools = tools
@@ -52,6 +56,7 @@ class ModelBinding:
         self._provider_tools = list(provider_tools)
         self._references = references
         self._options = dict(options)
+        # By the ids of the tasks, which are an enum in the schemas; empty for a single task.
         self._bound: dict[tuple[str, ...], Runnable[LanguageModelInput, AIMessage]] = {}
         self._answers_sync = answers_sync(model)
         self.provider = provider_of(model)
@@ -60,10 +65,10 @@ class ModelBinding:
     async def ask(
         self, messages: list[AnyMessage], tasks: Sequence[str], config: RunnableConfig
     ) -> AIMessage:
-        """Ask the model by the caller's own side, with the tools as they are shown for these tasks.
+        """Call the model from the caller's own side, with the tools in their form for these tasks.
 
         Args:
-            messages: What to send.
+            messages: Messages to send.
             tasks: Ids of the tasks of the thread.
             config: Of the node: callbacks and tags.
         """
@@ -77,8 +82,9 @@ class ModelBinding:
             type(bound).ainvoke is BaseChatModel.ainvoke
             and type(bound).invoke is BaseChatModel.invoke
         ):
-            # A prompt is taken as it is; a list would be looked through, message by message, at each turn. A model with
-            # a way of its own gets the list, which is what others give it.
+            # LangChain passes a prompt on unchanged, but would inspect every message of a list at
+            # each turn. A model that overrides these methods gets the list, as other callers pass
+            # one.
             prompt = ChatPromptValue.model_construct(messages=messages)
         entry = sync_entry()
         if entry is not None and self._answers_sync:
@@ -90,12 +96,12 @@ class ModelBinding:
         )
 
     def _bound_for(self, tasks: Sequence[str]) -> Runnable[LanguageModelInput, AIMessage]:
-        name = tuple(tasks) if len(tasks) > 1 else ()
-        if name not in self._bound:
-            if len(self._bound) > 64:
+        key = tuple(tasks) if len(tasks) > 1 else ()
+        if key not in self._bound:
+            if len(self._bound) > 64:  # threads with ever new ids of tasks must not fill the memory
                 self._bound.clear()
-            self._bound[name] = self._bind(name)
-        return self._bound[name]
+            self._bound[key] = self._bind(key)
+        return self._bound[key]
 
     def _bind(self, tasks: tuple[str, ...]) -> Runnable[LanguageModelInput, AIMessage]:
         shown = shown_tools(
@@ -110,6 +116,7 @@ class ModelBinding:
 
 
 def _only_adds_arguments(bound: Any) -> bool:
+    """Return True for a plain binding, whose model can be called directly with its arguments."""
     if not isinstance(bound, RunnableBinding) or type(bound).ainvoke is not RunnableBinding.ainvoke:
         return False
     return not bound.config and not bound.config_factories

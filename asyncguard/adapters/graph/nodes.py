@@ -1,10 +1,10 @@
-"""The nodes of the state machine.
+"""Nodes of the state machine.
 
-prepare -> model -> execute -> model ... ; execute -> approve | park | a recovery -> execute, with one node for each
-action of recovery (retry, refresh, rebind, normalise, fallback, cross_check, verify, ask, give_up). A node that decides
-leaves its events in the state before the node that acts is entered: what the checkpoint holds between ``model`` and
-``execute`` is the intent. Nodes that always follow each other are one node, because a super-step costs more than all
-guards together.
+prepare -> model -> execute -> model ... ; execute -> approve | park | a recovery -> execute, with
+one node for each action of recovery (retry, refresh, rebind, normalise, fallback, cross_check,
+verify, ask, give_up). A node that decides stores its events before the node that acts runs: the
+checkpoint between ``model`` and ``execute`` holds the intent. Nodes that would always follow each
+other are one node, because a super-step costs more than all guards together.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -44,32 +44,32 @@ NodeFunction = Callable[[State, RunnableConfig], Coroutine[Any, Any, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Nodes:
-    """The nodes of one agent; each method is one."""
+    """Nodes of one agent: the coroutine methods, which :meth:`node` turns into node functions."""
 
     engine: Engine
-    """What the sessions share."""
+    """Clock, executor, journal and configuration that all sessions share."""
     threads: Threads
-    """The threads."""
+    """Threads of the agent."""
     binding: ModelBinding
-    """The model with its tools."""
+    """Model with its tools."""
     runner: ToolRunner
-    """Runs the tools."""
+    """Runner of the tools."""
     system: SystemMessage | None
     """System prompt."""
     direct: frozenset[str]
-    """Tools whose result ends the run."""
+    """Names of the tools whose result ends the run."""
     stateless: bool = False
-    """Whether the graph wants no checkpointer, not even that of a graph around it: it would begin from the start."""
+    """True if the graph refuses any checkpointer, so that a resumed run would start again."""
 
     def node(
         self, act: Callable[[Run], Awaitable[Any]], *, begins: bool = False, issues: bool = False
     ) -> NodeFunction:
-        """Make a node that opens the thread, acts, and gives the thread free if it raises or if the run has ended.
+        """Make a node that opens the thread, acts, and releases the thread on an error or the end.
 
         Args:
             act: Acts on the run and returns an update.
-            begins: Whether the node takes the input of a run in.
-            issues: Whether an earlier, lost attempt of the node may have issued admitted calls.
+            begins: True if the node is the one that reads the run's input.
+            issues: True if an earlier, lost execution of the node may have issued admitted calls.
         """
 
         async def opened(state: State, config: RunnableConfig) -> Any:
@@ -77,10 +77,11 @@ class Nodes:
             run = self.threads.find(self.threads.identified(state) if begins else state, config)
             with run.leaving_on_error():
                 async with run.keeping():
-                    if begins:
+                    if begins:  # before join(), so that a refused input changes nothing
                         await refuse_answers(state, config)
                     await run.join(lambda: run.reconcile(issuing=issues), begins=begins)
                     update = await act(run)
+                # After keeping(): the token is stored only while the lease is still held.
                 if identity := run.identity_update():
                     update = _numbered(update, identity["asyncguard"])
                 if run.ledger.ended is not None:
@@ -90,15 +91,16 @@ class Nodes:
         return opened
 
     async def prepare(self, run: Run) -> Any:
-        """Turn the input into tasks and put in order what an earlier run left."""
+        """Apply the input, and repair the history that an earlier run has left."""
         run.claim()
         update = run.begin(system=self.system)
-        # What came from outside meanwhile (a late result, a word about a doubt) is told before the model speaks.
+        # Signals that have arrived (a late result, a resolved doubt) are delivered before the
+        # model's next turn.
         goto = "execute" if run.has_news or only_cancelled(update["messages"]) else "model"
         return Command(update=update, goto=goto)
 
     async def model(self, run: Run) -> Any:
-        """Let the model speak, and put its calls before admission."""
+        """Call the model, and propose the calls of its message."""
         if reason := exhausted(run.board):
             return _ended(run, reason, [closing_message(run.board, reason)])
         conversation = run.conversation
@@ -127,14 +129,16 @@ class Nodes:
         )
 
     async def execute(self, run: Run) -> Any:
-        """Issue what was admitted, wait until something is to do, deliver what the model may know."""
+        """Issue the admitted calls, wait until the run needs another node, or deliver results."""
         await run.ensure_stored(run.ledger.in_state(CallState.QUEUED))
         runner = self.runner.bind(run.config)
+        # First the calls of a lost process, under their old attempt numbers: the journal may know
+        # their outcomes.
         fresh = run.issue_again(runner) + run.issue(runner) > 0
         with run.inside():
             step = await run.advance(fresh=fresh)
             while step is Step.PARK and not self._resumable(run.config):
-                await run.wait_changed()  # nobody could resume a parked run: wait here
+                await run.wait_changed()  # a parked run could not be resumed: wait here
                 step = await run.advance(fresh=False)
         match step:
             case Step.MODEL:
@@ -150,14 +154,14 @@ class Nodes:
                 return _go(run, "park")
             case Step.APPROVE if self._resumable(run.config):
                 return _go(run, "approve")
-            case Step.APPROVE:
+            case Step.APPROVE:  # no person can be asked
                 run.refuse_held()
             case _:
                 pass
         return _go(run, "execute")
 
     def recovering(self, action: ev.RecoveryAction) -> Callable[[Run], Awaitable[Any]]:
-        """Return what carries out one action of recovery; whom it asks, and its back-off, are the executor's."""
+        """Return the node function of one action of recovery; its calls and back-off run later."""
 
         async def carry_out(run: Run) -> Any:
             run.recover(action)
@@ -172,26 +176,27 @@ class Nodes:
         return _go(run, "execute")
 
     async def park(self, run: Run) -> Any:
-        """Rest until an external result is delivered; the value of the resume means nothing."""
-        if not run.has_news and run.ledger.in_state(CallState.PENDING):  # not lost with a process
+        """Interrupt until an external result is delivered; the value of the resume is not used."""
+        # Executed again after a loss, there may be nothing to wait for any more.
+        if not run.has_news and run.ledger.in_state(CallState.PENDING):
             interrupt(parked(run.board))
             run.cancel_beside()
         return _go(run, "execute")
 
-    # -- shared ----------------------------------------------------------------------------------------------------
+    # -- shared --------------------------------------------------
 
     def _resumable(self, config: RunnableConfig) -> bool:
         return not self.stateless and resumable(config)
 
     def _deliver(self, run: Run) -> Any:
         delivery = run.teller.deliver()
+        # Before put_in_place(), which may replace the answers by the whole history.
         direct = self._returns_directly(run, delivery.messages)
         put_in_place(run.board, run.messages, delivery)
         if direct:
             return [*delivery.updates, _ended(run, "direct_return", delivery.messages)]
-        updates, added = _apart(
-            delivery.updates
-        )  # providers want a call's answer directly after the call
+        # Providers want answers directly after their calls, so messages of tools come after them.
+        updates, added = _apart(delivery.updates)
         own = Command(
             update={"messages": [*delivery.messages, *added], "ledger": run.drain_events()},
             goto="model",
@@ -214,12 +219,12 @@ def _ended(run: Run, reason: str, messages: Sequence[AnyMessage]) -> Any:
 
 
 def _apart(updates: Sequence[Any]) -> tuple[list[Any], list[AnyMessage]]:
-    """Commands of tools without the messages that they add to this graph, and those messages."""
+    """Separate the messages that commands of tools add to this graph from the commands."""
     rest: list[Any] = []
     added: list[AnyMessage] = []
     for command in updates:
         messages = command.update.get("messages", ()) if isinstance(command.update, dict) else ()
-        # One that removes messages stays where it is: behind the answers it could take them away.
+        # A command that removes messages stays unchanged: after the answers it could remove them.
         if (
             messages
             and command.graph is None
@@ -234,8 +239,8 @@ def _apart(updates: Sequence[Any]) -> tuple[list[Any], list[AnyMessage]]:
 
 
 def _numbered(update: Any, identity: Thread) -> Any:
-    """What a node stores, with the identity of the thread."""
-    if isinstance(update, list):  # updates of tools, and the node's own behind them
+    """Return the update of a node with the identity of the thread added."""
+    if isinstance(update, list):  # updates of tools, and the node's own as the last
         return [*update[:-1], _numbered(update[-1], identity)]
     return Command(update={**update.update, "asyncguard": identity}, goto=update.goto)
 

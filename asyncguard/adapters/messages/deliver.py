@@ -1,4 +1,4 @@
-"""Tell the model what became of calls, and record what it was told."""
+"""Delivery of results to the model, with the record of what was delivered."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ from asyncguard.runtime.session.recorder import Recorder
 
 
 class ResultNotifier:
-    """Tells the model of one thread."""
+    """Renderer of one thread's results that records each delivery in the ledger."""
 
     def __init__(self, board: Scoreboard, record: Recorder, live: LiveCalls, nonce: str) -> None:
-        """Make a teller.
+        """Store the thread's parts.
 
         Args:
-            board: The thread's calls, declarations and evidence.
-            record: Records what is told.
-            live: Has the answers of tools as they came.
-            nonce: The thread's secret part of the delimiters.
+            board: Calls, declarations and evidence of the thread.
+            record: Records what is delivered.
+            live: Holds the unchanged answers of tools.
+            nonce: Secret part of the thread's delimiters.
         """
         self._board = board
         self._record = record
@@ -29,21 +29,25 @@ class ResultNotifier:
         self._writer = MessageRenderer(board, live.raw_results, nonce)
 
     def deliver(self) -> Delivery:
-        """Answer every unanswered call, and tell the late results that may be told."""
+        """Answer every unanswered call, and deliver the late results that are deliverable."""
         return self._told(self._writer.deliver())
 
     def news(self) -> Delivery:
-        """Tell the late results that may be told now."""
+        """Deliver the late results that are deliverable now."""
         return self._told(self._writer.news())
 
     def answer(self, record: CallRecord) -> tuple[ToolMessage, Any]:
-        """Answer one call, as :meth:`deliver` would; return the rest of its tool's command, too, or ``None``."""
+        """Answer one call, as :meth:`deliver` would.
+
+        Returns:
+            The answer, and the rest of the command of the call's tool, or ``None``.
+        """
         delivery = self._told(self._writer.render_answer(record))
         message: Any = delivery.messages[0]
         return message, delivery.updates[0] if delivery.updates else None
 
     def _told(self, delivery: Delivery) -> Delivery:
-        """Record what the model is told: results are evidence for their task, untrusted ones taint the context."""
+        """Record a delivery: results become evidence, untrusted ones taint the context."""
         if delivery.told or delivery.placeholders:
             self._record.delivered(delivery.told, placeholders=delivery.placeholders)
         for key in delivery.told:

@@ -1,7 +1,8 @@
-"""The history of a thread: evidence read from it, and its messages in the order that providers take.
+"""History of a thread: the evidence in it, and its messages in an order that providers accept.
 
-Every answer belongs directly after the message that made its call, although other messages may have been added in
-between: with the answer to an interrupt, or by ``update_state`` on a thread that rests.
+Every answer belongs directly after the message that made its call, although other messages may have
+been added in between: with the answer to an interrupt, or by ``update_state`` on a thread that
+rests.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,15 +23,15 @@ from asyncguard.core.scoreboard import Scoreboard
 
 
 def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list[Any]:
-    """What to write so that answers stand where every provider wants them.
+    """Return the messages to write so that answers stand where every provider wants them.
 
     Args:
         history: The stored messages.
-        written: What comes behind them.
+        written: Messages that are added after them.
 
     Returns:
-        ``written``, or the whole history in order, where a message stands between calls and answers at its end, or
-        somebody has answered a call to which an answer comes now.
+        ``written``; or the whole history in order, if a message stands between the calls and
+        answers at its end, or if another writer has answered a call that is answered now.
     """
     turn, theirs = _without_theirs(history[_turn_of(history) :], written)
     whole = [*turn, *written]
@@ -41,11 +42,13 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
         for message in whole
         if isinstance(message, ToolMessage) and message.tool_call_id in ids
     ]
+    # In order already: the common case, in which only the new messages are written.
     if not theirs and whole[last + 1 : last + 1 + len(answers)] == answers:
         return list(written)
     others = [
         message for message in whole[last + 1 :] if not any(message is answer for answer in answers)
     ]
+    # LangGraph can only append or replace by id, so another order means to write everything.
     before = history[: _turn_of(history)]
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *before, *whole[: last + 1], *answers, *others]
 
@@ -53,9 +56,10 @@ def placed(history: Sequence[AnyMessage], written: Sequence[AnyMessage]) -> list
 def _without_theirs(
     turn: Sequence[AnyMessage], written: Sequence[AnyMessage]
 ) -> tuple[list[AnyMessage], bool]:
-    """Return a turn without answers to calls that ``written`` answers, and whether there were any.
+    """Return a turn without answers to calls that ``written`` answers, and True if there were any.
 
-    Who updates the state of a thread that rests may have put them there; the runtime's answer is what came of the call.
+    An update of a resting thread's state may have put them there; only the runtime's answer is the
+    outcome of the call.
     """
     answered = {message.tool_call_id for message in written if isinstance(message, ToolMessage)}
     kept = [
@@ -67,19 +71,19 @@ def _without_theirs(
 
 
 def calls_of(message: AnyMessage) -> list[Any]:
-    """The calls of a message, unreadable ones among them."""
+    """Return the calls of a message, unreadable ones included."""
     return (
         [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
     )
 
 
 def _turn_of(history: Sequence[AnyMessage]) -> int:
-    """Place of the last message of the model that made calls; the beginning if there is none."""
+    """Return the index of the last model message with calls, 0 if there is none."""
     return next((place for place in range(len(history) - 1, -1, -1) if calls_of(history[place])), 0)
 
 
 def added(history: Sequence[AnyMessage], written: Sequence[Any]) -> list[AnyMessage]:
-    """The messages that stood between calls and answers, where ``written`` puts the history in order."""
+    """Return the messages between calls and answers, if ``written`` replaces the history."""
     if not written or not isinstance(written[0], RemoveMessage):
         return []
     return [
@@ -90,12 +94,13 @@ def added(history: Sequence[AnyMessage], written: Sequence[Any]) -> list[AnyMess
 
 
 def collect_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
-    """Read the evidence anew from a history: after a restart, or when the history changed outside the runtime."""
+    """Read the evidence from a history: after a restart, or after a change outside the runtime."""
     evidence = board.evidence
     for task in board.ledger.tasks():
         evidence.add(task.task.id, task.task.goal)
     tasks_of = {record.call.call_id: record for record in board.ledger.calls()}
-    # By the ledger, for messages may be gone, or be told again in a summary that nobody can tell from the user's words.
+    # Decided by the ledger: messages may be deleted, or repeated in a summary that cannot be
+    # distinguished from the user's words.
     tainted = any(record.delivered and board.taints(record) for record in board.ledger.calls())
     if tainted or _holds_foreign_output(messages, tasks_of):
         board.taint()
@@ -112,15 +117,15 @@ def collect_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
 
 
 def _holds_foreign_output(messages: Sequence[AnyMessage], known: Collection[str]) -> bool:
-    """Whether a history holds output of tools of which the ledger does not know, and so nobody whether to trust it."""
-    told = {
+    """Return True if a history holds output of calls that the ledger does not know: untrusted."""
+    delivered = {
         call["id"]
         for message in messages
         if is_pair(message)
         for call in cast(AIMessage, message).tool_calls
     }
     answers = (message.tool_call_id for message in messages if isinstance(message, ToolMessage))
-    return any(call_id not in known and call_id not in told for call_id in answers)
+    return any(call_id not in known and call_id not in delivered for call_id in answers)
 
 
 def _collect_news(board: Scoreboard, message: AnyMessage) -> None:
@@ -134,7 +139,11 @@ def _collect_news(board: Scoreboard, message: AnyMessage) -> None:
 
 
 def add_user_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None:
-    """Note what the user says; it concerns all tasks. A history that was brought along may hold anybody's output."""
+    """Add the user's words to the evidence of all tasks.
+
+    A history that the caller brings along may hold output of unknown tools, which taints the
+    context.
+    """
     if _holds_foreign_output(messages, ()):
         board.taint()
     for message in messages:
@@ -143,19 +152,18 @@ def add_user_evidence(board: Scoreboard, messages: Sequence[AnyMessage]) -> None
 
 
 def put_in_place(board: Scoreboard, history: Sequence[AnyMessage], delivery: Delivery) -> None:
-    """Give a delivery the order that providers take; a message that was added between calls and answers is heard.
+    """Order a delivery as providers accept it; messages between calls and answers become evidence.
 
     Args:
-        board: The thread's calls and what its tasks have been told.
+        board: Calls and evidence of the thread.
         history: The stored messages.
-        delivery: What comes behind them.
+        delivery: Messages that are added after them; changed in place.
     """
     ordered = placed(history, delivery.messages)
     if between := added(history, ordered):
         add_user_evidence(board, between)
-        for (
-            command
-        ) in delivery.updates:  # the history is written whole, and what tools add is behind it
+        # The history is written as a whole, and the messages of tools come after it.
+        for command in delivery.updates:
             ordered += command.update.pop("messages", [])
     delivery.messages = ordered
 
@@ -167,13 +175,13 @@ def repaired(
 ) -> list[AnyMessage] | None:
     """Answer every unanswered call directly after its message.
 
-    A run that was killed or cancelled leaves its last message without answers, and the user's next message stands
-    where they belong.
+    A run that was killed or cancelled leaves its last message without answers, and the user's next
+    message stands where they belong.
 
     Args:
         messages: The history.
-        written: What the run adds.
-        answers: Makes the answers, in order, to calls of a message whose id it is given.
+        written: Messages that the run adds.
+        answers: Makes the answers, in order, to the calls of the message with the given id.
 
     Returns:
         The whole history, or ``None`` if it is in order already.
@@ -199,7 +207,7 @@ def repaired(
 
 
 def unknown_call(call: Mapping[str, Any]) -> ToolMessage:
-    """Answer a call of which the ledger does not know."""
+    """Return the answer to a call that the ledger does not know."""
     text = "The run ended before this call was run."
     return ToolMessage(
         content=text, tool_call_id=str(call["id"]), name=str(call["name"]), status="error"

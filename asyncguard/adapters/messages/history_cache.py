@@ -1,4 +1,4 @@
-"""A thread's history between turns: what each turn needs of it, so that only what is new is looked at."""
+"""Cache of what each turn needs of a thread's history, so that only new messages are examined."""
 
 import operator
 from collections.abc import Sequence
@@ -10,18 +10,19 @@ from asyncguard.adapters.messages.provider_rules import append_adapted
 
 
 class HistoryCache:
-    """The conversations of an agent's threads; one is forgotten with whom it belongs to."""
+    """Caches of an agent's threads; each lives as long as the owner it belongs to."""
 
     def __init__(self) -> None:
         """Start empty."""
+        # Weak keys: a session that is dropped takes its cache with it.
         self._found: WeakKeyDictionary[object, CachedHistory] = WeakKeyDictionary()
 
     def of(self, owner: object, nonce: str) -> "CachedHistory":
-        """Return the conversation of a thread.
+        """Return the cache of a thread.
 
         Args:
-            owner: Lives as long as the thread is in memory.
-            nonce: The thread's secret part of the delimiters.
+            owner: Object that lives as long as the thread is in memory.
+            nonce: Secret part of the thread's delimiters.
         """
         found = self._found.get(owner)
         if found is None:
@@ -30,29 +31,30 @@ class HistoryCache:
 
 
 class CachedHistory:
-    """What is known of one stored history; forgotten and made anew when the history is not the one it was."""
+    """Cached facts about one stored history; rebuilt if the history is not a continuation."""
 
     def __init__(self, nonce: str) -> None:
-        """Know nothing yet.
+        """Start empty.
 
         Args:
-            nonce: The thread's secret part of the delimiters.
+            nonce: Secret part of the thread's delimiters.
         """
         self._nonce = nonce
-        self._provider = ""
+        self._provider = ""  # the cached requests are adapted to this provider
         self._forget()
 
     def _forget(self) -> None:
-        self._stored: list[AnyMessage] = []
-        self._sent: list[AnyMessage] = []
+        self._stored: list[AnyMessage] = []  # the history that was read, compared by identity
+        self._sent: list[AnyMessage] = []  # the same, adapted to the provider
         self.ids: set[str] = set()
+        """Ids of all messages and calls of the history."""
 
     def read(self, messages: Sequence[AnyMessage], provider: str) -> None:
-        """Take in the stored history.
+        """Update the cache from the stored history.
 
         Args:
-            messages: All of it; usually what was there before and a little more.
-            provider: Who gets it.
+            messages: The whole history; usually the cached one and a few more.
+            provider: Name of the provider that the history is sent to.
         """
         known = len(self._stored)
         same = len(messages) >= known and all(map(operator.is_, self._stored, messages))
@@ -68,7 +70,7 @@ class CachedHistory:
                 self.ids.update(str(call["id"]) for call in calls)
 
     def request(self, view: HumanMessage | None = None) -> list[AnyMessage]:
-        """The messages to send, with the task-state view at the end."""
+        """Return the messages to send, with the task-state view at the end."""
         sent = list(self._sent)
         if view is not None:
             append_adapted(sent, view, provider=self._provider, nonce=self._nonce)

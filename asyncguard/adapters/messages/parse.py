@@ -1,4 +1,4 @@
-"""Reading model messages: whatever a model sends becomes calls with usable ids, or a problem to tell it about."""
+"""Parser of model messages: any message becomes calls with usable ids, or problems to report."""
 
 import json
 import re
@@ -21,28 +21,34 @@ from asyncguard.runtime.proposals import ParsedCall
 
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_ERROR = 200
+"""Characters of an integration's error that the model is shown."""
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "invalid_tool_call"})
-"""Content blocks that stand for a call, in the words of the integrations."""
+"""Types of content blocks that represent a call, as the integrations name them."""
 
 
 def with_usable_ids(
     message: AIMessage, new_id: Callable[[], str], taken: Collection[str] = ()
 ) -> AIMessage:
-    """The message as it can be stored, answered and sent back; itself where nothing is wrong with it.
+    """Return the message in a form that can be stored, answered and sent back.
 
-    A call without an id cannot be answered, and two calls with one id cannot be told apart: some servers count calls
-    from 0 in each message. An invented name may hold characters that a provider refuses in a history.
-    A call whose arguments are no plain JSON object becomes an unreadable one.
+    A call without an id cannot be answered, and two calls with one id cannot be distinguished: some
+    servers count calls from 0 in each message. An invented name may hold characters that a provider
+    refuses in a history. A call whose arguments are not a plain JSON object becomes an unreadable
+    one.
 
     Args:
         message: As the model sent it.
         new_id: Makes a fresh id.
         taken: Ids of the messages and calls of the history.
+
+    Returns:
+        The same object if nothing has to be changed.
     """
     if _is_usable(message, taken):
         return message
     calling: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     seen: set[str] = set()
+    # An id of the history would replace the older message there.
     known = bool(message.id) and message.id not in taken
     readable: list[dict[str, Any]] = []
     unreadable: list[dict[str, Any]] = []
@@ -52,7 +58,10 @@ def with_usable_ids(
             fixed |= {"type": "invalid_tool_call", "args": "{}", "error": problem}
         (unreadable if problem else readable).append(fixed)
     for broken in message.invalid_tool_calls:
-        texts = {name: _text_or_none(broken.get(name)) for name in ("args", "error")}
+        texts = {
+            name: None if (value := broken.get(name)) is None else plain_text(str(value))
+            for name in ("args", "error")
+        }
         unreadable.append({**broken, **texts, **_identity(broken, seen, taken, new_id)})
     made = [*readable, *unreadable]
     update: dict[str, Any] = {
@@ -65,9 +74,7 @@ def with_usable_ids(
     }
     if all(getattr(message, name) == value for name, value in update.items()):
         return message
-    if (
-        "tool_calls" in message.additional_kwargs
-    ):  # the provider's own form of the calls, outdated now
+    if "tool_calls" in message.additional_kwargs:  # the provider's own form of the calls: outdated
         update["additional_kwargs"] = {
             k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"
         }
@@ -75,7 +82,10 @@ def with_usable_ids(
 
 
 def _is_usable(message: AIMessage, taken: Collection[str]) -> bool:
-    """Whether a message of plain text and calls is in order, as most are: the long way would give it back unchanged."""
+    """Return True for a message of plain text and usable calls, which needs no change.
+
+    Most messages are of this kind, and this check is faster than the full conversion.
+    """
     content, calls = message.content, message.tool_calls
     if (
         message.invalid_tool_calls
@@ -103,16 +113,17 @@ def _is_usable_call(call: Mapping[str, Any], seen: set[str], taken: Collection[s
 
 
 def unreadable_message(error: ValidationError) -> AIMessage:
-    """A message of one unreadable call, in place of one that the integration could not build.
+    """Return a message with one unreadable call for a message that the integration could not build.
 
-    Some integrations parse arguments such as ``[1]`` and then fail, because LangChain's messages hold objects only. No
-    call of such a message is left to be answered to its id: one that stands for all of them tells what is wrong.
+    Some integrations parse arguments such as ``[1]`` and then fail, because LangChain's messages
+    hold objects only. The ids of the calls are lost with the message, so one call that stands for
+    all of them carries the error.
 
     Args:
-        error: What the integration raised.
+        error: Raised by the integration.
 
     Raises:
-        ValidationError: The same, where it is about anything but a model's message.
+        ValidationError: The same error, if it is not about a model's message.
     """
     if error.title not in ("AIMessage", "AIMessageChunk"):
         raise error
@@ -128,7 +139,7 @@ def unreadable_message(error: ValidationError) -> AIMessage:
 def _identity(
     call: Mapping[str, Any], seen: set[str], taken: Collection[str], new_id: Callable[[], str]
 ) -> dict[str, str]:
-    """Id and name of a call as they can be answered; the id is noted as seen."""
+    """Return a usable id and name for a call, and add the id to those seen."""
     call_id = call.get("id")
     if not isinstance(call_id, str) or not _is_usable_id(call_id, seen, taken):
         call_id = f"call_{new_id()}"
@@ -142,16 +153,12 @@ def _is_usable_id(call_id: Any, seen: Collection[str], taken: Collection[str]) -
     return bool(call_id.strip()) and is_plain_text(call_id)
 
 
-def _text_or_none(value: Any) -> str | None:
-    return None if value is None else plain_text(str(value))
-
-
 def _usable_content(message: AIMessage, kept_ids: Collection[str], *, calling: bool) -> Any:
-    """The content as a provider takes it back.
+    """Return the content in a form that a provider accepts back.
 
-    Some integrations keep calls in the content, too, and send those blocks again: one of a call that is none, or was
-    changed here, is taken out, and made anew from the call by the integration. White space beside calls says
-    nothing, and one provider refuses it.
+    Some integrations keep calls in the content, too, and send those blocks again. The block of a
+    call that was changed here, or that does not exist, is removed; the integration makes a new one
+    from the call. White space next to calls has no meaning, and one provider refuses it.
     """
     content: Any = message.content
     if isinstance(content, list):
@@ -165,12 +172,12 @@ def _usable_content(message: AIMessage, kept_ids: Collection[str], *, calling: b
 
 
 def names_call(block: Any) -> bool:
-    """Whether a content block stands for a call."""
+    """Return True if a content block represents a call."""
     return isinstance(block, dict) and block.get("type") in _CALL_BLOCKS
 
 
 def call_id_of(block: Mapping[str, Any]) -> Any:
-    """The id of the call for which a content block stands."""
+    """Return the id of the call that a content block represents."""
     return block.get("call_id") or block.get("id")
 
 
@@ -180,49 +187,52 @@ def _usable_name(name: Any) -> str:
 
 
 def parse_calls(message: AIMessage, board: Scoreboard, task_argument: str) -> list[ParsedCall]:
-    """The calls of a message, the unreadable ones included; reading never fails.
+    """Parse the calls of a message, the unreadable ones included; it never fails.
 
     Args:
         message: With usable ids.
-        board: What is known; tells the tasks.
+        board: Scoreboard of the thread, which knows its tasks.
         task_argument: Name of the task argument, stripped from the arguments.
     """
-    wishes = [
-        _wish(call["name"], call["args"], str(call["id"]), board, task_argument)
+    calls = [
+        _parsed(call["name"], call["args"], str(call["id"]), board, task_argument)
         for call in message.tool_calls
     ]
-    wishes += [_unreadable_wish(broken, board) for broken in message.invalid_tool_calls]
-    return wishes
-
-
-def _unreadable_wish(broken: Mapping[str, Any], board: Scoreboard) -> ParsedCall:
-    return ParsedCall(
-        tool=str(broken["name"]),
-        arguments={},
-        call_id=str(broken["id"]),
-        task=_default_task(board),
-        problem=_why_unreadable(broken),
-    )
+    calls += [
+        ParsedCall(
+            tool=str(broken["name"]),
+            arguments={},
+            call_id=str(broken["id"]),
+            task=_default_task(board),
+            problem=_why_unreadable(broken),
+        )
+        for broken in message.invalid_tool_calls
+    ]
+    return calls
 
 
 def _why_unreadable(broken: Mapping[str, Any]) -> str:
-    """What is wrong with the arguments, found anew: integrations wrap it in advice to their own users."""
+    """Return the reason why the arguments of a call cannot be read.
+
+    They are parsed again, because integrations wrap the reason in advice to their own users.
+    """
     try:
         value = json.loads(str(broken.get("args")))
     except (ValueError, RecursionError) as error:
         return f"The arguments are not valid JSON ({error})."
-    told = str(broken.get("error") or "").splitlines()
+    given = str(broken.get("error") or "").splitlines()
     return json_problem(value) or (
-        told[0][:_MAX_ERROR] if told else "The arguments could not be read."
+        given[0][:_MAX_ERROR] if given else "The arguments could not be read."
     )
 
 
-def _wish(
+def _parsed(
     tool: str, arguments: Any, call_id: str, board: Scoreboard, task_argument: str
 ) -> ParsedCall:
     task = _default_task(board)
     if problem := json_problem(arguments):
         arguments = {}
+    # The task argument is the runtime's: tools do not know it.
     elif board.several_tasks and task_argument in arguments:
         given = arguments[task_argument]
         arguments = {name: value for name, value in arguments.items() if name != task_argument}
@@ -234,6 +244,7 @@ def _wish(
 
 
 def _default_task(board: Scoreboard) -> str:
+    """Return the id of the only task, or an empty text if the call has to name its task."""
     tasks = list(board.ledger.tasks())
     if len(tasks) == 1:
         return tasks[0].task.id

@@ -1,6 +1,6 @@
-"""The history as one provider wants it: stored messages stay as they are, only the request is adapted."""
+"""Rules of providers for a history: only the request is adapted, stored messages stay unchanged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -30,31 +30,35 @@ TOLERANT_PROVIDERS = frozenset(
         "bedrock_converse",
     }
 )
-"""Providers that accept a user message directly behind a tool message; all others are spared it."""
+"""Providers that accept a user message directly after a tool message; others get a bridge."""
 
 _SENDS_UNREADABLE = frozenset({"openai", "azure", "anthropic", "mistral", "mistralai"})
-"""Providers whose integration sends unreadable calls back as they were; in content blocks not all of them do."""
+"""Providers whose integration sends unreadable calls back unchanged.
+
+Not all of them do so for a message of content blocks.
+"""
 
 BRIDGE = "I have noted the tool messages so far."
 LEAD_IN = "Results of earlier calls have arrived."
 
 
 def provider_of(model: BaseChatModel) -> str:
-    """The provider's name as LangChain's tracing knows it, empty if it tells none."""
-    params = model._get_ls_params()  # noqa: SLF001 - the only place where every integration names its provider
+    """Return the provider's name as LangChain's tracing knows it, empty if there is none."""
+    # A private method: no public one of all integrations names the provider.
+    params = model._get_ls_params()  # noqa: SLF001
     return str(params.get("ls_provider", ""))
 
 
 def request_view(
     messages: Sequence[AnyMessage], *, provider: str, nonce: str, view: HumanMessage | None = None
 ) -> list[AnyMessage]:
-    """The messages to send.
+    """Return the messages to send to a provider.
 
     Args:
         messages: The stored history.
-        provider: Who gets them.
-        nonce: Taken out of what the user wrote, so that nobody but the runtime can use it.
-        view: The task-state view, added at the end, so that the prefix stays the same from turn to turn.
+        provider: Name of the provider.
+        nonce: Removed from the user's words, so that only the runtime can use it.
+        view: Task-state view, added at the end so that the prefix stays cacheable between turns.
     """
     sent: list[AnyMessage] = []
     for message in [*messages, *([view] if view is not None else [])]:
@@ -65,7 +69,10 @@ def request_view(
 def append_adapted(
     sent: list[AnyMessage], message: AnyMessage, *, provider: str, nonce: str
 ) -> None:
-    """Append one stored message to the messages to send, as the provider wants it; what was appended stays."""
+    """Append one stored message to the messages to send, in the form that the provider accepts.
+
+    It never changes earlier entries of ``sent``, so the prefix of a request stays the same.
+    """
     if isinstance(message, ToolMessage) and _is_answered(sent, message.tool_call_id):
         return
     message = _encodable(message)
@@ -74,7 +81,8 @@ def append_adapted(
         if _silent(message):
             return
         if is_pair(message) and isinstance(before, AIMessage):
-            # A synthetic call directly behind a model's text would be a second model turn, which Gemini refuses.
+            # A synthetic call directly after a model's text would be a second model turn, which
+            # Gemini refuses.
             sent.append(HumanMessage(content=LEAD_IN))
         message = _with_all_calls(message, provider)
     elif isinstance(message, HumanMessage | SystemMessage):
@@ -89,9 +97,10 @@ def append_adapted(
 
 
 def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool:
-    """Return True if a call has its answer: a second one, which an update of the state may add, is refused or misread.
+    """Return True if a call has its answer already.
 
-    The runtime's stands first, directly behind the call.
+    An update of the state may add a second one, which providers refuse or misread. The runtime's
+    own is the first, directly after the call.
     """
     for message in reversed(sent):
         if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
@@ -99,14 +108,15 @@ def _is_answered(sent: Sequence[AnyMessage], call_id: str) -> bool:
         if isinstance(message, AIMessage) and any(
             call["id"] == call_id for call in message.tool_calls
         ):
-            return False  # an id that was used before
+            return False  # answers further up belong to an earlier call with the same id
     return False
 
 
 def _encodable(message: AnyMessage) -> AnyMessage:
-    """Return the message without lone surrogates, which no provider can be sent; a user or another agent may say some.
+    """Return the message without lone surrogates, which cannot be sent to any provider.
 
-    The arguments of a call that was admitted hold none, so a replaced one is history that was brought along.
+    They come from users, other agents, or a history that the caller brought along; arguments of
+    admitted calls hold none.
     """
     names = (
         ("content", "tool_calls", "invalid_tool_calls")
@@ -121,8 +131,11 @@ def _encodable(message: AnyMessage) -> AnyMessage:
 
 
 def _without_forgeries(message: AnyMessage, nonce: str) -> AnyMessage:
-    """The message without nonce and mark, unless it tells results: the user's tasks are in messages of ours, too."""
-    # What a developer tells the model about marks stays; it cannot know the nonce.
+    """Return the message without nonce and mark, unless it delivers results.
+
+    Other messages of the runtime are cleaned, too: they quote the user's tasks.
+    """
+    # A system prompt may explain the mark to the model; the developer cannot know the nonce.
     if is_results(message) or (
         isinstance(message, SystemMessage) and nonce not in str(message.content)
     ):
@@ -134,22 +147,25 @@ def _without_forgeries(message: AnyMessage, nonce: str) -> AnyMessage:
 
 
 def _silent(message: AIMessage) -> bool:
-    """Whether the model neither says nor does anything; three of four providers refuse such a turn in a history."""
+    """Return True for a model turn without text and calls, which most providers refuse."""
     if message.tool_calls or message.invalid_tool_calls:
         return False
     content: Any = message.content
     blocks = [content] if isinstance(content, str) else content
-    return not any(
-        block.strip() if isinstance(block, str) else _says_something(block) for block in blocks
-    )
-
-
-def _says_something(block: Mapping[str, Any]) -> bool:
-    return block.get("type") != "text" or bool(str(block.get("text") or "").strip())
+    for block in blocks:
+        text = block if isinstance(block, str) else block.get("text")
+        if not isinstance(block, str) and block.get("type") != "text":
+            return False  # an image or a thought says something, too
+        if str(text or "").strip():
+            return False
+    return True
 
 
 def _with_all_calls(message: AnyMessage, provider: str) -> AnyMessage:
-    """The message with its unreadable calls where the integration would leave them out, and their answers alone."""
+    """Return the message with the unreadable calls that the integration would leave out.
+
+    Without them their answers would stand alone, which providers refuse.
+    """
     if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
         return message
     if provider in _SENDS_UNREADABLE and isinstance(message.content, str):

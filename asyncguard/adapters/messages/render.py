@@ -1,11 +1,12 @@
-"""Writing to the model: answers, placeholders, late results.
+"""Renderer of messages to the model: answers, placeholders, late results.
 
-Every call is answered once, by a ToolMessage directly behind the message that made it: with its result if that is there
-when the model gets its next turn, else with a placeholder. What ends later is told by a notification. Providers refuse
-a second ToolMessage for one call, or drop it silently; so there is never one.
+Every call is answered once, by a ToolMessage directly after the message that made it: with its
+result if that is there when the model gets its next turn, else with a placeholder. The result of a
+call that ends later is delivered by a notification. Providers refuse a second ToolMessage for one
+call, or drop it silently; so there is never one.
 
-Tool output is data: it stands between delimiters that carry a nonce of the thread, and the nonce is taken out of
-everything a tool or a user says, so that neither can forge a delimiter.
+Tool output is data: it stands between delimiters that carry a nonce of the thread. The nonce is
+removed from all output of tools and all words of users, so that neither can forge a delimiter.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,33 +38,33 @@ from asyncguard.errors import CallerError
 SOURCE = "asyncguard"
 """``lc_source`` of every message that the runtime adds."""
 _OURS = frozenset({"lc_source", "lc_data"})
-"""Where a message says that the runtime wrote it; a tool's message may not."""
+"""Keys by which a message claims to be the runtime's; they are removed from a tool's message."""
 
 
 @dataclass(kw_only=True)
 class Delivery:
-    """What is written in one go."""
+    """Messages and state updates that are written in one step."""
 
     messages: list[AnyMessage] = field(default_factory=list)
-    """In order: answers of the last message, then news."""
+    """Messages in order: answers to the last message, then late results."""
     updates: list[Any] = field(default_factory=list)
     """Commands of tools, without their own messages."""
     told: list[str] = field(default_factory=list)
-    """Keys of the calls whose end is told."""
+    """Keys of the calls whose end the messages deliver."""
     placeholders: list[str] = field(default_factory=list)
     """Keys of the calls that are answered by a placeholder."""
 
 
 class MessageRenderer:
-    """Writes for one thread; records nothing."""
+    """Renderer for one thread; it records nothing."""
 
     def __init__(self, board: Scoreboard, raw: Mapping[str, Any], nonce: str) -> None:
-        """Make a writer.
+        """Store the sources of the texts.
 
         Args:
-            board: The thread's calls, declarations and configuration.
-            raw: Answers of tools as they came, by key of the call.
-            nonce: The thread's secret part of the delimiters.
+            board: Calls, declarations and configuration of the thread.
+            raw: Unchanged answers of tools, by key of the call.
+            nonce: Secret part of the thread's delimiters.
         """
         self._board = board
         self._raw = raw
@@ -71,26 +72,26 @@ class MessageRenderer:
         self._config = board.config
 
     def deliver(self) -> Delivery:
-        """Answer every unanswered call and tell the news that may be told."""
+        """Return answers to all unanswered calls, and the late results that are deliverable."""
         delivery = Delivery()
         late = deliverable(self._board)
         for record in self._board.ledger.unanswered():
-            self._add_answer(
-                record, delivery, final=not record.open and not self._held_together(record)
-            )
+            final = not record.open and not self._held_together(record)
+            self._add_answer(record, delivery, final=final)
         self._add_news(late, delivery)
         return delivery
 
     def render_answer(self, record: CallRecord) -> Delivery:
-        """Answer one call as :meth:`deliver` would: one message, and at most one update."""
+        """Return the answer to one call as in :meth:`deliver`: one message, at most one update."""
         delivery = Delivery()
-        # The model gets no turn before every foreground call is answered: its siblings need not be there already.
+        # The model gets no turn before every foreground call is answered, so the siblings of a
+        # foreground call need not have ended yet.
         alone = self._board.in_foreground(record.call.tool) or not self._held_together(record)
         self._add_answer(record, delivery, final=alone and not record.open)
         return delivery
 
     def news(self) -> Delivery:
-        """Tell the late results that may be told now."""
+        """Return the late results that are deliverable now."""
         delivery = Delivery()
         self._add_news(deliverable(self._board), delivery)
         return delivery
@@ -108,39 +109,32 @@ class MessageRenderer:
 
     def _held_together(self, record: CallRecord) -> bool:
         if record.state in (CallState.REJECTED, CallState.SQUASHED, CallState.CANCELLED):
-            return False  # nothing came of it, and the model should know at once
+            return False  # it has no result to hold back, and the model should know at once
         return held_back(record, self._board)
 
-    # -- one call --------------------------------------------------------------------------------------------------
+    # -- one call --------------------------------------------------
 
     def _answer(self, record: CallRecord, delivery: Delivery) -> ToolMessage:
         raw = self._raw.get(record.key)
         message, update = _split(raw, record.call.call_id)
         if update is not None:
             delivery.updates.append(self._shown_update(record, update))
-        # A marked content is recovery's, not the tool's.
-        if (
-            message is None
-            or record.mark
-            or record.state not in (CallState.DONE, CallState.RESOLVED)
-        ):
-            told = self._tool_message(
-                record, self.outcome_text(record), failed=not record.succeeded
-            )
+        # A content with a mark comes from recovery, not from the tool.
+        succeeded = record.state in (CallState.DONE, CallState.RESOLVED)
+        if message is None or record.mark or not succeeded:
+            outcome = self.outcome_text(record)
+            rendered = self._tool_message(record, outcome, failed=not record.succeeded)
             if record.state is CallState.IN_DOUBT:
-                # Whoever finds the answer without its event (a process that ended in between) must not take it for a
-                # failure of the tool: it is the runtime's word, and the doubt stays.
-                told.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "in_doubt"}}
-            return told
+                # A process that finds the answer without its event must not read it as a failure of
+                # the tool: the runtime wrote it, and the doubt remains.
+                rendered.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "in_doubt"}}
+            return rendered
         content = self._shown(record, message.content)
         answer: ToolMessage = _as_a_tools(message)
-        own = {
-            "name": record.call.tool,
-            "tool_call_id": record.call.call_id,
-        }  # a tool may write any others
-        if content is message.content and all(
-            getattr(message, name) == value for name, value in own.items()
-        ):
+        # A tool may have written any name or id into its message.
+        own = {"name": record.call.tool, "tool_call_id": record.call.call_id}
+        unchanged = all(getattr(message, name) == value for name, value in own.items())
+        if content is message.content and unchanged:
             return answer
         return answer.model_copy(update={"content": content, **own})
 
@@ -161,15 +155,15 @@ class MessageRenderer:
                 )
             case _:
                 text = (
-                    f"{label} is running. Its result arrives in a later message: do not guess it and do not repeat "
-                    "the call. Go on with other tasks meanwhile."
+                    f"{label} is running. Its result arrives in a later message: do not guess it "
+                    "and do not repeat the call. Go on with other tasks meanwhile."
                 )
         message = self._tool_message(record, text, failed=False)
         message.additional_kwargs = {"lc_source": SOURCE, "lc_data": {"kind": "placeholder"}}
         return message
 
     def outcome_text(self, record: CallRecord) -> Any:
-        """What the model is told about an ended call: its result, or why there is none."""
+        """Return the text for the model about an ended call: its result, or why there is none."""
         label = record.call.label
         match record.state:
             case CallState.DONE | CallState.RESOLVED:
@@ -196,7 +190,7 @@ class MessageRenderer:
                 )
 
     def _marked_content(self, record: CallRecord, content: Any) -> Any:
-        """The content and what recovery says about it, which stands behind it and never looks like a part of it."""
+        """Return the content, followed by recovery's note in a form that content cannot forge."""
         if not record.mark:
             return content
         note = f"{MARK} {self._shown(record, record.mark)}]"
@@ -215,7 +209,7 @@ class MessageRenderer:
         )
 
     def _shown_update(self, record: CallRecord, command: Any) -> Any:
-        """A tool's command with the messages in it as the model may see them: they are the tool's words, too."""
+        """Return a tool's command with sanitized messages: they are output of the tool, too."""
         if not isinstance(command.update, dict) or "messages" not in command.update:
             return command
         try:
@@ -224,8 +218,12 @@ class MessageRenderer:
                 for said in read_messages(command.update["messages"])
             ]
         except CallerError:
-            # The tool's effect has happened, and other tasks go on: its mistake does not end the run.
-            text = f"{record.call.label} wanted to add messages that cannot be read; they were left out."
+            # The tool's effect has happened, and other tasks continue: its mistake must not end the
+            # run.
+            text = (
+                f"{record.call.label} wanted to add messages that cannot be read; they were left "
+                "out."
+            )
             messages = [note_for_model(text, "unreadable")]
         return Command(
             update={**command.update, "messages": messages}, goto=command.goto, graph=command.graph
@@ -234,10 +232,10 @@ class MessageRenderer:
     def _shown_message(self, record: CallRecord, message: Any) -> Any:
         if not isinstance(message, BaseMessage):
             return message
-        told, content = _as_a_tools(message), self._shown(record, message.content)
-        return told if content is message.content else told.model_copy(update={"content": content})
+        own, content = _as_a_tools(message), self._shown(record, message.content)
+        return own if content is message.content else own.model_copy(update={"content": content})
 
-    # -- late results ----------------------------------------------------------------------------------------------
+    # -- late results --------------------------------------------------
 
     def _news(self, records: Sequence[CallRecord], delivery: Delivery) -> list[AnyMessage]:
         for record in records:
@@ -254,13 +252,15 @@ class MessageRenderer:
                 blocks.append(f"{head}\n{content}\n{foot}")
             else:
                 blocks += [head, *content, foot]
+        data = {"kind": "results", "calls": [record.key for record in records]}
         message = HumanMessage(content=_joined(blocks))
-        return [self._marked(message, "results", records)]
+        return [add_notification_metadata(message, source=SOURCE, data=data)]
 
     def _pairs(self, records: Sequence[CallRecord]) -> list[AnyMessage]:
         calls: list[Any] = []
         answers: list[AnyMessage] = []
         for record in records:
+            # A new id: the call's own is answered by the placeholder already.
             call_id = f"late_{record.key[:24]}"
             name = record.call.tool
             calls.append(
@@ -289,32 +289,23 @@ class MessageRenderer:
             f"</{name}>",
         )
 
-    def _marked(
-        self, message: HumanMessage, kind: str, records: Sequence[CallRecord]
-    ) -> HumanMessage:
-        return add_notification_metadata(
-            message, source=SOURCE, data={"kind": kind, "calls": [record.key for record in records]}
-        )
-
-    # -- text ------------------------------------------------------------------------------------------------------
-
-    def _clean(self, content: Any) -> Any:
-        return plain_content(
-            without(self._nonce, content)
-        )  # in this order: what it puts in leaves ink
+    # -- text --------------------------------------------------
 
     def _shown(self, record: CallRecord, content: Any) -> Any:
-        """The content as the model may see it: within the limit, and without what only the runtime may say.
+        """Return the content as the model may see it: within the limit, without nonce and mark.
 
-        Cut first: a beginning of a text holds no mark that the text does not hold, and removal makes it shorter.
+        Cut first: the beginning of a text holds no mark that the text does not hold, and removal
+        only makes it shorter.
         """
         if self._config.capacity and not self._config.shadow:
             content = limited(content, self._config.limits.max_output_bytes, record.call.label)
-        return self._clean(content)
+        # In this order: the replacement character that plain_content writes leaves ink, so it would
+        # hide a nonce with a lone surrogate in it.
+        return plain_content(without(self._nonce, content))
 
 
 def text_of(content: Any) -> str:
-    """The text of a result or message content; blocks without text are left out."""
+    """Return the text of a result or message content; blocks without text are left out."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -326,7 +317,7 @@ def text_of(content: Any) -> str:
 
 
 def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> HumanMessage:
-    """A message of the runtime to the model which is no result: a reason, a reminder, a view."""
+    """Return a message of the runtime that holds no result: a reason, a reminder, a view."""
     said = plain_text(without("", text))  # a reason may quote a tool
     return add_notification_metadata(
         HumanMessage(content=said, id=message_id), source=SOURCE, data={"kind": kind}
@@ -334,19 +325,22 @@ def note_for_model(text: str, kind: str, *, message_id: str | None = None) -> Hu
 
 
 def is_ours(message: BaseMessage) -> bool:
-    """Whether the runtime wrote the message. Anyone may set the mark: it decides about wording only, never trust."""
+    """Return True if a message claims to be written by the runtime.
+
+    Any caller may set the mark, so it decides about wording only, never about trust.
+    """
     found = get_notification_metadata(message)
     return found is not None and found["source"] == SOURCE
 
 
 def is_results(message: BaseMessage) -> bool:
-    """Whether the runtime wrote the message to tell late results between delimiters; see :func:`is_ours`."""
+    """Return True for the runtime's message with late results; see :func:`is_ours`."""
     data = message.additional_kwargs.get("lc_data")
     return is_ours(message) and isinstance(data, dict) and data.get("kind") == "results"
 
 
 def is_pair(message: BaseMessage) -> bool:
-    """Whether the message is the synthetic call of the pair style."""
+    """Return True if the message is the synthetic call of the pair style."""
     data = message.additional_kwargs.get("lc_data") if isinstance(message, AIMessage) else None
     return isinstance(data, dict) and data.get("kind") == "pair"
 
@@ -360,7 +354,7 @@ def _joined(blocks: list[Any]) -> Any:
 
 
 def _as_a_tools(message: Any) -> Any:
-    """A tool's message without the word that the runtime wrote it; the same object where it does not say so."""
+    """Return a tool's message without the runtime's mark; the same object if it has none."""
     if _OURS.isdisjoint(message.additional_kwargs):
         return message
     kept = {name: value for name, value in message.additional_kwargs.items() if name not in _OURS}
@@ -368,14 +362,16 @@ def _as_a_tools(message: Any) -> Any:
 
 
 def _split(raw: Any, call_id: str) -> tuple[ToolMessage | None, Any]:
-    """A tool's raw answer as its ToolMessage and, for tools that return commands, the rest of the update."""
-    if isinstance(raw, dict):  # of the answer of a process that is gone, its state update
+    """Split a tool's raw answer into its ToolMessage and, for a command, the rest of the update."""
+    if isinstance(raw, dict):  # the state update that the journal kept from a lost process
         return None, Command(update=raw)
     for item in raw or ():
         if isinstance(item, ToolMessage):
             return item, None
         if isinstance(item, Command) and isinstance(item.update, dict):
             messages = item.update.get("messages", [])
+            # Answers to other calls are dropped: each call has one answer, and the runtime writes
+            # it.
             own = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call_id]
             rest = {key: value for key, value in item.update.items() if key != "messages"}
             others = [m for m in messages if not isinstance(m, ToolMessage)]

@@ -1,31 +1,19 @@
-"""Render what a run says of itself: the task-state view, its limits, its report and its last message."""
+"""Messages of a run about itself: the task-state view, its limits, report and closing message."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import BaseTool
 
 from asyncguard.adapters.messages.render import note_for_model
-from asyncguard.core import events as ev
 from asyncguard.core.calls import OPEN_STATES, CallState
 from asyncguard.core.lifecycle import TaskState
 from asyncguard.core.scoreboard import Scoreboard, task_view
 
 
-@dataclass(frozen=True, kw_only=True)
-class Turn:
-    """What follows from a model message."""
-
-    messages: Sequence[AnyMessage]
-    """To write: the message, or what replaces it."""
-    verdict: ev.CompletionVerdict | None
-    """For a message without calls; ``None`` if it made calls."""
-
-
 def view_message(board: Scoreboard) -> HumanMessage | None:
-    """The task-state view for the next turn, or ``None`` where there is nothing to show."""
+    """Return the task-state view for the next turn, or ``None`` if there is nothing to show."""
     if not (
         board.config.task_view
         and board.config.ledger
@@ -37,7 +25,7 @@ def view_message(board: Scoreboard) -> HumanMessage | None:
 
 
 def exhausted(board: Scoreboard) -> str:
-    """Why the model gets no further turn, empty if it does."""
+    """Return the reason why the model gets no further turn, empty if it gets one."""
     ledger = board.ledger
     if ledger.turns >= board.config.limits.max_model_turns:
         return "max_model_turns"
@@ -48,18 +36,20 @@ def exhausted(board: Scoreboard) -> str:
 
 
 def parked(board: Scoreboard) -> dict[str, Any]:
-    """What the user of a parked run is told: the external calls for which it rests."""
+    """Return the interrupt value of a parked run: the external calls that it waits for."""
     pending = board.ledger.in_state(CallState.PENDING)
     calls = [{"task": record.call.task, "call": record.call.label} for record in pending]
     return {"type": "parked", "calls": calls}
 
 
 def ends_directly(board: Scoreboard, tools: Sequence[BaseTool | None]) -> bool:
-    """Whether ``create_agent`` ends a run with the results of its last message, and all of them are written.
+    """Return True if ``create_agent`` ends the run with the results of its last message.
+
+    It does so if all tools of the message return directly; the answers have to be written, too.
 
     Args:
-        board: The thread's calls and tasks.
-        tools: Those that the message calls, ``None`` for unknown ones.
+        board: Calls and tasks of the thread.
+        tools: Tools that the message calls, ``None`` for unknown ones.
     """
     known = [tool for tool in tools if tool is not None]
     if not known or not all(tool.return_direct for tool in known):
@@ -69,7 +59,7 @@ def ends_directly(board: Scoreboard, tools: Sequence[BaseTool | None]) -> bool:
 
 
 def report(board: Scoreboard, reason: str) -> dict[str, Any]:
-    """How a run ended: plain values, one entry a task."""
+    """Return the report of a run's end: plain values, one entry a task."""
     counts: dict[str, dict[str, int]] = {}
     for record in board.ledger.calls():
         of_task = counts.setdefault(record.call.task, {})
@@ -89,7 +79,7 @@ def report(board: Scoreboard, reason: str) -> dict[str, Any]:
 
 
 def closing_message(board: Scoreboard, reason: str) -> AIMessage:
-    """The last message of a run that a limit ended: says so, and what is left."""
+    """Return the last message of a run that a limit ended, with what is unfinished."""
     open_calls = [f"{r.call.task}: {r.call.label}" for r in board.ledger.calls() if r.open]
     stopped = [task.task.id for task in board.ledger.tasks() if task.state is TaskState.STOPPED]
     parts = [f"The run was ended by a limit ({reason}) after {board.ledger.turns} model turns."]

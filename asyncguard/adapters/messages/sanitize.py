@@ -1,9 +1,9 @@
-"""Plain JSON: what every checkpointer stores, every log prints and every provider reads back as it was.
+"""Plain JSON: values that every checkpointer stores and every provider reads back unchanged.
 
-Models write, and integrations let through, what is none: lone surrogates from a cut emoji, ``NaN``, integers of any
-length, nesting that breaks a recursive writer. Arguments with such parts are refused and never repaired, because a
-repaired value would be one that the model did not give. In mere text, and in what tools answer, the broken characters
-are replaced.
+Models write, and integrations let through, values that are not plain JSON: lone surrogates from a
+cut emoji, ``NaN``, integers of any length, nesting that breaks a recursive writer. Arguments with
+such parts are refused and never repaired, because the model did not give a repaired value. In
+texts, and in answers of tools, the broken characters are replaced.
 """
 
 import math
@@ -14,24 +14,28 @@ from typing import Any
 from asyncguard.core.calls import content_size
 
 MAX_DEPTH = 64
-"""Levels of nesting; msgpack and JSON writers give up between some hundred and a thousand."""
+"""Levels of nesting; msgpack and JSON writers fail between some hundred and a thousand."""
 _INTEGERS = range(-(2**63), 2**64)
-"""What msgpack can hold."""
+"""Integers that msgpack can represent."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a pair; a whole pair is one character in Python."""
 
 
 def json_problem(arguments: Any) -> str:
-    """Why the arguments are no plain JSON object, as a sentence for the model; empty if they are one."""
+    """Return the reason why the arguments are not a plain JSON object, empty if they are one."""
     if not isinstance(arguments, dict):
         return "The arguments have to be a JSON object."
     level: list[Any] = [arguments]
+    # Level by level, as recursion would fail on the very nesting that is to be refused.
     for _ in range(MAX_DEPTH):
         deeper: list[Any] = []
         for value in level:
             if problem := _problem(value):
                 return problem
-            deeper += _parts(value)
+            if isinstance(value, dict):
+                deeper += value.values()
+            elif isinstance(value, list):
+                deeper += value
         if not deeper:
             return ""
         level = deeper
@@ -65,14 +69,8 @@ def _problem(value: Any) -> str:
             return "The arguments hold a value that JSON has not."
 
 
-def _parts(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
-
-
 def is_plain_text(text: str) -> bool:
-    """Whether the text can be encoded, which lone surrogates cannot."""
+    """Return True if the text can be encoded: it holds no lone surrogates."""
     return text.isascii() or _LONE_SURROGATE.search(text) is None
 
 
@@ -82,10 +80,10 @@ def plain_text(text: str) -> str:
 
 
 def plain_content(content: Any) -> Any:
-    """Return message content, or any JSON value, as :func:`plain_text` makes it; names of values are text, too.
+    """Apply :func:`plain_text` to all texts of a content or JSON value, names of values included.
 
     Returns:
-        The same object where there is nothing to replace.
+        The same object if nothing has to be replaced.
     """
     if isinstance(content, str):
         return content if is_plain_text(content) else plain_text(content)
@@ -103,28 +101,29 @@ def _plain_mapping(content: dict[Any, Any]) -> dict[Any, Any]:
     for key, value in content.items():
         name, said = plain_content(key), plain_content(value)
         same = same and name is key and said is value
-        while name in plain:  # two names that differ in what was replaced are two values still
+        while name in plain:  # names that differed only in replaced characters stay two names
             name = f"{name}_"
         plain[name] = said
     return content if same else plain
 
 
 _NAMED = 8
-"""Kinds of blocks that the note about what was left out names."""
+"""Number of kinds of omitted blocks that the note names."""
 _WRAPPING = len('{"type":"text","text":""}')
 _WORD = 32
-"""Characters of a kind's name; it comes from the tool."""
+"""Length limit of a kind's name, as it comes from the tool."""
 
 
 def limited(content: Any, limit: int, label: str) -> Any:
-    """Return the content, or what fits of it and a note about the rest.
+    """Return the content, or the part of it within a limit and a note about the rest.
 
-    Text is cut. A block without text (an image, a document) is shown whole or not at all: half of one is none. Text
-    stays text and a list of blocks stays one, so what a provider accepted before it accepts after.
+    Text is cut. A block without text (an image, a document) is shown whole or left out, as half of
+    one cannot be read. Text stays text and a list of blocks stays a list, so a provider that
+    accepts the content accepts the cut one, too.
 
     Args:
         content: Text or a list of texts and content blocks.
-        limit: Bytes of UTF-8 text and canonical JSON; the note comes on top.
+        limit: Bytes of UTF-8 text and canonical JSON, without the note.
         label: The call's name, for the note.
     """
     if isinstance(content, str):
@@ -156,24 +155,26 @@ def limited(content: Any, limit: int, label: str) -> Any:
     notes = [_note(label, lost, total)] if lost else []
     if left_out:
         notes.append(_note_of_blocks(label, left_out, limit))
+    # A list of plain texts gets plain notes, so that its form stays the same.
     texts_only = all(isinstance(block, str) for block in content)
     return [*shown, *(notes if texts_only else ({"type": "text", "text": note} for note in notes))]
 
 
 def _beginning(text: str, limit: int) -> tuple[str, int]:
-    """As much of a text as fits, and its size in bytes."""
-    if len(text) <= limit // 4:  # four bytes a character at most
+    """Return the beginning of a text that fits, and the size of the text in bytes (0 if small)."""
+    # UTF-8 has at most four bytes a character, so a short text need not be encoded.
+    if len(text) <= limit // 4:
         return text, 0
     data = plain_text(text).encode()
     return (text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")), len(data)
 
 
 def _size(block: Any) -> int:
-    """Size of a block in bytes; one byte at least, so that any number of empty ones ends."""
+    """Return the size of a block in bytes, at least 1 so that empty blocks are limited, too."""
     try:
         return max(1, content_size(block))
     except (RecursionError, ValueError, TypeError):
-        return 1 << 62  # it cannot be written, so it cannot be shown
+        return 1 << 62  # greater than any limit: what cannot be encoded is not shown
 
 
 def _text_in(block: Any) -> str | None:
@@ -189,6 +190,7 @@ def _text_in(block: Any) -> str | None:
 
 
 def _kind(block: Any) -> str:
+    """Return the type of a block if it is a harmless word: the note quotes it to the model."""
     kind = block.get("type") if isinstance(block, dict) else None
     return kind if isinstance(kind, str) and kind.isidentifier() and len(kind) <= _WORD else "other"
 
@@ -200,4 +202,5 @@ def _note(label: str, lost: int, total: int) -> str:
 def _note_of_blocks(label: str, left_out: Counter[str], limit: int) -> str:
     parts = [f"{kind} ({size} bytes)" for kind, size in sorted(left_out.items())[:_NAMED]]
     more = ", and others" if len(left_out) > _NAMED else ""
-    return f"[{label}: blocks were left out, for at most {limit} bytes are shown: {', '.join(parts)}{more}]"
+    named = ", ".join(parts) + more
+    return f"[{label}: blocks were left out, for at most {limit} bytes are shown: {named}]"

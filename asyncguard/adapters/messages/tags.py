@@ -1,15 +1,17 @@
-"""Take the thread's nonce and the runtime's mark out of text that the runtime did not write.
+"""Removal of the thread's nonce and the runtime's mark from text that the runtime did not write.
 
-A reader, person or model, sees through spellings that a comparison of characters does not: wide and mathematical
-letters, capitals, characters without ink between the letters, JSON escapes, a word that begins in one content block and
-ends in the next. So texts are compared by their *skeleton*: compatibility forms resolved, case folded, and everything
-dropped that leaves no ink. Only the part that spells nonce or mark on the skeleton is replaced; all other text, with
-its joiners, variation selectors and controls, stays as it is.
+A reader, person or model, sees through spellings that a comparison of characters does not: wide and
+mathematical letters, capitals, invisible characters between the letters, JSON escapes, a word that
+begins in one content block and ends in the next. So texts are compared by their *skeleton*:
+compatibility forms resolved, case folded, and everything dropped that leaves no ink. Only the part
+that spells nonce or mark on the skeleton is replaced; all other text, with its joiners, variation
+selectors and controls, stays as it is.
 
-What leaves no ink is told by Unicode's general categories and not by a list: everything in C (controls, format
-characters, surrogates, private use, not assigned), separators of lines, and the combining marks. Of the
-default-ignorable code points only the fillers of Hangul are letters, and a few further characters are blank by design;
-these are named below. A space of full width separates: `[async guard:` is two words and stays.
+Unicode's general categories, not a list, define what leaves no ink: everything in C (controls,
+format characters, surrogates, private use, not assigned), separators of lines, and the combining
+marks. Of the default-ignorable code points only the fillers of Hangul are letters, and a few
+further characters are blank by design; these are named below. A space of full width separates:
+`[async guard:` is two words and stays.
 """
 
 import re
@@ -19,32 +21,36 @@ from functools import lru_cache
 from typing import Any, cast
 
 MARK = "[asyncguard:"
-"""How the runtime's word about a result begins."""
+"""Beginning of the runtime's notes about a result."""
 _MARK = r"\[ *asyncguard *:"
-"""The same on a skeleton, as loosely as a reader takes it."""
+"""The same on a skeleton, as loosely as a reader reads it."""
 REMOVED = "[removed]"
-"""Stands where a forgery stood. It leaves ink, so the texts around it cannot be joined into another one."""
+"""Replacement of a forgery; it leaves ink, so the texts around it cannot join to another one."""
 
 _NO_INK = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Mn", "Me"})
 _SPACES = frozenset(" \u00a0\u3000")
-"""Spaces that one sees; those of typography may be as narrow as a hair."""
+"""Visible spaces; typographic ones may be as narrow as a hair."""
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc\U00013441\U00013442\U0001d159")
-"""Blank characters of other categories: the fillers of Hangul, the empty Braille pattern, the object replacement
-character, the blanks of Egyptian hieroglyphs and the null notehead."""
+"""Blank characters of other categories.
+
+They are the fillers of Hangul, the empty Braille pattern, the object replacement character, the
+blanks of Egyptian hieroglyphs and the null notehead.
+"""
 _TAGS = range(0xE0020, 0xE007F)
 """Invisible copies of the ASCII characters: one reader drops them, another reads the letters."""
 _FROM_TAG = {code: chr(code - 0xE0000) for code in _TAGS}
 _TAGGED = re.compile(f"[{chr(_TAGS[0])}-{chr(_TAGS[-1])}]")
 _ESCAPE = re.compile(
-    r"\\+(?:u[dD][89abAB][\da-fA-F]{2}\\+u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|x[\da-fA-F]{2}|[nrtbfave0])"
+    r"\\+(?:u[dD][89abAB][\da-fA-F]{2}\\+u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}"
+    r"|U[\da-fA-F]{8}|x[\da-fA-F]{2}|[nrtbfave0])"
 )
-"""A character as JSON and programs write it, also where JSON stands in JSON."""
+"""Escape of a character in JSON and programs, also in JSON within JSON."""
 _TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-"""What a terminal takes for a colour and does not show."""
+"""Control sequence of a terminal, which does not show it."""
 
 
 class _Skeletons(dict[int, str]):
-    """From a code point to its skeleton, made when it is asked for the first time."""
+    """Skeletons by code point, computed at the first use."""
 
     def __missing__(self, code: int) -> str:
         seen = _seen(chr(code))
@@ -58,9 +64,8 @@ def _seen(character: str) -> str:
         unicodedata.category(character) == "Zs" and character not in _SPACES
     ):
         return ""
-    return _inked(
-        _inked(character).casefold()
-    )  # in this order: a combining iota becomes a letter in small case
+    # In this order: a combining iota becomes a letter in small case.
+    return _inked(_inked(character).casefold())
 
 
 def _inked(text: str) -> str:
@@ -79,17 +84,16 @@ def skeleton(text: str) -> str:
 
 
 def without(nonce: str, content: Any) -> Any:
-    """Return the content with the nonce taken out, and with it everything that would pass for the runtime's mark.
+    """Return the content without the nonce, and without all that reads as the runtime's mark.
 
     Args:
-        nonce: The thread's secret part of the delimiters; empty for the mark alone.
+        nonce: Secret part of the thread's delimiters; empty for the mark alone.
         content: Text, content blocks or any JSON value.
 
     Returns:
-        The same object where nothing was taken out.
+        The same object if nothing was removed.
     """
-    pattern = _pattern(nonce)
-    return _without(pattern, content)
+    return _without(_pattern(nonce), content)
 
 
 @lru_cache(maxsize=256)
@@ -118,14 +122,14 @@ def _without_in(pattern: re.Pattern[str], content: dict[Any, Any]) -> dict[Any, 
     for key, value in content.items():
         name, said = _without(pattern, key), _without(pattern, value)
         same = same and name is key and said is value
-        while name in cleaned:  # two forged names are two values still
+        while name in cleaned:  # two forged names stay two names
             name = f"{name}_"
         cleaned[name] = said
     return content if same else cleaned
 
 
 def _without_across(pattern: re.Pattern[str], blocks: list[Any]) -> list[Any]:
-    """The blocks without what begins in the text of one and ends in the text of another."""
+    """Return the blocks without forgeries that begin in one text and end in another."""
     places = [place for place, block in enumerate(blocks) if _text_in(block) is not None]
     if len(places) < 2:
         return blocks
@@ -144,7 +148,7 @@ def _text_in(block: Any) -> str | None:
 
 
 def _taken_out(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
-    """The texts, read one behind the other, with each forgery replaced in every text that has a part of it."""
+    """Return the texts, read as one, with each forgery replaced in all texts that it touches."""
     whole = texts[0] if len(texts) == 1 else "".join(texts)
     spans = sorted(
         {span for reading in _readings(whole) for span in _spans(pattern, whole, reading)}
@@ -165,24 +169,26 @@ def _cut_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
     for start, end in ((max(start, 0), end) for start, end in spans):
         if end <= done or start >= len(text):
             continue
-        if start >= done:  # else it overlaps the one before, in whose place the word stands already
+        if start >= done:  # else it overlaps the one before, which is replaced already
             kept += [text[done:start], REMOVED]
         done = end
     return "".join([*kept, text[done:]]) if kept else text
 
 
 _Reading = tuple[bool, bool]
-"""Whether escapes are read as what they stand for, and tag characters as letters."""
+"""Two switches: escapes are read as characters, and tag characters are read as letters."""
 
 
 def _readings(text: str) -> list[_Reading]:
+    """Return the readings that can differ for a text; models may read it in any of these ways."""
     escapes = "\\" in text or "\x1b" in text
     tags = not text.isascii() and _TAGGED.search(text) is not None
     return [(escaped, tagged) for escaped in {False, escapes} for tagged in {False, tags}]
 
 
 def _spans(pattern: re.Pattern[str], text: str, reading: _Reading) -> list[tuple[int, int]]:
-    """Where a forgery stands in the text, as it is read in one way."""
+    """Return the spans of forgeries in a text, as it is read in one way."""
+    # Fast check first: the map from skeleton to text, made below, costs an entry per character.
     if not pattern.search(skeleton(_read(text, reading))):
         return []
     seen: list[str] = []
@@ -205,7 +211,7 @@ def _read(text: str, reading: _Reading) -> str:
 
 
 def _characters(text: str, reading: _Reading) -> list[tuple[str, int, int]]:
-    """The characters that :func:`_read` gives, each with the part of the text that stands for it."""
+    """Return the characters of :func:`_read`, each with the span of the text that stands for it."""
     escaped, tagged = reading
     characters = [(character, place, place + 1) for place, character in enumerate(text)]
     if escaped:
@@ -221,7 +227,7 @@ def _characters(text: str, reading: _Reading) -> list[tuple[str, int, int]]:
 def _joined(
     characters: list[tuple[str, int, int]], text: str, pattern: re.Pattern[str], stands_for: Any
 ) -> list[tuple[str, int, int]]:
-    """The characters of the text with each match as one."""
+    """Return the characters of the text, with each match as one character."""
     made: list[tuple[str, int, int]] = []
     done = 0
     for hit in pattern.finditer(text):
@@ -232,7 +238,7 @@ def _joined(
 
 
 def _unescaped(hit: re.Match[str]) -> str:
-    """The character that an escape stands for."""
+    """Return the character that an escape stands for."""
     kind, digits = (body := hit[0].lstrip("\\"))[0], body[1:]
     if kind not in "uUx":
         return "\x00"

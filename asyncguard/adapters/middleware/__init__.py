@@ -1,1 +1,1 @@
-"""The middleware for LangChain's ``create_agent``."""
+"""Middleware for LangChain's ``create_agent``."""

@@ -1,6 +1,8 @@
-"""Asking a person inside ``create_agent``: one wrapper or hook asks about all held calls.
+"""Approval prompt inside ``create_agent``: one wrapper or hook asks about all held calls.
 
-LangGraph takes one answer for one question, and the wrappers of a message are executed beside each other.
+LangGraph accepts one answer per interrupt, and the wrappers of a message run concurrently. So one
+of them, the asker, raises the interrupt for all; the others stop without one, or continue with its
+answer.
 """
 
 from dataclasses import dataclass, field
@@ -17,60 +19,63 @@ if TYPE_CHECKING:
     from asyncguard.adapters.middleware.tool_calls import PendingHandlers
 
 ARRIVAL = 1.0
-"""Seconds that a wrapper waits for another one of its message, which comes at once if middleware does not keep it."""
+"""Seconds that a wrapper waits for another one of its message.
+
+Wrappers start at once unless other middleware delays them or answers their call itself.
+"""
 
 
 @dataclass(kw_only=True)
 class Question:
-    """A question to a person about held calls, which one wrapper or hook asks for all of them."""
+    """Question to a person about held calls, which one wrapper or hook asks for all of them."""
 
     asker: str
-    """Key of the call whose wrapper asks, empty for a hook: an answer comes to whoever asked."""
+    """Key of the call whose wrapper asks and receives the answer, empty for a hook."""
     keys: tuple[str, ...]
-    """The calls."""
+    """Keys of the calls in question."""
     out: bool = False
-    """Whether it stops this execution of the graph, so that other wrappers stop, too."""
+    """True if it stops this execution of the graph, so that other wrappers stop, too."""
     stopped: set[str] = field(default_factory=set)
-    """Calls whose wrappers have stopped; one that is back tells that the graph is executed again."""
+    """Keys of calls whose wrappers have stopped; if one returns, the graph is executed again."""
 
 
 async def leads(run: Run, handlers: "PendingHandlers", record: CallRecord) -> bool:
-    """Whether this wrapper asks the person: the first one of a message does, for all calls that are held.
+    """Return True if this wrapper asks the person; the first of a message asks for all held calls.
 
-    LangGraph takes one answer for one question. The others stop without one and are run again with its answer; or go on
-    with it here, if it is there.
+    The other wrappers stop without an interrupt and are executed again with the answer; or they
+    continue here, if the answer is there.
 
     Raises:
         GraphInterrupt: The question is out.
     """
     if not resumable(run.config):
         return True
-    all_here = True
+    all_here = True  # no wait has timed out yet
     while record.state is CallState.HELD:
         if (asked := handlers.question) is not None and asked.out:
+            # Without a value of its own: LangGraph would show the person a second question.
             asked.stopped.add(record.key)
             raise GraphInterrupt
         together = asked_together(run, handlers)
         comes = all_here and any(not handlers.holds(each.key) for each in _unanswered(run))
-        if not comes and record is next(
-            (each for each in together if not each.placeholder), record
-        ):
+        first = next((each for each in together if not each.placeholder), record)
+        if not comes and record is first:
             return True
-        # Some wrappers never come: other middleware can answer a call itself.
+        # Some wrappers never start, because other middleware answered their calls: wait only once.
         all_here = await run.wait_changed(ARRIVAL) and all_here
     return False
 
 
 def _unanswered(run: Run) -> list[CallRecord]:
-    """Held calls whose wrappers have not returned."""
+    """Return the held calls whose wrappers have not returned."""
     return [record for record in run.ledger.in_state(CallState.HELD) if not record.placeholder]
 
 
 def asked_together(run: Run, handlers: "PendingHandlers") -> list[CallRecord]:
-    """The held calls about which a wrapper asks, in program order.
+    """Return the held calls about which a wrapper asks, in program order.
 
-    A call whose tool asks a person itself is asked about alone, by its own wrapper: answers are matched to questions by
-    their order within a node.
+    A call whose tool asks a person itself is asked about alone, by its own wrapper: LangGraph
+    matches answers to interrupts by their order within a node.
     """
     held = [record for record in run.ledger.in_state(CallState.HELD) if handlers.holds(record.key)]
     held.sort(key=lambda record: record.call.sequence)
@@ -81,11 +86,11 @@ def asked_together(run: Run, handlers: "PendingHandlers") -> list[CallRecord]:
 
 
 def take_answer(run: Run, handlers: "PendingHandlers", asker: str) -> None:
-    """Enter what a person has answered before anything that came meanwhile lets the model speak: it would be lost.
+    """Apply a person's answer before any other event makes a model turn due: it would be lost.
 
     Args:
         run: Of the wrapper or hook.
-        handlers: Knows what was asked.
+        handlers: Holds the question.
         asker: Key of the call whose wrapper this is, empty for a hook.
     """
     asked = handlers.question
@@ -103,12 +108,12 @@ def take_answer(run: Run, handlers: "PendingHandlers", asker: str) -> None:
 def ask_person(
     run: Run, handlers: "PendingHandlers", records: list[CallRecord], *, asker: str
 ) -> None:
-    """Interrupt the graph for calls that are held, and enter the answer; refuse them where nobody can be asked.
+    """Interrupt the graph for held calls and apply the answer; reject them if no person can answer.
 
     Args:
         run: Of the wrapper or hook.
-        handlers: Where the question is noted.
-        records: The calls.
+        handlers: Where the question is stored.
+        records: The held calls.
         asker: Key of the call whose wrapper asks, empty for a hook.
 
     Raises:
@@ -122,7 +127,7 @@ def ask_person(
         answer = handlers.answered.ask(run.config, question(records))
     except GraphInterrupt:
         handlers.question.out = True
-        run.wake()
+        run.wake()  # so that the other wrappers see the question and stop
         raise
     handlers.question = None
     run.enter_answer(answer, records)

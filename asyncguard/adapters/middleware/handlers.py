@@ -1,4 +1,4 @@
-"""The threads of an agent made by ``create_agent``, with the handlers of their calls."""
+"""Threads of an agent made by ``create_agent``, with the handlers of their calls."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,34 +16,37 @@ from asyncguard.runtime.engine import Engine
 
 
 class GuardedThreads(Threads):
-    """Opens threads, and finds the handlers of their calls."""
+    """Threads of one agent, and the handlers of their calls."""
 
     def __init__(self, engine: Engine, journal: JournalTarget, tools: dict[str, BaseTool]) -> None:
-        """Know no thread yet.
+        """Start without any thread.
 
         Args:
-            engine: What the sessions share.
-            journal: Where calls with effects are written down.
-            tools: Tools by name, as far as they are known; grows while the agent runs.
+            engine: Clock, executor, journal and configuration that all sessions share.
+            journal: Where calls with effects are recorded.
+            tools: Known tools by name; the caller adds to it while the agent runs.
         """
         super().__init__(engine, journal)
         self._tools = tools
         self._prepared = PreparedTools()
+        # By Run.name; an entry lives from the first hook of a run to the end of that run.
         self._handlers: dict[tuple[str, str], PendingHandlers] = {}
 
     async def joined(
         self, state: Mapping[str, Any], config: RunnableConfig, *, begins: bool = False
     ) -> tuple[Run, PendingHandlers]:
-        """Return the run of a state, and the handlers of its calls, which run with this state from now on.
+        """Return the joined run of a state, and the handlers of its calls.
+
+        The handlers run with this state from now on.
 
         Args:
             state: Of the super-step.
             config: Of the hook.
-            begins: Whether the hook takes the input of a run in.
+            begins: True if the hook is the one that reads the run's input.
         """
         await self.claim(config, begins=begins)
         run = self.find(state, config)
-        # What was to be written is void with the ledger that knew of it.
+        # Updates that wait to be written belong to the ledger that is discarded: they go with it.
         await run.join(
             partial(self._reconcile, run, said=begins),
             begins=begins,
@@ -56,22 +59,26 @@ class GuardedThreads(Threads):
     def _reconcile(self, run: Run, *, said: bool) -> bool:
         handlers = self._of(run)
         note_answers(run)
-        # Wrappers of one message arrive together; the first that goes on does it for all.
+        # Wrappers of one message arrive together; the first one reconciles the calls of all.
         handlers.rests = run.reconcile(
             issuing=True, hands=handlers, answers=answers_of_others(run), siblings=True, said=said
         )
         handlers.after_loss = True
-        handlers.question = None  # on another branch
+        handlers.question = None  # it was asked on another branch
         return handlers.rests
 
     def take_updates(self, run: Run) -> dict[str, Any]:
-        """State updates of tools for the next write of a hook; the news that came with them are written by then."""
+        """Return and forget the tools' state updates, for the next update of a hook.
+
+        The messages that came with them are forgotten, too: the model's message was written with
+        them.
+        """
         handlers = self._of(run)
         taken, handlers.updates, handlers.news = handlers.updates, {}, []
         return taken
 
     def leave(self, run: Run) -> None:
-        """Give a thread free whose run ends with this step."""
+        """Release a thread whose run ends with this step."""
         self._handlers.pop(run.name, None)
         run.leave()
 

@@ -1,8 +1,13 @@
-"""``AsyncGuardMiddleware``: the same core and engine inside LangChain's ``create_agent``.
+"""``AsyncGuardMiddleware``: the same core and runtime inside LangChain's ``create_agent``.
 
-Hooks: ``before_agent`` enters the thread, ``before_model`` waits and tells late results, ``wrap_model_call`` shows the
-tools and the state of the tasks, ``after_model`` is admission and completion, ``wrap_tool_call`` issues. What the state
-machine shows as nodes, retry and fallback among them, happens inside the wrapper here.
+Hooks: ``before_agent`` applies the input, ``before_model`` waits and delivers late results,
+``wrap_model_call`` shows the tools and the state of the tasks, ``after_model`` proposes the calls
+or judges the end, ``wrap_tool_call`` issues a call. The steps that are nodes of the state machine,
+retry and fallback among them, run inside the wrappers here.
+
+Each hook has an async method with the logic and a sync method that runs it on the portal's event
+loop. A handler that LangChain gives to a sync wrapper must stay on the caller's OS thread, so
+``wrap_model_call`` is written twice.
 """
 
 import asyncio
@@ -78,19 +83,20 @@ from asyncguard.validation import check_arguments
 ModelHandler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncModelHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 _WITHOUT_WRAPPERS = (CallState.QUEUED, CallState.DEFERRED, CallState.HELD)
-"""States of calls that may need a wrapper to be run."""
+"""States of open calls that have not been issued, and so may need a wrapper to run."""
 
 
 def _without_wrappers(run: Run) -> list[CallRecord]:
-    """Return the open calls that may need a wrapper to be run."""
+    """Return the open calls that may need a wrapper to run."""
     return [record for state in _WITHOUT_WRAPPERS for record in run.ledger.in_state(state)]
 
 
 class GuardState(AgentState[Any]):
-    """What the middleware adds to the agent's state.
+    """State channels that the middleware adds to the agent's.
 
-    The messages are in here for who passes this as ``state_schema`` to ``create_agent``: its own channel, which is used
-    otherwise, stores the whole history at each super-step.
+    The messages are among them for callers that pass this class as ``state_schema`` to
+    ``create_agent``: the channel that it uses otherwise stores the whole history at each
+    super-step.
     """
 
     messages: Required[
@@ -110,9 +116,10 @@ class GuardState(AgentState[Any]):
 
 
 class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
-    """Guards an agent made by ``create_agent``; takes several tasks as ``{"tasks": [...], "messages": []}``.
+    """Guard of an agent made by ``create_agent``.
 
-    Use :func:`guard_middleware` to put it in the right place among other middleware.
+    The agent accepts several tasks as ``{"tasks": [...], "messages": []}``. Use
+    :func:`guard_middleware` to put the guard in the right place among other middleware.
     """
 
     state_schema = GuardState
@@ -132,20 +139,23 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         Args:
             config: Switches and limits; the default guards everything.
             specs: Declarations for tools that carry none.
-            tools: Tools, as ``create_agent`` takes them, to check the declarations against now; without them, that
-                happens at the first model call.
+            tools: Tools, in the form that ``create_agent`` accepts, to check the declarations
+                against now; without them, that happens at the first model call.
             ports: Clock, executor, inbox, observers and ids; the real ones by default.
-            diagnose: A rule of your own: from what was seen of a fault to a diagnosis, or ``None`` for the table's.
-            journal: Where calls with effects are written down before they begin, as in :func:`build_agent`.
+            diagnose: Rule of the caller that maps a failure case to a diagnosis, or to ``None`` to
+                use the built-in table.
+            journal: Where calls with effects are recorded before they begin, as in
+                :func:`build_agent`.
 
         Raises:
-            CallerError: An argument is of another type than its annotation says.
+            CallerError: An argument has another type than its annotation says.
             DeclarationError: A declaration contradicts itself or names a missing tool.
         """
         given = {name: value for name, value in locals().items() if name not in ("self", "journal")}
         check_arguments(AsyncGuardMiddleware.__init__, given, called="AsyncGuardMiddleware")
         super().__init__()
-        # Known before the tools are: a resumed run may have to decide about calls before the model is asked.
+        # Registered before the tools are known: a resumed run may have to decide about calls before
+        # the first model call shows the tools.
         known = by_name(specs)
         self._given = tuple(known.values())
         self.engine = Engine(
@@ -154,13 +164,18 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             Ports() if ports is None else ports,
             diagnose,
         )
-        self.engine.all_met = False
+        self.engine.all_met = False  # until a model call has shown the agent's tools
+        # Shared with self._threads and only ever updated in place.
         self._known_tools: dict[str, BaseTool] = {}
         self._threads = GuardedThreads(self.engine, as_journal_target(journal), self._known_tools)
         self._task_argument = task_argument({})
+        # The last model and its provider; a strong reference, so that its id is not reused.
         self._provider: tuple[BaseChatModel | None, str] = (None, "")
+        # Rendered tools by ids of the tools, tasks and strictness; rendering them at each turn is
+        # slow.
         self._shown: dict[tuple[Any, ...], list[BaseTool | dict[str, Any]]] = {}
         self._portal = Portal()
+        # Sync tools run here, as the portal's event loop must not be blocked.
         self._pool = ThreadPoolExecutor(
             self.engine.config.limits.max_pending, thread_name_prefix="asyncguard-tool"
         )
@@ -168,14 +183,14 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if tools:
             self._learn(as_tools(tools))
 
-    # -- entering --------------------------------------------------------------------------------------------------
+    # -- entering --------------------------------------------------
 
     def before_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
         """See :meth:`abefore_agent`."""
         return self._portal.run(self.abefore_agent(state, runtime))
 
     async def abefore_agent(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Turn the input into tasks and put in order what an earlier run left."""
+        """Apply the input, and reconcile the calls that an earlier run has left."""
         config = get_config()
         await refuse_answers(state, config)
         run, handlers = await self._threads.joined(
@@ -184,11 +199,12 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         with run.leaving_on_error():
             async with run.keeping():
                 run.claim()
+                # Answers first: a call that other middleware has answered needs no decision.
                 drop_answered(run)
                 run.decide(_without_wrappers(run), Why.RUN_BEGINS, hands=handlers)
                 return run.begin()
 
-    # -- waiting and late results ----------------------------------------------------------------------------------
+    # -- waiting and late results --------------------------------------------------
 
     def before_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """See :meth:`abefore_model`."""
@@ -197,14 +213,16 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     async def abefore_model(
         self, state: GuardState, runtime: Runtime[Any]
     ) -> dict[str, Any] | None:
-        """Wait until the model is due a turn, and tell it what came in late.
+        """Wait until the model is due a turn, and deliver late results to it.
 
-        With nothing to tell, nothing is written: the events of the calls go with the next write of ``after_model``.
+        Without such results nothing is written: the events of the calls are stored with the next
+        update of ``after_model``.
         """
         run, handlers = await self._threads.joined(state, get_config())
         drop_answered(run)
         take_answers(run)
         note_answers(run)
+        # Calls of a lost process wait for the tools, which only the model call shows.
         handlers.postponed = handlers.rests
         if not handlers.rests:
             await self._rest(run, handlers)
@@ -212,34 +230,36 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         identity = run.identity_update()
         put_in_place(run.board, run.messages, delivery)
         if not delivery.messages:
-            return identity or None
+            return identity or None  # the events wait for the next update
         update: dict[str, Any] = {
             "messages": delivery.messages,
             "ledger": run.drain_events(),
             **identity,
         }
         for command in delivery.updates:
+            # Messages of a tool's command come before the notifications.
             extra = dict(command.update)
             update["messages"] = [*extra.pop("messages", []), *update["messages"]]
             update |= extra
         return update
 
     async def _rest(self, run: Run, handlers: PendingHandlers) -> None:
+        """Wait until the model is due a turn, unless that is decided already."""
         run.decide(_without_wrappers(run), Why.WRAPPERS_RETURNED, hands=handlers)
         decided = handlers.take_turn_after() == run.ledger.last_message
-        # At the beginning of a run only what came from outside meanwhile is taken in, before the model speaks.
+        # Before the first turn of a thread only signals that have arrived are applied.
         due = run.ledger.turns or run.has_news or only_cancelled(run.messages)
         if due and run.ledger.ended is None and not decided:
             with run.leaving_on_error(), run.inside():
                 async with run.keeping():
                     await rest(run, handlers)
 
-    # -- the model's turn ------------------------------------------------------------------------------------------
+    # -- the model's turn --------------------------------------------------
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: ModelHandler
     ) -> ModelResponse[Any]:
-        """Show the model its tools and the state of its tasks; a run at its limit gets its last message instead."""
+        """Show the model its tools and tasks; at a limit, return the closing message instead."""
         run, news = self._portal.run(self._met(request))
         if reason := exhausted(run.board):
             return ModelResponse(result=[*news, closing_message(run.board, reason)])
@@ -271,7 +291,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         return self._with_ids(response, conversation, news)
 
     async def _met(self, request: ModelRequest[Any]) -> tuple[Run, list[AnyMessage]]:
-        """Learn the tools, then make up the wait that could not be done without them, and tell what came of it."""
+        """Register the tools, then make up the wait that had to be postponed without them.
+
+        Returns:
+            The run, and the messages that deliver the results of that wait.
+        """
         self._learn([tool for tool in request.tools if isinstance(tool, BaseTool)])
         state: Any = request.state
         run, handlers = await self._threads.joined(state, get_config())
@@ -297,17 +321,13 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         strict = request.model_settings.get("strict")
         tools = self._tools_for(own, request.tools, tasks, strict)
         if messages == request.messages and tools == request.tools:
-            return (
-                request,
-                conversation,
-            )  # the common case with one task; a copy costs more than the comparison
+            # The common case with one task; a copy costs more than the comparison.
+            return request, conversation
         return request.override(messages=messages, tools=tools), conversation
 
     def _provider_of(self, model: BaseChatModel) -> str:
-        asked, provider = self._provider
-        if (
-            asked is not model
-        ):  # an agent rarely has a second one, and finding out takes many attributes
+        known, provider = self._provider
+        if known is not model:  # cached, because the detection reads many attributes of the model
             provider = provider_of(model)
             self._provider = (model, provider)
         return provider
@@ -319,13 +339,14 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         tasks: tuple[str, ...],
         strict: bool | None,
     ) -> list[BaseTool | dict[str, Any]]:
-        name = (tuple(id(tool) for tool in own), tasks if len(tasks) > 1 else (), strict)
-        if name not in self._shown:
+        # With one task the tools have no task argument, so its id does not matter.
+        key = (tuple(id(tool) for tool in own), tasks if len(tasks) > 1 else (), strict)
+        if key not in self._shown:
             offered = self.engine.config.offers_references
-            self._shown[name] = shown_tools(
+            self._shown[key] = shown_tools(
                 own, self.engine.specs, tasks, references=offered, strict=strict
             )
-        return [*self._shown[name], *(tool for tool in tools if not isinstance(tool, BaseTool))]
+        return [*self._shown[key], *(tool for tool in tools if not isinstance(tool, BaseTool))]
 
     def _with_ids(
         self, response: ModelResponse[Any], conversation: CachedHistory, news: Sequence[AnyMessage]
@@ -338,7 +359,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
                 pairs = zip(message.tool_calls, usable.tool_calls, strict=False)
                 renamed = {before["id"]: str(after["id"]) for before, after in pairs}
                 result.append(usable)
-            elif isinstance(message, ToolMessage):  # a structured answer comes with its own answer
+            elif isinstance(message, ToolMessage):  # create_agent answers a structured response
                 call_id = renamed.get(message.tool_call_id, message.tool_call_id)
                 result.append(message.model_copy(update={"tool_call_id": call_id}))
             else:
@@ -353,8 +374,9 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: GuardState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Put the calls before admission, or judge the end."""
+        """Propose the calls of the model's message, or judge whether the run may end with it."""
         run, handlers = await self._threads.joined(state, get_config())
+        # The model has spoken since the loss.
         heard_before, handlers.after_loss = handlers.after_loss, False
         if reason := exhausted(run.board):
             report = run.end(reason)
@@ -363,7 +385,8 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         if not self.engine.all_met and any(
             call["name"] not in self.engine.specs for call in said.tool_calls
         ):
-            # The process that asked has ended, and this one has not met the tools: the model is asked again.
+            # The process that called the model has ended, and this one does not know the tools yet;
+            # only another model call shows them.
             return {
                 "messages": [RemoveMessage(id=str(item.id)) for item in state["messages"][place:]],
                 "jump_to": "model",
@@ -388,7 +411,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         return await self._stored(run, {**update, **identity}, ends=ends)
 
     async def _stored(self, run: Run, update: dict[str, Any], *, ends: bool) -> dict[str, Any]:
-        """What ``after_model`` stores, if the thread is still this process's; a run that has ended gives it free."""
+        """Complete the update of ``after_model`` if the lease is held; release it at the end."""
         with run.leaving_on_error():
             await run.keep()
         update["ledger"] = run.drain_events()
@@ -398,27 +421,26 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         return update
 
     def _refusals(self, run: Run, said: AIMessage) -> dict[str, Any]:
-        """The answers to rejected calls; the others go to their wrappers."""
+        """Return the update with the answers to rejected calls; wrappers answer the others."""
         rejected = [
             record for record in run.ledger.unanswered() if record.state is CallState.REJECTED
         ]
         update: dict[str, Any] = {}
         if rejected:
             update["messages"] = [run.teller.answer(record)[0] for record in rejected]
-        if (
-            not said.tool_calls
-        ):  # unreadable calls only: create_agent would take the message for an answer
+        if not said.tool_calls:
+            # Unreadable calls only: create_agent would treat the message as the final answer.
             update["jump_to"] = "model"
         return update
 
-    # -- calls -----------------------------------------------------------------------------------------------------
+    # -- calls --------------------------------------------------
 
     def wrap_tool_call(
         self,
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """See :meth:`awrap_tool_call`; the tool runs in a thread of the guard's pool."""
+        """See :meth:`awrap_tool_call`; the tool runs on an OS thread of the guard's pool."""
 
         async def in_thread(late: ToolCallRequest) -> ToolMessage | Command[Any]:
             return await asyncio.get_running_loop().run_in_executor(
@@ -430,12 +452,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Handler
     ) -> ToolMessage | Command[Any]:
-        """Issue an admitted call and answer it when the model is due a turn: with the result, or with a placeholder."""
+        """Issue an admitted call; answer with the result or a placeholder when a turn is due."""
 
         async def on_a_loop(late: ToolCallRequest) -> Any:
-            return await off_portal(
-                partial(handler, late)
-            )  # a sync entry may go on with the thread
+            # Not on the portal: it belongs to the guard, and a sync entry may continue the thread.
+            return await off_portal(partial(handler, late))
 
         return await self._answered(request, on_a_loop)
 
@@ -455,10 +476,14 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
             None,
         )
         if record is None:
-            text = "This call was not seen by the guard; middleware between model and guard may have made it."
+            text = (
+                "This call was not seen by the guard; middleware between model and guard may have "
+                "made it."
+            )
             return ToolMessage(
                 content=text, tool_call_id=call_id, name=request.tool_call["name"], status="error"
             )
+        # Kept until the call ends: a deferred call runs after this wrapper has returned.
         handlers.keep(record.key, request, handler)
         with run.leaving_on_error():
             async with run.keeping():
@@ -474,7 +499,11 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         return Command(update=update, goto=command.goto, graph=command.graph)
 
     def _direct_end(self, run: Run) -> dict[str, Any]:
-        """The end of a run that ``create_agent`` ends with these results: no hook comes after them. Else empty."""
+        """Return the final update if ``create_agent`` ends the run with these results, else empty.
+
+        After results that are returned directly it calls no other hook.
+        """
+        # Of the state before these results, so its last message is the one that made the calls.
         said, _, _ = last_said(run.messages)
         if not ends_directly(
             run.board, [self._known_tools.get(call["name"]) for call in said.tool_calls]
@@ -484,7 +513,7 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         self._threads.leave(run)
         return ending
 
-    # -- shared ----------------------------------------------------------------------------------------------------
+    # -- shared --------------------------------------------------
 
     def _learn(self, tools: Sequence[BaseTool]) -> None:
         new = [tool for tool in tools if self._known_tools.get(tool.name) is not tool]
@@ -494,17 +523,17 @@ class AsyncGuardMiddleware(AgentMiddleware[GuardState, Any, Any]):
         everything = self._known_tools | {tool.name: tool for tool in new}
         specs = specs_of(everything.values(), self._given)
         check_suited(self.engine.executor, list(everything.values()), specs)
+        # After the checks, so that tools that were refused are refused in the next run, too.
         self.engine.all_met = True
-        self._known_tools.update(
-            everything
-        )  # only now: what was refused is refused in the next run, too
+        self._known_tools.update(everything)
         self.engine.add_tools({tool.name: specs[tool.name] for tool in new})
         self._task_argument = task_argument(self.engine.specs)
 
     def _meet(self, request: ToolCallRequest) -> None:
-        """Learn the tools where a call is run again before the model was asked in this process: siblings, too."""
-        met = [tool for tool in getattr(request.runtime, "tools", ()) if isinstance(tool, BaseTool)]
-        if met and not self._known_tools:
+        """Register the tools of a request: a resumed call may run before any model call here."""
+        tools = getattr(request.runtime, "tools", ())
+        met = [tool for tool in tools if isinstance(tool, BaseTool)]
+        if met and not self._known_tools:  # the sibling tools, too, for a fallback
             self._learn(met)
         tool = request.tool
         if tool is not None and tool.name not in self.engine.specs:

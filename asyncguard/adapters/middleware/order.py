@@ -1,4 +1,4 @@
-"""The order of middleware around the guard; a list in another order would guard less than it seems to."""
+"""Order of middleware around the guard; another order would guard less than it seems to."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,18 +27,19 @@ def guard_middleware(
 ) -> list[AgentMiddleware[Any, Any, Any]]:
     """Put the guard in its place in a list of middleware for ``create_agent``.
 
-    Human approval goes outside the guard, so that a person is asked about admitted calls only; retry and fallback go
-    inside, so that one admitted call stays one call. All else keeps its order, outside.
+    Human approval goes outside the guard, so that a person is asked about admitted calls only;
+    retry and fallback go inside, so that one admitted call stays one call. All other middleware
+    keeps its order, outside.
 
     Args:
         middleware: The list, with or without a guard.
-        guard: The guard, where the list has none; a default one otherwise.
+        guard: The guard, if the list has none; a default one is made otherwise.
 
     Returns:
         The ordered list.
 
     Raises:
-        CallerError: There are two guards, two of one name, or something that is not middleware.
+        CallerError: There are two guards, two items of one name, or an item that is not middleware.
     """
     check_arguments(guard_middleware, {"middleware": middleware, "guard": guard})
     given = list(middleware)
@@ -46,7 +47,10 @@ def guard_middleware(
     if guard is not None and guard not in found:
         found.append(guard)
     if len(found) > 1:
-        raise CallerError("Two AsyncGuardMiddleware were given; one guards all tools.")
+        raise CallerError(
+            "middleware must hold at most one AsyncGuardMiddleware, as one guards all tools; "
+            "remove the others."
+        )
     _check_names(given)
     chosen = found[0] if found else AsyncGuardMiddleware()
     rest = [item for item in given if item is not chosen]
@@ -54,30 +58,27 @@ def guard_middleware(
     inside = [item for item in rest if isinstance(item, _INSIDE)]
     outside = [item for item in rest if item not in approvals and item not in inside]
     for item in approvals:
-        _ask_about_admitted(item)
+        for config in item.interrupt_on.values():
+            config["when"] = _unless_answered(config.get("when"))
     return [*outside, *approvals, chosen, *inside]
 
 
 def _check_names(given: Sequence[AgentMiddleware[Any, Any, Any]]) -> None:
-    """Refuse what ``create_agent`` would refuse without saying what."""
+    """Refuse equal names, which ``create_agent`` refuses without naming them."""
     names = [item.name for item in given]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise CallerError(
-            f"Two middleware are called {twice[0]!r}, which create_agent refuses; drop one or rename it."
+            f"Two middleware have the name {twice[0]!r}, which create_agent refuses; "
+            "remove one or rename it."
         )
-
-
-def _ask_about_admitted(approval: HumanInTheLoopMiddleware) -> None:
-    for config in approval.interrupt_on.values():
-        config["when"] = _unless_answered(config.get("when"))
 
 
 def _unless_answered(
     when: Callable[[ToolCallRequest], bool] | None,
 ) -> Callable[[ToolCallRequest], bool]:
     def ask(request: ToolCallRequest) -> bool:
-        """Ask unless the guard has answered the call, which it does when it rejects it."""
+        """Return False for a call that the guard has answered, which it does to reject it."""
         call_id = request.tool_call["id"]
         messages = request.state["messages"] if isinstance(request.state, dict) else []
         answered = any(

@@ -1,4 +1,4 @@
-"""Read the answers in a history that others write, too: in ``create_agent`` other middleware may answer a call."""
+"""Reconciliation with a history that other middleware of ``create_agent`` may write answers to."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -16,11 +16,12 @@ from asyncguard.runtime.resume import Answer
 def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
     """Return the answers to open calls that the guard did not write, by key of the call.
 
-    A provider may use an id again; the latest unanswered call of an id is the one that is meant.
+    A provider may reuse an id; an answer belongs to the newest unanswered call with its id.
 
     Args:
         run: The run.
-        after: Id of the model message after which to look; everywhere by default, or where it stands there no more.
+        after: Id of the model message after which to search. The whole history is searched by
+            default, and if it does not hold the message any more.
     """
     waiting = {record.call.call_id: record.key for record in run.ledger.unanswered() if record.open}
     messages = run.messages
@@ -46,14 +47,14 @@ def answers_of_others(run: Run, *, after: str = "") -> Mapping[str, Answer]:
 
 
 def drop_answered(run: Run) -> None:
-    """Cancel admitted calls that other middleware answered: a person who refused, a limit, an emulator."""
+    """Cancel admitted calls that other middleware answered: a refusal, a limit, an emulator."""
     queued = run.ledger.in_state(CallState.QUEUED)
     if queued:  # an earlier message may have had a call of the same id
         _accept(run, queued, answers_of_others(run, after=queued[0].call.message_id))
 
 
 def take_answers(run: Run) -> None:
-    """Enter the answers of other middleware to calls that run."""
+    """Apply the answers of other middleware to calls that run."""
     pending = run.ledger.in_state(CallState.PENDING)
     if pending:
         _accept(run, pending, answers_of_others(run))
@@ -66,10 +67,11 @@ def _accept(run: Run, records: Sequence[CallRecord], answers: Mapping[str, Answe
 
 
 def note_answers(run: Run) -> None:
-    """Note the placeholders in the history, and the answers to calls that have ended.
+    """Record the placeholders in the history, and the answers to calls that have ended.
 
-    A wrapper's answer and its event are not stored together: the event goes with the next write of a hook, and is lost
-    if the run is cancelled before. Otherwise the call stays unanswered, and its result is never delivered.
+    A wrapper's answer and its event are not stored together: the event goes with the next update of
+    a hook, and is lost if the run is cancelled before. Without this function the call would stay
+    unanswered, and its result would never be delivered.
     """
     waiting = {record.call.call_id: record for record in run.ledger.unanswered()}
     if not waiting:
@@ -87,7 +89,11 @@ def note_answers(run: Run) -> None:
 
 
 def last_said(messages: Sequence[AnyMessage]) -> tuple[AIMessage, int, set[str]]:
-    """The model's last message with the calls that nobody has answered, its place, and the ids of the answered ones."""
+    """Return the model's last message reduced to its unanswered calls.
+
+    Returns:
+        The message, its index in the history, and the ids of its answered calls.
+    """
     place = next(
         index
         for index in range(len(messages) - 1, -1, -1)
@@ -112,10 +118,18 @@ def undone(
     answered: set[str],
     replacement: Sequence[AnyMessage] = (),
 ) -> dict[str, Any]:
-    """The update that takes back a premature end: a structured answer goes with its ToolMessage, text is replaced."""
+    """Return the update that undoes a premature end.
+
+    Args:
+        messages: The history.
+        place: Index of the model's last message.
+        answered: Ids of its answered calls; not empty for a structured response, which is removed
+            together with its ``ToolMessage``.
+        replacement: Messages to write instead.
+    """
     if not answered:
         return {"messages": list(replacement)}
     gone = [RemoveMessage(id=str(message.id)) for message in messages[place + 1 :]]
-    if not replacement:
+    if not replacement:  # a replacement has the same id and overwrites the message
         gone.insert(0, RemoveMessage(id=str(messages[place].id)))
     return {"messages": [*gone, *replacement], "structured_response": None}

@@ -1,8 +1,13 @@
-"""Tool calls inside ``create_agent``: each call's wrapper hands its handler to the engine and waits for the next turn.
+"""Tool calls inside ``create_agent``: wrappers give their handlers to the engine and await a turn.
 
-LangChain sends every call of a message through the middleware at once, and goes on when all wrappers have returned. A
-wrapper therefore returns when the model is due a turn: with the result if the call ended, else with a placeholder. What
-was deferred keeps its handler here, and the engine calls it later with the arguments and the state of that moment.
+LangChain sends every call of a message through the middleware at once, and continues when all
+wrappers have returned. A wrapper therefore returns when the model is due a turn: with the result if
+the call has ended, else with a placeholder. A deferred call keeps its handler here, and the engine
+calls that later with the arguments and the state of that moment.
+
+The wrappers of one message share one engine session. Each of them drives it in
+:func:`wait_for_turn`; the first that finds a turn due marks that in ``PendingHandlers.turn_after``,
+so that all of them return.
 """
 
 from collections.abc import Awaitable, Callable
@@ -46,39 +51,43 @@ Handler = Callable[[ToolCallRequest], Awaitable[Any]]
 
 @dataclass(kw_only=True)
 class PendingHandlers:
-    """The handlers of one thread's calls, by key."""
+    """Handlers of one thread's calls, by key, and what its hooks and wrappers share."""
 
     tools: dict[str, BaseTool] = field(default_factory=dict)
     """Tools by name, for sibling tools."""
     prepared: PreparedTools = field(default_factory=PreparedTools)
-    """The tools as they are called."""
+    """Prepared forms of the tools, which are called instead of them."""
     _held: dict[str, tuple[ToolCallRequest, Handler]] = field(default_factory=dict)
+    """Request and handler of each call whose wrapper has run in this process."""
     state: Any = None
-    """The latest state; a deferred call is run with it instead of the one its request was made with."""
+    """Newest state; a deferred call runs with it instead of the one in its request."""
     config: RunnableConfig = field(default_factory=lambda: RunnableConfig())
-    """The latest configuration of a hook or wrapper."""
+    """Newest configuration of a hook or wrapper."""
     question: Question | None = None
-    """What a person was asked in this process, and has not answered."""
+    """Question to a person that was asked in this process and is not answered."""
     answered: Answered = field(default_factory=Answered)
-    """How often a person has answered each hook and wrapper."""
+    """Number of answers that each hook and wrapper has received."""
     after_loss: bool = False
-    """Whether calls of a process that is gone may be open; until the model speaks again."""
+    """True from the loss of a process, whose calls may be open, until the model's next message."""
     rests: bool = False
-    """Whether calls of a lost process wait until this one has met the tools: nothing is decided about them before."""
+    """True if calls of a lost process wait, undecided, until this process knows the tools."""
     postponed: bool = False
-    """Whether the wait before the model's turn was put off for that; it is made up when the model is asked."""
+    """True if the wait before the model's turn was put off for that until the model call."""
     news: list[AnyMessage] = field(default_factory=list)
-    """What was told then; it is written with the model's message, also where the model has to be asked again."""
+    """Messages of that wait; they are written with the model's message, even if it is retried."""
     updates: dict[str, Any] = field(default_factory=dict)
-    """State updates of tools that came with it; they go with the next write of a hook."""
+    """State updates of tools that came with them, for the next update of a hook."""
     orphans: set[str] = field(default_factory=set)
-    """Calls of a process that ended, which began before and whose wrappers are gone: the journal answers for them."""
+    """Keys of calls of a lost process whose wrappers are gone: the journal knows their outcome."""
     turn_after: str = ""
-    """Id of the message after which the model is due its next turn: all wrappers of its calls answer then. The first of
-    them to answer takes the news with it, so nobody could tell from the ledger any more."""
+    """Id of the message after which a turn is due, so that all wrappers of its calls return.
+
+    The first wrapper that returns delivers the news, so the ledger does not show any more that the
+    turn is due.
+    """
 
     def keep(self, key: str, request: ToolCallRequest, handler: Handler) -> None:
-        """Keep what is needed to run a call."""
+        """Keep the request and handler of a call."""
         self._held[key] = (request, handler)
         self.orphans.discard(key)
 
@@ -88,23 +97,27 @@ class PendingHandlers:
         self.orphans.discard(key)
 
     def joined_by(self, own: CallRecord | None) -> None:
-        """A wrapper begins to wait; no turn is due while its call is not issued: the mark is from another branch."""
+        """Clear the mark of a due turn if a wrapper with a call to issue begins to wait.
+
+        No turn is due before the call is issued, so the mark is from another branch.
+        """
         if own is not None and own.state is CallState.QUEUED:
             self.turn_after = ""
 
     def turn_is_due(self, own: CallRecord | None) -> bool:
-        """Whether another call of the same message found that the model is due its turn."""
+        """Return True if another wrapper of the same message has found a turn due."""
         return own is not None and self.turn_after == own.call.message_id
 
     def take_turn_after(self) -> str:
-        """The id of the message after which a turn is due, told once."""
+        """Return and forget the id of the message after which a turn is due."""
         taken, self.turn_after = self.turn_after, ""
         return taken
 
     def runnable(self, run: Run) -> list[CallRecord]:
-        """Admitted calls whose handlers are here, or for which the journal answers."""
+        """Return the admitted calls whose handlers are here, or whose outcome the journal knows."""
         queued = run.ledger.in_state(CallState.QUEUED)
-        # What a person wants made again has no wrapper any more, and can be run as soon as the tools are known.
+        # A call that a person has released for another attempt has no wrapper any more, nor has a
+        # side query. They can run as soon as the tools are known.
         asked = {
             record.key
             for record in queued
@@ -112,19 +125,19 @@ class PendingHandlers:
         }
         again = asked - self._held.keys()
         self.orphans |= again
-        later = again if not self.tools else set()
+        later = again if not self.tools else set()  # until a model call shows the tools
         return [record for record in queued if self.holds(record.key) and record.key not in later]
 
     def holds(self, key: str) -> bool:
-        """Whether the call can be run, or the journal answers for it."""
+        """Return True if the call can run, or the journal knows its outcome."""
         return key in self._held or key in self.orphans
 
     def run_alone(self, key: str) -> None:
-        """Run a call without its wrapper from now on; the journal is asked before."""
+        """Run a call without its wrapper from now on; the journal is asked first."""
         self.orphans.add(key)
 
     def runner(self) -> Runner:
-        """Runs calls through their handlers."""
+        """Return the runner that calls tools through their handlers."""
 
         def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
             if attempt.key not in self._held:
@@ -137,15 +150,18 @@ class PendingHandlers:
         return for_attempt
 
     def _orphan(self, attempt: Attempt) -> Callable[[], Awaitable[Result]]:
-        """Runs a call whose wrapper is gone: its tool as it is, without what other middleware would put around it.
+        """Return the function that runs a call whose wrapper is gone.
 
-        The journal is asked before; this is reached only where it says that the attempt may be made.
+        It calls the tool alone, without the wrappers of other middleware. It is reached only if the
+        journal permits the attempt.
         """
         tool = self.tools.get(attempt.tool)
 
         async def run() -> Result:
             if tool is None or needs_injection(tool):
                 text = "The process that held the call ended, and here it cannot be run."
+                # An effect may have happened in the attempt of the lost process; otherwise none
+                # did.
                 if attempt.begun_before and attempt.spec.effect is not EffectClass.PURE:
                     return Failure(
                         symptom=Symptom(error=ErrorCode.PROCESS_LOST, message=text, transient=True)
@@ -162,10 +178,11 @@ class PendingHandlers:
         return run
 
     def _request(self, attempt: Attempt, request: ToolCallRequest, watch: Watch) -> ToolCallRequest:
-        runtime = request.runtime  # injected state is read from here, not from the request
+        runtime = request.runtime  # LangChain injects the state from here, not from the request
         if self.state is not request.state:
             runtime = replace(runtime, state=self.state)
-        # Never the request's tool under another name: it would have its effect with somebody else's arguments.
+        # Never the request's tool for an attempt at another one: it would have its effect with
+        # arguments meant for the other tool.
         tool = request.tool if attempt.tool == attempt.called_tool else self.tools.get(attempt.tool)
         called = None if tool is None else self.prepared.of(tool)
         return WatchedRequest(
@@ -181,25 +198,26 @@ async def run_until_due(run: Run, handlers: PendingHandlers, record: CallRecord)
         handlers: What can be run.
         record: The wrapper's call.
     """
-    # Left out, the tool's own first question would get the answer to its approval.
+    # Without this, the tool's own first interrupt would get the answer to its approval.
     handlers.answered.pass_over(run.config, question([record]))
     take_answer(run, handlers, record.key)
     await run.ensure_stored([record])
     if record.state is CallState.QUEUED:
         run.issue(handlers.runner(), [record])
-    run.wake()
+    run.wake()  # other wrappers of the message may wait for this one
     while True:
         with run.inside():
             step = await wait_for_turn(run, handlers, record)
             if step is not Step.APPROVE or record.state is not CallState.HELD:
                 return
             first = await leads(run, handlers, record)
+
         if first:
             ask_person(run, handlers, asked_together(run, handlers), asker=record.key)
 
 
 async def rest(run: Run, handlers: PendingHandlers) -> None:
-    """Wait until the model is due a turn; ask a person and park the run on the way.
+    """Wait until the model is due a turn; ask a person or park the run if one of them is needed.
 
     Args:
         run: Of the hook.
@@ -221,7 +239,7 @@ async def rest(run: Run, handlers: PendingHandlers) -> None:
 
 
 def _park(run: Run, handlers: PendingHandlers) -> None:
-    """Rest until somebody resumes the run; what it is resumed with only wakes."""
+    """Interrupt the graph until the run is resumed; the value of the resume is not used."""
     try:
         handlers.answered.ask(run.config, parked(run.board))
         run.cancel_beside()
@@ -235,7 +253,7 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
 
     Args:
         run: Of the wrapper or hook.
-        handlers: What can be run.
+        handlers: Handlers of the calls that can run.
         own: The call whose wrapper waits; its interrupts are raised here.
 
     Returns:
@@ -243,6 +261,7 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
     """
     fresh = own is not None
     handlers.joined_by(own)
+    # Calls of a lost process keep their attempt numbers: the journal may know their outcomes.
     run.issue_again(handlers.runner())
     while True:
         step = await run.advance(fresh=fresh, due=lambda: handlers.turn_is_due(own))
@@ -251,6 +270,7 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
             case Step.RELEASE:
                 run.release()
             case Step.DISPATCH:
+                # Asked twice, as other wrappers may come or return during the wait.
                 await run.ensure_stored(handlers.runnable(run))
                 issued = run.issue(handlers.runner(), handlers.runnable(run))
                 if not issued and not await _arrival(run, handlers, own):
@@ -264,15 +284,20 @@ async def wait_for_turn(run: Run, handlers: PendingHandlers, own: CallRecord | N
                     return Step.MODEL
             case _:
                 if step is Step.MODEL:
+                    # Recorded before the others wake, so that they return for the same turn.
                     handlers.turn_after = own.call.message_id if own is not None else ""
                     run.wake()
                 return step
 
 
 async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
-    """Raise an interrupt of one's own tool, or wait while another wrapper raises its; whether to go on waiting."""
+    """Raise the interrupt of this wrapper's own tool, or wait until another wrapper has raised its.
+
+    Returns:
+        True to continue to wait for the turn.
+    """
     if own is not None and own.key in run.questions:
-        handlers.drop(own.key)  # the answer will come with the handler of the wrapper's next run
+        handlers.drop(own.key)  # the answer comes with the handler of the wrapper's next execution
         raise run.take_question(own.key)
     if own is None:
         run.give_up_questions()
@@ -284,18 +309,22 @@ async def _past_question(run: Run, handlers: PendingHandlers, own: CallRecord | 
 
 
 async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) -> bool:
-    """Wait for the wrapper of an admitted call that has not come yet; whether to go on waiting for the turn.
+    """Wait for the wrapper of an admitted call that has not started yet.
 
-    It may never come: middleware outside the guard can answer a call itself, or ask a person first. Nobody waits for it
-    longer than that, except for a result of one's own. The grace window is no measure for it, as LangGraph starts the
-    wrappers in any order and the window may be zero; after a loss it is, for most wrappers have returned before.
+    It may never start: middleware outside the guard can answer a call itself, or ask a person
+    first. So the wait is limited, except for the result of this wrapper's own call. The grace
+    window is too short a limit, as LangGraph starts the wrappers in any order and the window may be
+    zero. It is long enough after a loss, because most wrappers have returned before.
+
+    Returns:
+        True to continue to wait for the turn.
     """
     grace = run.board.config.timing.grace
     if await run.wait_changed(grace if handlers.after_loss else max(grace, ARRIVAL)):
         return True
     if handlers.after_loss and _adopt_left(run, handlers):
         return True
-    # A held or deferred call is answered by its placeholder: it may wait for the very wrapper that never comes.
+    # A held or deferred call gets its placeholder: it may depend on the wrapper that never starts.
     if (
         own is None
         or own.state not in (CallState.QUEUED, CallState.PENDING)
@@ -307,12 +336,13 @@ async def _arrival(run: Run, handlers: PendingHandlers, own: CallRecord | None) 
 
 
 def _adopt_left(run: Run, handlers: PendingHandlers) -> bool:
-    """Decide about admitted calls whose wrappers had returned before a loss, so that LangGraph does not run them again.
+    """Decide about admitted calls whose wrappers had returned before a loss.
 
-    Their answers are stored, but do not stand in the messages yet.
+    LangGraph does not execute those wrappers again: their answers are stored, but not yet in the
+    messages.
 
     Returns:
-        Whether there was such a call.
+        True if there was such a call.
     """
     left = [
         record for record in run.ledger.in_state(CallState.QUEUED) if not handlers.holds(record.key)

@@ -1,17 +1,18 @@
-"""LangGraph's runs in this process: which one is at work on a thread, and whether one can store what it stands on.
+"""Registry of LangGraph's runs in this process: which one is active on each thread.
 
-LangGraph goes on from whatever checkpoint is the last, whoever stored it: of two runs that read a thread at the same
-time one is lost. A run takes the thread here in its first node and has it until LangGraph ends the run, in whatever
-way: with a result, at a question, by an error, cancelled, or because its stream is closed.
+LangGraph resumes a thread from the newest checkpoint, no matter which run stored it: of two runs
+that read a thread at the same time, one is lost. So a run claims its thread here in its first node
+and keeps it until LangGraph ends the run in any way: with a result, at an interrupt, by an error,
+by cancellation, or because its stream is closed.
 
-LangGraph tells nodes nothing of their run. What a node may start of its own, though, goes through the run's loop, and
-that stands in the node's configuration. A version that keeps it elsewhere has no run here, and nothing is asked of it.
+LangGraph gives nodes no access to their run. But tasks that a node starts go through the run's
+loop, and the node's configuration holds a bound method of it (:func:`run_of`). A version of
+LangGraph that keeps it elsewhere has no runs here, and all checks of this module pass.
 """
 
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet, ref
@@ -24,9 +25,10 @@ from asyncguard.journal.port import Journal
 from asyncguard.runtime.portal import sync_entry
 
 SAVER = "__pregel_checkpointer"
-"""Where LangGraph keeps the saver of a run."""
+"""Key under which LangGraph keeps the saver of a run."""
 _CALL = "__pregel_call"
 _KEPT_ENDS = 1024
+"""Number of ended runs that are remembered; the oldest is forgotten first."""
 
 
 def run_of(config: RunnableConfig) -> PregelLoop | None:
@@ -41,7 +43,7 @@ def run_of(config: RunnableConfig) -> PregelLoop | None:
 
 
 def input_of(config: RunnableConfig) -> Any:
-    """Return what a run was called with, as the caller wrote it; ``None`` where that is not known.
+    """Return the input of a run as the caller wrote it; ``None`` if it is not known.
 
     Args:
         config: Of its node.
@@ -50,57 +52,54 @@ def input_of(config: RunnableConfig) -> Any:
 
 
 def storing_error(config: RunnableConfig) -> BaseException | None:
-    """Return why the checkpoint that a node stands on, or one of a graph around it, cannot be stored.
+    """Return the error that kept a node's checkpoint, or one of a graph around it, from the store.
 
     A checkpoint waits for the writes that led to it, and fails with them.
 
     Args:
         config: Of the node.
     """
-    for run in _with_outer(run_of(config)):
+    run = run_of(config)
+    while run is not None:
         stored = _storing(run)
-        if (
-            stored is not None
-            and stored.done()
-            and not stored.cancelled()
-            and (error := stored.exception())
-        ):
+        ended = stored is not None and stored.done() and not stored.cancelled()
+        if ended and (error := stored.exception()):
             return error  # type: ignore[no-any-return]
+        run = run_of(run.config)  # of the graph around it
     return None
 
 
-def _with_outer(run: PregelLoop | None) -> Iterator[PregelLoop]:
-    while run is not None:
-        yield run
-        run = run_of(run.config)
-
-
 def _storing(run: PregelLoop) -> Any:
-    """Return the future of the latest checkpoint that a run has put, ``None`` if it has put none."""
+    """Return the future of the newest checkpoint that a run has put, ``None`` without one."""
     return getattr(run, "_put_checkpoint_fut", None)
 
 
-# -- one run at a time on a thread -----------------------------------------------------------------------------------
+# -- one run at a time on a thread --------------------------------------------------
 
 _Thread = tuple[int, int, str, str]
-"""Store, journal, thread id and checkpoint namespace. Two journals tell their runs apart as two processes do."""
+"""Store, journal, thread id and checkpoint namespace.
+
+The journal is part of the key because runs with two journals are kept apart as two processes are.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Other:
-    """Another run of a thread that stands in the way of one."""
+    """Another run of the same thread that excludes the run in question."""
 
     under_way: bool
-    """Whether it is at work; otherwise it has ended, after the run in question had read the thread."""
+    """True if it is active; else it has ended, after the run in question had read the thread."""
     checkpoint: str
-    """The latest that it has made."""
+    """Id of the newest checkpoint that it has made."""
     storing: ref[Any] | None
-    """The future of the latest that it has put, ``None`` if it has put none. It would keep the agent alive: LangGraph
-    keeps it as long as it is not done."""
+    """Future of the newest checkpoint that it has put, ``None`` if it has put none.
+
+    Weak, as the future keeps the agent alive; LangGraph itself keeps it until it is done.
+    """
 
     @property
     def stored(self) -> bool:
-        """Whether what it has put is in the store by now, or cannot be stored."""
+        """True if its newest checkpoint is stored by now, or cannot be stored."""
         if self.storing is None:
             return False
         storing = self.storing()
@@ -108,27 +107,32 @@ class Other:
 
 
 class _Threads:
-    """The threads of this process that runs are at work on, and how the latest runs left theirs."""
+    """Threads of this process that have an active run, and how the last runs left theirs."""
 
     def __init__(self) -> None:
+        # Runs of several event loops and OS threads share the process-wide instance.
         self._lock = threading.Lock()
+        # The loop is kept because a closed one can never end its run; None under sync entry.
         self._at_work: dict[_Thread, tuple[PregelLoop, asyncio.AbstractEventLoop | None]] = {}
+        # Runs that hold their thread, so that later nodes of a run return at once.
         self._holders: WeakSet[PregelLoop] = WeakSet()
+        # How the last run of a thread ended, the newest last; see _KEPT_ENDS.
         self._left: OrderedDict[_Thread, Other] = OrderedDict()
+        # Live savers by the address of their store; an address without one can be reused.
         self._savers: dict[int, list[ref[Any]]] = {}
 
     def take(self, config: RunnableConfig, journal: Journal | None) -> Other | None:
-        """Take the thread of a run, or have it still.
+        """Claim the thread of a run; do nothing if the run holds it already.
 
         Args:
             config: Of a node.
             journal: Of the agent.
 
         Returns:
-            The other run that stands in the way.
+            The other run that excludes this one, ``None`` if the thread is claimed.
         """
         run = run_of(config)
-        if run is None or run in self._holders:  # in each node but the first
+        if run is None or run in self._holders:  # the latter in each node but the first
             return None
         thread = self._thread_of(run, config, journal)
         if thread is None:
@@ -141,11 +145,12 @@ class _Threads:
                 run,
                 None if sync_entry() is not None else asyncio.get_running_loop(),
             )
+            # LangGraph closes the stack however the run ends, so no thread stays claimed.
             run.stack.callback(self._leave, thread, run)  # type: ignore[attr-defined]
             return None
 
     def refuses(self, config: RunnableConfig, journal: Journal | None) -> bool:
-        """Return whether a run could not take its thread now.
+        """Return True if a run could not claim its thread now.
 
         Args:
             config: Of a node.
@@ -163,10 +168,13 @@ class _Threads:
         if holder is not None and not (loop is not None and loop.is_closed()):
             return _other(holder, under_way=True)
         left = self._left.get(thread)
-        return left if left is not None and _begun_before(run, left.checkpoint) else None
+        # A run with a checkpoint id goes back in time on purpose and continues no other run.
+        if left is None or run.config["configurable"].get("checkpoint_id"):
+            return None
+        return left if _base_of(run) < left.checkpoint else None
 
     def began_at(self, config: RunnableConfig, journal: Journal | None) -> str | None:
-        """Return the checkpoint that a run began at, ``None`` if it is where the latest run left the thread.
+        """Return the checkpoint that a run began at, ``None`` if the last run ended there.
 
         Args:
             config: Of a node.
@@ -192,15 +200,18 @@ class _Threads:
         return store, id(journal), str(configurable.get("thread_id")), "|".join(run.checkpoint_ns)
 
     def _address_of(self, saver: Any) -> int:
-        """Return the address of what a saver keeps its checkpoints in, which names it while one of its savers lives.
+        """Return the address of a saver's store, which names it while one of its savers lives.
 
-        A store of a new saver may get the address of one that is gone; how the runs of that one ended is forgotten.
+        A new store may get the address of a deleted one; the ended runs of that one are forgotten.
         """
-        store = id(_store_of(saver))
+        # The connection or storage: with strict msgpack each graph has its own copy of the saver.
+        places = (getattr(saver, name, None) for name in ("conn", "storage"))
+        store = id(next((place for place in places if place is not None), saver))
         savers = [found for found in self._savers.get(store, ()) if found() is not None]
         if not savers:
             for thread in [thread for thread in self._left if thread[0] == store]:
                 del self._left[thread]
+            # Addresses of other deleted stores go with it, so that the table does not grow.
             for gone in [
                 at for at, known in self._savers.items() if all(found() is None for found in known)
             ]:
@@ -219,25 +230,25 @@ class _Threads:
                     self._left.popitem(last=False)
 
     def forget(self, other: Other) -> None:
-        """Forget a run that has ended and left nothing: its thread was deleted, or could not be stored."""
+        """Forget an ended run that left nothing: its thread was deleted, or was never stored."""
         with self._lock:
             for thread in [thread for thread, left in self._left.items() if left is other]:
                 del self._left[thread]
 
 
 THREADS = _Threads()
-"""Of the whole process: agents that share a saver share its threads."""
+"""Registry of the whole process: agents that share a saver share its threads."""
 
 
 def store_nothing(config: RunnableConfig) -> None:
-    """Have a run that is refused end without a trace, if it would store what it has at its end.
+    """Prevent that a refused run stores its state at its end.
 
     Args:
         config: Of its node.
     """
     run = run_of(config)
     if run is not None and run.durability == "exit":
-        run.durability = "async"  # what comes before the end it would have stored by now
+        run.durability = "async"  # LangGraph stores at the end only if the durability is "exit"
 
 
 def _other(run: PregelLoop, *, under_way: bool) -> Other:
@@ -250,18 +261,6 @@ def _other(run: PregelLoop, *, under_way: bool) -> Other:
 
 def _base_of(run: PregelLoop) -> str:
     """Return the checkpoint that a run has read, empty if the thread had none."""
-    began = run._initial_checkpoint_config["configurable"].get("checkpoint_id")  # noqa: SLF001 - told nowhere else
+    # A private attribute: LangGraph has no public one for it.
+    began = run._initial_checkpoint_config["configurable"].get("checkpoint_id")  # noqa: SLF001
     return str(began or "")
-
-
-def _begun_before(run: PregelLoop, checkpoint: str) -> bool:
-    """Whether a run has read its thread before a checkpoint was put; what goes back in time does so on purpose."""
-    return not run.config["configurable"].get("checkpoint_id") and _base_of(run) < checkpoint
-
-
-def _store_of(saver: Any) -> Any:
-    """Return what a saver keeps its checkpoints in: with strict msgpack each graph has a copy of the saver."""
-    return next(
-        (held for name in ("conn", "storage") if (held := getattr(saver, name, None)) is not None),
-        saver,
-    )

@@ -1,9 +1,10 @@
-"""Whether the state that a call came from is on disk before its effect, and where the journal is kept beside it.
+"""Barrier before an effect (the checkpoint is stored first), and location of the journal.
 
-A call's key follows from the id of the model's message. If the process dies and the message was not stored, the model
-is asked again, its calls get other keys, and no journal can know them again. So a call with an effect is issued only
-when the checkpoint that holds its message is on disk: at once with durability ``sync``, after a look at the
-checkpointer with ``async``, and never with ``exit``, which stores nothing before the end.
+The key of a call is derived from the id of the model's message. If the process dies before the
+message is stored, the model is asked again, its calls get other keys, and the journal cannot
+recognise them. So a call with an effect is issued only after the checkpoint that holds its message
+is stored: at once with durability ``sync``, after the checkpointer has been polled with ``async``,
+and never with ``exit``, which stores nothing before the end.
 """
 
 import asyncio
@@ -27,41 +28,43 @@ from asyncguard.runtime.engine import Engine
 from asyncguard.runtime.session.outbox import StoredCheckpoints
 
 JournalTarget = Journal | str | Path | bool
-"""A journal, where to open one, ``True`` for beside the checkpoints, ``False`` for none."""
+"""Journal, location of one, ``True`` for one next to the checkpoints, or ``False`` for none."""
 
 DURABILITY = "__pregel_durability"
-"""Where LangGraph keeps the durability of a run in its configuration."""
+"""Key under which LangGraph keeps the durability of a run in its configuration."""
 PLACES = "checkpoint_map"
-"""Where LangGraph keeps the checkpoints that a run stands on, by namespace."""
+"""Key under which LangGraph keeps the checkpoints that a run stands on, by namespace."""
 _VARIABLE = "ASYNCGUARD_JOURNAL"
 _FALLBACK = Path(".asyncguard") / "effects.db"
 _PATIENCE = 30.0
+"""Seconds within which a checkpoint has to be stored before the call is given up."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
 
 class LazyJournal:
-    """Opens the journal of an agent when its first run shows which checkpointer it has."""
+    """Journal of an agent, opened when the first run shows which checkpointer is used."""
 
     def __init__(self, engine: Engine, target: JournalTarget) -> None:
-        """Make a keeper; nothing is opened yet.
+        """Store the target; nothing is opened yet.
 
         Args:
-            engine: Gets the journal.
-            target: What the caller wants.
+            engine: Receives the journal.
+            target: Journal that the caller asked for.
         """
         self._engine = engine
         self._target = target
+        # Stays False while runs use checkpointers in memory, which need no journal.
         self._decided = engine.journal is not None or target is False
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # two first runs may begin at the same time
 
     async def ready(self, config: RunnableConfig) -> None:
-        """Open the journal, if that was not decided before.
+        """Open the journal if no earlier run has done so.
 
         Args:
             config: Of a node; names the checkpointer.
 
         Raises:
-            JournalError: It cannot be opened.
+            JournalError: The journal cannot be opened.
         """
         if self._decided:
             return
@@ -71,7 +74,9 @@ class LazyJournal:
         await asyncio.to_thread(self._open, where)
 
     def _open(self, where: Journal | str | Path | None) -> None:
-        from asyncguard.journal.open import open_journal  # noqa: PLC0415 - databases, only where they are used
+        # Imported late: it loads the database drivers, which an agent without a journal need not
+        # have.
+        from asyncguard.journal.open import open_journal  # noqa: PLC0415
 
         with self._lock:
             if not self._decided and where is not None:
@@ -81,7 +86,7 @@ class LazyJournal:
 
 
 async def _place(target: JournalTarget, saver: Any) -> Journal | str | Path | None:
-    """Where the journal of a run belongs, ``None`` for a run whose checkpoints end with the process."""
+    """Return the location of a run's journal, ``None`` if its checkpoints end with the process."""
     if not isinstance(target, bool):
         return target
     if not isinstance(saver, BaseCheckpointSaver) or isinstance(saver, InMemorySaver):
@@ -94,12 +99,12 @@ async def _place(target: JournalTarget, saver: Any) -> Journal | str | Path | No
 
 
 async def _sqlite_place(saver: Any) -> Path | None:
-    """Beside the saver's file; ``None`` for one in memory."""
-    asked = "PRAGMA database_list"
+    """Return a file next to the saver's; ``None`` for a database in memory."""
+    query = "PRAGMA database_list"
     if isinstance(saver.conn, sqlite3.Connection):
-        listed = await asyncio.to_thread(lambda: saver.conn.execute(asked).fetchall())
+        listed = await asyncio.to_thread(lambda: saver.conn.execute(query).fetchall())
     else:
-        listed = await (await saver.conn.execute(asked)).fetchall()
+        listed = await (await saver.conn.execute(query)).fetchall()
     file = next((row[2] for row in listed if row[1] == "main"), "")
     return Path(f"{file}.effects") if file else None
 
@@ -108,40 +113,39 @@ def _postgres_place(saver: Any) -> str | None:
     connection: Any = getattr(saver, "conn", None)
     if not type(connection).__module__.startswith("psycopg"):
         return None
-    if (told := getattr(connection, "conninfo", None)) is not None:  # a pool
-        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - only where a PostgreSQL saver is used
+    if (conninfo := getattr(connection, "conninfo", None)) is not None:  # a pool
+        # Imported late: psycopg is installed only where a PostgreSQL saver is used.
+        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 
         parameters = {
-            name: str(value) for name, value in conninfo_to_dict(told).items() if value is not None
+            name: str(value)
+            for name, value in conninfo_to_dict(conninfo).items()
+            if value is not None
         }
     else:
         parameters = dict(connection.info.get_parameters())
-        if connection.info.password:
+        if connection.info.password:  # psycopg leaves it out of the parameters
             parameters["password"] = connection.info.password
-    return _url(parameters)
-
-
-def _url(parameters: dict[str, str]) -> str:
     database = quote(parameters.pop("dbname", ""), safe="")
     return f"postgresql:///{database}?{urlencode(parameters)}"
 
 
-# -- the checkpoint before the effect ------------------------------------------------------------------------------
+# -- the checkpoint before the effect --------------------------------------------------
 
 
 async def ensure_stored(
     config: RunnableConfig, known: StoredCheckpoints, *, written_down: bool
 ) -> None:
-    """Wait until the checkpoint that a run stands on is on disk, if calls are about to be written down.
+    """Wait until the checkpoint that a run stands on is stored, if the journal records its calls.
 
     Args:
         config: Of the node that is about to issue the calls.
-        known: The checkpoints of the thread that need not be looked for; those that are found are added.
-        written_down: Whether the journal has to know one of the calls again after a crash.
+        known: Checkpoints of the thread that are known to be stored; found ones are added.
+        written_down: True if the journal has to recognise one of the calls after a crash.
 
     Raises:
         CallerError: The run stores nothing before its end.
-        JournalError: The checkpoint did not come.
+        JournalError: The checkpoint was not stored in time.
     """
     if not written_down:
         return
@@ -151,9 +155,11 @@ async def ensure_stored(
         return
     if durability == "exit":
         raise CallerError(
-            'With durability="exit" nothing is stored before the run ends, so a call with an effect cannot be '
-            'recognised after a crash; use durability="sync", or journal=False to do without.'
+            'With durability="exit" nothing is stored before the run ends, so a call with an '
+            'effect cannot be recognised after a crash; use durability="sync", or journal=False '
+            "to do without."
         )
+    # An agent inside another graph needs the checkpoints of all graphs around it, too.
     for namespace, checkpoint in configurable.get(PLACES, {}).items():
         if not known.covers(namespace, checkpoint):
             place = RunnableConfig(
@@ -172,16 +178,17 @@ async def _until_stored(saver: Any, place: RunnableConfig, config: RunnableConfi
     try:
         async with asyncio.timeout(_PATIENCE):
             while True:
-                await backoff.pause()  # it is never there at once
+                await backoff.pause()  # first, as the checkpoint is never stored at once
                 if await stored(saver, place) is not None:
                     return
                 if (error := storing_error(config)) is not None:
                     raise JournalError(
-                        f"The checkpoint before the call could not be stored ({type(error).__name__}: {error}); "
-                        "nothing was issued. See whether the checkpointer's database can be written."
+                        f"The checkpoint before the call could not be stored "
+                        f"({type(error).__name__}: {error}); nothing was issued. Check that the "
+                        "checkpointer's database can be written."
                     ) from error
     except TimeoutError as error:
         raise JournalError(
-            f"The checkpoint before the call was not stored within {_PATIENCE:g} s; nothing was issued. See whether "
-            "the checkpointer's database can be written."
+            f"The checkpoint before the call was not stored within {_PATIENCE:g} s; nothing was "
+            "issued. Check that the checkpointer's database can be written."
         ) from error

@@ -1,10 +1,20 @@
-"""Which checkpoint a thread goes on from: the last one of the process that took it last.
+"""Fence of a thread's checkpoints: the thread resumes from the newest one of the last lease holder.
 
-LangGraph goes on from the checkpoint with the highest id, whoever stored it. A process that was stopped for longer than
-the lease stores one step more when it goes on, behind what its heir has done, and it writes that step beside the heir's
-where both had begun at the same checkpoint. So whoever takes a thread from a process that may go on begins at a copy of
-its checkpoint, where nobody else writes; each state tells the number of the process that stored it; and a checkpoint
-with a lower number than an older one is covered by that one, put again as the last.
+LangGraph resumes a thread from the checkpoint with the highest id, no matter which process stored
+it; a saver has no compare-and-set. A process that was frozen for longer than its lease stores one
+step more when it thaws. That stale step sorts after the steps of the process that took the thread
+over, and it joins their writes where both processes began at the same checkpoint.
+
+Three rules prevent that a thread resumes from a stale step:
+
+1. A process that acquires the thread from one that may still be alive (a stolen lease) begins at a
+   copy of the checkpoint, which the former holder does not write to (:func:`_fork_for_takeover`).
+2. Each state holds the fencing token of the process that stored it (:func:`with_fencing_token`).
+3. If a checkpoint with a lower token is newer than one with a higher token, the newest one with the
+   higher token is appended again, so that it is the head (:func:`_promote_owner_head`).
+
+The input of a refused run is a stale head, too, as LangGraph stores it before the first node. The
+head before it is restored (:func:`_undo_refused_input`, :func:`_restore_head_after_stale_input`).
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -37,9 +47,13 @@ from asyncguard.runtime.session.lease import Lease
 _REPLAYED = "__pregel_replay_state"
 _RESUMED = "__pregel_resuming"
 _RECENT = 8
-"""Checkpoints that a run has put when its first node begins, nodes of other middleware included, and those before."""
+"""Number of checkpoints to list when a run begins.
+
+Those that the run has put before its first node are among them, nodes of other middleware included,
+and the head before them.
+"""
 _LATE = 50
-"""Checkpoints that a late run may have put between two looks at the journal, with room for other middleware."""
+"""Number of checkpoints that a stale run may put between two reads of the journal."""
 _PATIENCE = 2.0
 """Seconds within which the last step of a run is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
@@ -48,21 +62,21 @@ _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 async def acquire_thread(
     lease: Lease, config: RunnableConfig, *, known: int, begins: bool = False, again: bool = False
 ) -> None:
-    """Take a thread for this process, unless another one has carried it on since the run read its state.
+    """Acquire a thread, unless another process has continued it since the run read its state.
 
-    Where a late run has put checkpoints of its own behind the other's, the other's last one is put there once more, so
-    that the thread goes on from what was done.
+    If a stale run appended checkpoints after the owner's, re-append the owner's newest one so that
+    the thread resumes from it.
 
     Args:
         lease: Of the thread.
         config: Of the node that is run.
-        known: Number in the state that the run has read.
-        begins: Whether the node is the one that takes the input of a run in.
-        again: Whether to ask the journal where the thread is held already: its ledger was folded anew.
+        known: Fencing token in the state that the run has read.
+        begins: True if the node is the one that reads the run's input.
+        again: True to ask the journal even if the lease is held: the ledger was folded again.
 
     Raises:
-        ThreadBusyError: Another process is at work on the thread, or has been since; or it was taken from a process
-            that may go on, and the run has to begin at the copy.
+        ThreadBusyError: Another process holds the thread, or has continued it; or the lease was
+            stolen from a process that may still be alive, and the run has to begin at the copy.
         JournalError: The journal cannot be read or written.
     """
     async with lease.acquisition(again=again) as wanted:
@@ -73,7 +87,8 @@ async def acquire_thread(
 async def _acquire(
     lease: Lease, config: RunnableConfig, place: "_Place | None", *, known: int, again: bool
 ) -> None:
-    # Nobody else can have carried on what this process had last; the checkpoint may be an older one on purpose.
+    # If this process was the last holder, no other one can have continued the thread: the state may
+    # be an older checkpoint on purpose.
     ours = not lease.acquired and await lease.journal.holds(lease.thread)
     try:
         tenure = await lease.acquire(thread_of(config), known=known, again=again)
@@ -84,13 +99,14 @@ async def _acquire(
     if tenure is None or place is None:
         return
     try:
+        # Only if the former holder has left something to repair, the run waits for its own
+        # checkpoint.
         repairs = tenure.stolen or tenure.final_checkpoint or known < tenure.previous_token
         newest = await (place.with_own(_RECENT) if repairs else place.newest(_RECENT))
         if tenure.final_checkpoint and _starts_at(place, newest, tenure.final_checkpoint):
-            newest, ours = (
-                await place.until(lambda now: _follows(tenure.final_checkpoint, now), _RECENT),
-                False,
-            )
+            # Its last step may still be on its way to the store.
+            newest = await place.until(lambda now: _follows(tenure.final_checkpoint, now), _RECENT)
+            ours = False
         carried_on = (
             (not ours and await _restore_head_after_stale_input(place, newest))
             or (known < tenure.previous_token and await _promote_owner_head(place, known))
@@ -98,40 +114,42 @@ async def _acquire(
         )
         if carried_on:
             raise ThreadBusyError(
-                "Another run has carried the thread on since this one read its state; run it again."
+                "Another run has continued the thread since this one read its state; run it again."
             )
-        # An agent that is a tool is not run again where it was: refused, it would begin anew under another name.
+        # An agent that runs inside a tool cannot be repeated in place: if it is refused, the tool
+        # starts it from its beginning under another thread name.
         if (
             tenure.stolen
             and not inside_a_call()
             and await _fork_for_takeover(place, newest, tenure.fencing_token)
         ):
             raise ThreadBusyError(
-                "The process that had the thread gave no sign of life, and it may go on: the thread was taken from "
-                "it; run it again."
+                "The process that held the thread stopped renewing its lease and may still be "
+                "alive: the thread was taken over; run it again."
             )
     except BaseException:
+        # Refused or failed: the next run must not find the thread held by a run that never began.
         lease.release()
         raise
 
 
 @asynccontextmanager
 async def owned(lease: Lease, config: RunnableConfig) -> AsyncIterator[None]:
-    """End a run after the block whose thread another process has taken meanwhile, and undo what it has stored since.
+    """End the run after the block if it has lost the lease, and undo what it has stored since.
 
-    Asked before a step is stored, and of the journal only if the process may have been stopped for long. A block that
-    finds out itself is undone in the same way.
+    The check comes before a step is stored; the journal is asked only if the process may have been
+    frozen for long. A block that raises ``ThreadBusyError`` itself is undone in the same way.
 
     Args:
         lease: Of the thread.
         config: Of the node that is run.
 
     Raises:
-        ThreadBusyError: Another process carries the thread on.
+        ThreadBusyError: Another process has acquired the thread.
     """
     try:
         yield
-        await lease.ensure_held()
+        await lease.ensure_held()  # not in a finally: an error of the block has priority
     except ThreadBusyError:
         if lease.acquired and (place := _place(config)) is not None:
             await _promote_owner_head(place, lease.fencing_token)
@@ -139,54 +157,55 @@ async def owned(lease: Lease, config: RunnableConfig) -> AsyncIterator[None]:
 
 
 def stands_on(config: RunnableConfig) -> str:
-    """Id of the checkpoint that a run stands on, empty if it stores nothing."""
+    """Return the id of the checkpoint that a run stands on, empty if the run stores nothing."""
     place = _place(config)
     return "" if place is None else place.own
 
 
 def with_fencing_token(identity: Thread, lease: Lease) -> Thread:
-    """Return the identity of a thread with the number of this process, for the state."""
+    """Return the identity of a thread with this process's fencing token, for the state."""
     if not lease.fencing_token:
         return identity
     return Thread(session=identity["session"], nonce=identity["nonce"], number=lease.fencing_token)
 
 
-# -- where a run stands --------------------------------------------------------------------------------------------
+# -- where a run stands --------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Place:
-    """Where a run stands among the checkpoints of its thread."""
+    """Position of a run among the checkpoints of its thread."""
 
     saver: Any
     of_thread: RunnableConfig
-    """Thread and namespace."""
+    """Configuration that names the thread and the namespace."""
     own: str
     """Id of the checkpoint that the run stands on."""
     resumed: bool
-    """Whether the run goes on from a checkpoint that it has not put itself."""
+    """True if the run continues from a checkpoint that it has not put itself."""
     begins: bool
-    """Whether the run stands in its first node behind an input of its own."""
+    """True if the run is in its first node, after an input of its own."""
 
     async def newest(self, limit: int) -> list[CheckpointTuple]:
-        """The latest checkpoints, the latest first; their ids rise with time."""
+        """Return the newest checkpoints, the newest first; their ids rise with time."""
         return await listed(self.saver, self.of_thread, limit)
 
     async def with_own(self, limit: int) -> list[CheckpointTuple]:
-        """The same, once the run's own is among them: with durability ``async`` it is stored while its node runs."""
+        """Return the newest checkpoints once the run's own is among them.
 
-        def there(newest: list[CheckpointTuple]) -> bool:
-            behind = (
-                len(newest) == limit and id_of(newest[-1]) > self.own
-            )  # too many have come since
-            return behind or any(id_of(found) == self.own for found in newest)
+        With durability ``async`` a checkpoint is stored while the node after it runs.
+        """
 
-        return await self.until(there, limit)
+        def found_or_passed(newest: list[CheckpointTuple]) -> bool:
+            passed = len(newest) == limit and id_of(newest[-1]) > self.own  # too many newer ones
+            return passed or any(id_of(found) == self.own for found in newest)
+
+        return await self.until(found_or_passed, limit)
 
     async def until(
         self, there: Callable[[list[CheckpointTuple]], bool], limit: int
     ) -> list[CheckpointTuple]:
-        """The latest checkpoints, once something is among them; or as they are, if that is never stored."""
+        """Return the newest checkpoints once a condition holds, or after the time limit."""
         backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
         while True:
             newest = await self.newest(limit)
@@ -196,7 +215,10 @@ class _Place:
 
 
 def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
-    """Where a run stands; ``None`` if it stores nothing before its end, or goes back in time on purpose."""
+    """Return the position of a run; ``None`` if no head can be or must be fenced.
+
+    That is a run which stores nothing before its end, or which goes back in time on purpose.
+    """
     configurable = config.get("configurable", {})
     saver, places = configurable.get(SAVER), configurable.get(PLACES)
     if (
@@ -205,6 +227,7 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
         or configurable.get(_REPLAYED) is not None
     ):
         return None
+    # Such a run puts a single checkpoint at its end.
     if configurable.get(DURABILITY) == "exit":
         return None
     thread = of_thread(config)
@@ -218,7 +241,7 @@ def _place(config: RunnableConfig, *, begins: bool = False) -> _Place | None:
 
 
 def _follows(checkpoint: str, newest: Sequence[CheckpointTuple]) -> bool:
-    """Whether a step behind a checkpoint is stored."""
+    """Return True if a step after a checkpoint is stored."""
     return any(
         found.metadata.get("source") == "loop" and parent_of(found) == checkpoint
         for found in newest
@@ -226,32 +249,37 @@ def _follows(checkpoint: str, newest: Sequence[CheckpointTuple]) -> bool:
 
 
 def _starts_at(place: _Place, newest: Sequence[CheckpointTuple], checkpoint: str) -> bool:
-    """Whether a run began with a checkpoint, or with a copy of it."""
+    """Return True if a run began at a checkpoint, or at a copy of it."""
     base = _base(place, newest)
     return base is not None and checkpoint in (id_of(base), base.metadata.get(COPY_OF))
 
 
 async def undo_refused_input(config: RunnableConfig, *, begins: bool) -> None:
-    """Put the thread's head back behind the input of a run that another one of this process is in the way of.
+    """Restore the thread's head after a run of this process was refused with its input stored.
 
     Args:
         config: Of the node that is run.
-        begins: Whether the node is the one that takes the input of a run in.
+        begins: True if the node is the one that reads the run's input.
     """
     if (place := _place(config, begins=begins)) is not None:
         await _undo_refused_input(place)
 
 
 async def _undo_refused_input(place: _Place) -> None:
-    """Put the thread's head back behind the input of a run that was refused: nobody has taken it in."""
+    """Append the head before a refused run's input again; no node has read that input."""
     newest = await place.with_own(_RECENT)
+    # Another run's checkpoint, or, if none has come, the one that this run began at.
     head = _beside(place, newest) or (_base(place, newest) if place.begins else None)
     if head is not None and id_of(head) < place.own and not await _has_nested(place, head):
         await put_last(place.saver, head, above=newest[0])
 
 
 async def _restore_head_after_stale_input(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
-    """Put the thread's head back where a run that has just begun has covered it; whether the run is late."""
+    """Restore another run's head if the input of this one was put after it.
+
+    Returns:
+        True if the run is stale: another one has continued the thread.
+    """
     beside = _beside(place, newest)
     if beside is not None and id_of(beside) < place.own:
         await put_last(place.saver, beside, above=newest[0])
@@ -259,7 +287,11 @@ async def _restore_head_after_stale_input(place: _Place, newest: Sequence[Checkp
 
 
 def _beside(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
-    """The latest checkpoint that somebody else has put behind a run's, or among those that it began with."""
+    """Return the newest checkpoint of another run after this one's, or among those it began with.
+
+    Walks from the newest checkpoint down the line of parents that this run has put. A checkpoint
+    that is not on that line was put by another run.
+    """
     expected: str | None = place.own
     before_input = place.begins
     inputs = inputs_of(newest)
@@ -267,8 +299,9 @@ def _beside(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple
         began = id_of(found) in inputs
         if id_of(found) != expected:
             if began or parent_of(found) in inputs:
-                continue  # LangGraph's own first steps: no node has taken that input in, and its run will be refused
+                continue  # an input that no node has read, with its first step: that run is refused
             return found if found is not newest[0] or id_of(found) > place.own else None
+        # The line of this run ends at its input; a resumed run has put nothing before its own.
         if place.resumed or not (began or before_input or expected == place.own):
             return None
         before_input = before_input and not began
@@ -277,43 +310,49 @@ def _beside(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple
 
 
 async def _promote_owner_head(place: _Place, number: int) -> bool:
-    """Put the last checkpoint of a later process last, where one of an earlier process covers it; whether there is one.
+    """Append the newest checkpoint of a later lease holder again if this process has covered it.
 
     Args:
-        place: Where the run stands.
-        number: Of the process that stored that checkpoint.
+        place: Position of the run.
+        number: Fencing token of the process that stored the covering checkpoint.
+
+    Returns:
+        True if there was such a checkpoint.
     """
     newest = await place.with_own(_LATE)
     later = next((found for found in newest if fencing_token_of(found) > number), None)
     if later is None or id_of(later) > place.own:
         return False
     by_id = {id_of(found): found for found in newest}
-    at: str | None = place.own
+    at: str | None = place.own  # from this run's checkpoint back to the later holder's
     while at is not None and at > id_of(later) and (found := by_id.get(at)) is not None:
         if found.metadata.get("source") in ("update", "fork") and COPY_OF not in found.metadata:
-            return (
-                False  # somebody went back in time, or changed the state, behind the later process
-            )
+            # The caller went back in time, or changed the state, after the later holder: intended.
+            return False
         at = parent_of(found)
     await put_last(place.saver, later, above=newest[0])
     return True
 
 
 async def _promote_unseen_successor(place: _Place, newest: Sequence[CheckpointTuple]) -> bool:
-    """Put what followed on a checkpoint last, where a run began with a copy of it; whether there is something.
+    """Append the successors of a checkpoint again if the run began at a copy of that checkpoint.
 
-    Its process was about to store it when somebody else was refused the thread and put the copy.
+    The process of the original was about to store them when another run was refused the thread and
+    put the copy.
+
+    Returns:
+        True if there was a successor.
     """
     base = _base(place, newest)
     original = None if base is None else base.metadata.get(COPY_OF)
     if base is None or original is None:
         return False
     more, last = await place.newest(_LATE), None
+    # The oldest first, so that each successor is found after its parent.
     for found in reversed(more):
-        own = found.metadata.get("source") == "loop" and fencing_token_of(
-            found
-        ) >= fencing_token_of(base)
-        if own and parent_of(found) == original:
+        is_step = found.metadata.get("source") == "loop"
+        fresh = fencing_token_of(found) >= fencing_token_of(base)
+        if is_step and fresh and parent_of(found) == original:
             last, original = found, id_of(found)
     if last is None:
         return False
@@ -322,24 +361,29 @@ async def _promote_unseen_successor(place: _Place, newest: Sequence[CheckpointTu
 
 
 async def _fork_for_takeover(place: _Place, newest: Sequence[CheckpointTuple], number: int) -> bool:
-    """Put a copy of the checkpoint that a run began with last; whether there is one.
+    """Append a copy of the checkpoint that a run began at, as the head of this process's own line.
 
     Args:
-        place: Where the run stands.
-        newest: The latest checkpoints.
-        number: Of this process, for the copy.
+        place: Position of the run.
+        newest: The newest checkpoints.
+        number: Fencing token of this process, for the copy.
+
+    Returns:
+        True if a copy was put.
     """
     base = _base(place, newest)
+    # Without a base the run began the thread itself and shares no checkpoint with another process.
     if base is None or await _has_nested(place, base):
-        return False  # the run began the thread itself and shares no checkpoint with anybody; or see there
+        return False
     await put_last(place.saver, base, above=newest[0], number=number)
     return True
 
 
 async def _has_nested(place: _Place, found: CheckpointTuple) -> bool:
-    """Whether agents inside of this one are at work in a checkpoint's step: of a copy, they would begin anew.
+    """Return True if nested agents are active in the step of a checkpoint.
 
-    LangGraph makes the names of their threads of the checkpoint's id.
+    After a copy they would start from their beginning: LangGraph derives the names of their threads
+    from the id of the checkpoint.
     """
     whole = RunnableConfig(configurable={"thread_id": place.of_thread["configurable"]["thread_id"]})
     own = place.of_thread["configurable"]["checkpoint_ns"]
@@ -352,15 +396,14 @@ async def _has_nested(place: _Place, found: CheckpointTuple) -> bool:
 
 
 def _base(place: _Place, newest: Sequence[CheckpointTuple]) -> CheckpointTuple | None:
-    """The checkpoint that a run began with, ``None`` if it began the thread."""
+    """Return the checkpoint that a run began at, ``None`` if it began the thread."""
     by_id = {id_of(found): found for found in newest}
     own = by_id.get(place.own)
     if own is None or not place.begins:
-        return own  # resumed there, or behind a step whose writes had all been stored
+        return own  # resumed there, or after a step whose writes had all been stored
     at: CheckpointTuple | None = own
-    while (
-        at is not None and at.metadata.get("source") == "loop"
-    ):  # nodes of other middleware come first
+    # Nodes of other middleware may have run between the input and the first node of the guard.
+    while at is not None and at.metadata.get("source") == "loop":
         at = by_id.get(parent_of(at) or "")
     if at is None or at.metadata.get("source") != "input":
         return own

@@ -1,6 +1,7 @@
-"""Checkpoints as LangGraph's savers keep them: listed, read, and put once more as the latest.
+"""Access to the checkpoints of LangGraph's savers: list, read, and re-append as the newest.
 
-A saver is asked by the side that LangGraph asks it by: its connection belongs to the loop that used it first, too.
+A saver is called from the side (sync or async) that LangGraph calls it from, because its connection
+belongs to the event loop that used it first.
 """
 
 import asyncio
@@ -14,17 +15,20 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from asyncguard.runtime.portal import sync_entry
 
 COPY_OF = "asyncguard_copy_of"
-"""In the metadata of the copies of :func:`put_last`, which nobody made to go back in time: id of what was copied."""
+"""Metadata key of the copies of :func:`put_last`: id of the original.
+
+It distinguishes such a copy from a fork that the caller made to go back in time.
+"""
 _CHANNEL = "asyncguard"
 
 
 def id_of(found: CheckpointTuple) -> str:
-    """Id of a checkpoint; ids rise with time."""
+    """Return the id of a checkpoint; ids rise with time."""
     return str(found.config["configurable"]["checkpoint_id"])
 
 
 def parent_of(found: CheckpointTuple) -> str | None:
-    """Id of the checkpoint that one followed on, ``None`` if it is the first."""
+    """Return the id of a checkpoint's parent, ``None`` for the first of a thread."""
     return (
         None
         if found.parent_config is None
@@ -33,18 +37,18 @@ def parent_of(found: CheckpointTuple) -> str | None:
 
 
 def fencing_token_of(found: CheckpointTuple) -> int:
-    """Number of the process that had the thread when a checkpoint was stored, 0 if it does not tell."""
+    """Return the fencing token in a checkpoint's state, 0 if it holds none."""
     identity = found.checkpoint["channel_values"].get(_CHANNEL)
     return int(identity.get("number", 0)) if isinstance(identity, dict) else 0
 
 
 def inputs_of(newest: Iterable[CheckpointTuple]) -> set[str | None]:
-    """Return the ids of those checkpoints that LangGraph has put for the input of a run."""
+    """Return the ids of the checkpoints that LangGraph has put for the input of a run."""
     return {id_of(found) for found in newest if found.metadata.get("source") == "input"}
 
 
 def of_thread(config: RunnableConfig) -> RunnableConfig:
-    """Name the thread of a node's run, and its namespace.
+    """Return the configuration that names the thread of a node's run, and its namespace.
 
     Args:
         config: Of the node.
@@ -57,12 +61,12 @@ def of_thread(config: RunnableConfig) -> RunnableConfig:
 
 
 async def listed(saver: Any, thread: RunnableConfig, limit: int) -> list[CheckpointTuple]:
-    """Return the latest checkpoints, the latest first.
+    """Return the newest checkpoints, the newest first.
 
     Args:
         saver: The checkpointer.
-        thread: Names the thread, and the namespace if only that is meant.
-        limit: How many.
+        thread: Names the thread, and the namespace if only that one is meant.
+        limit: Greatest number of checkpoints.
     """
     found: list[CheckpointTuple] = await _ask(saver, "list", thread, limit=limit)
     return found
@@ -82,37 +86,46 @@ async def stored(saver: Any, place: RunnableConfig) -> CheckpointTuple | None:
 async def put_last(
     saver: Any, found: CheckpointTuple, *, above: CheckpointTuple, number: int = 0
 ) -> None:
-    """Store a checkpoint once more, as the latest of its thread, beside the one that it is a copy of.
+    """Store a copy of a checkpoint as the newest of its thread.
 
-    Its id follows on that of the latest, so that no clock decides, and what somebody stores meanwhile is behind it.
+    Its id is the newest id + 1, so the order does not depend on a clock, and what another process
+    writes at the same time sorts after it.
 
     Args:
         saver: The checkpointer.
-        found: What is copied.
-        above: The latest checkpoint of the thread.
-        number: What the copy tells as its number, if its state tells one.
+        found: The checkpoint to copy.
+        above: The newest checkpoint of the thread.
+        number: Fencing token for the copy's state, if that state holds one; 0 keeps the old one.
     """
     checkpoint = found.checkpoint
     values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
     fresh: dict[str, Any] = {}
     if number and isinstance(identity := values.get(_CHANNEL), dict):
+        # A new version, as savers store only the channels whose version has changed.
         fresh = {_CHANNEL: saver.get_next_version(versions.get(_CHANNEL), None)}
         values = {**values, _CHANNEL: {**identity, "number": number}}
-    again = checkpoint.copy()
-    again["id"] = str(UUID(int=UUID(id_of(above)).int + 1))
-    again["channel_values"], again["channel_versions"] = values, {**versions, **fresh}
+    copy = checkpoint.copy()
+    copy["id"] = str(UUID(int=UUID(id_of(above)).int + 1))
+    copy["channel_values"], copy["channel_versions"] = values, {**versions, **fresh}
     metadata: Any = {**found.metadata, "source": "fork", COPY_OF: id_of(found)}
-    # The parent is the copied one's: what is still written at that one belongs to whoever goes on from there.
-    parent = found.parent_config or _without_id(found.config)
-    await _ask(saver, "put", parent, again, metadata, fresh)
+    # The parent is that of the original: pending writes of the original belong to the run that
+    # continues from there, and must not apply to the copy.
+    parent = found.parent_config
+    if parent is None:  # the first of its thread: the thread is named, but no checkpoint
+        named = dict(found.config["configurable"])
+        del named["checkpoint_id"]
+        parent = RunnableConfig(configurable=named)
+    await _ask(saver, "put", parent, copy, metadata, fresh)
 
 
 async def _ask(saver: Any, method: str, *arguments: Any, **options: Any) -> Any:
-    """Ask a saver by the async twin of a method; by the method itself, in a thread, where it has no twin of its own.
+    """Call a method of a saver: its async twin, or the method itself on an OS thread.
 
-    Under sync entry the thread that entered asks. What is listed is read to its end by the side that asked.
+    Under sync entry the OS thread that entered makes the call. A listing is read to its end by the
+    side that asked for it.
     """
     entry, twin = sync_entry(), f"a{method}"
+    # The base class defines the twin as an error, so only an override counts.
     if entry is None and getattr(type(saver), twin) is not getattr(BaseCheckpointSaver, twin):
         try:
             answer = getattr(saver, twin)(*arguments, **options)
@@ -121,20 +134,12 @@ async def _ask(saver: Any, method: str, *arguments: Any, **options: Any) -> Any:
                 if isinstance(answer, AsyncIterable)
                 else await answer
             )
-        except (
-            NotImplementedError
-        ):  # the sync SQLite saver has the twin and refuses to be asked by it
-            pass
+        except NotImplementedError:
+            pass  # the sync SQLite saver defines the twin, but raises from it
 
     def ask() -> Any:
         answer = getattr(saver, method)(*arguments, **options)
+        # Read to its end here, as the cursor of a database belongs to this OS thread.
         return list(answer) if isinstance(answer, Iterator) else answer
 
     return await (asyncio.to_thread(ask) if entry is None else entry.call(ask))
-
-
-def _without_id(config: RunnableConfig) -> RunnableConfig:
-    kept = {
-        name: value for name, value in config["configurable"].items() if name != "checkpoint_id"
-    }
-    return RunnableConfig(configurable=kept)

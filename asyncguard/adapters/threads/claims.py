@@ -1,8 +1,10 @@
-"""One run at a time on a thread of this process, whatever keeps the checkpoints; processes are told apart by a journal.
+"""Claim of a thread by one run at a time within this process, for any checkpointer.
 
-LangGraph has read the thread and stored the input of a run before its first node is asked. So a run that is refused
-puts back what was the head before it, and one that begins at an input which no node has taken in lets that one's run
-go first.
+Runs of several processes are kept apart by the journal's lease, not here.
+
+LangGraph has read the thread and stored the input of a run before it calls the first node. A
+refused run therefore restores the head that the thread had before the input. A run that begins at
+an input which no node has read yet lets the run of that input go first.
 """
 
 import asyncio
@@ -18,13 +20,13 @@ from asyncguard.journal.port import Journal
 from asyncguard.runtime.clock import Backoff
 
 _RECENT = 8
-"""Checkpoints in which what two runs have put at the same time is found."""
-# Looks are counted, not seconds: while the whole process stands still (a garbage collection, a suspended machine), the
-# other run cannot move either.
+"""Number of checkpoints to list; those that two runs put at the same time are among them."""
+# Polls are counted, not seconds: while the whole process stands still (a garbage collection, a
+# suspended machine), the other run cannot move either.
 _LOOKS_FOR_THE_END = 200
-"""Looks, a millisecond apart, within which a run that was cancelled, or is about to end, has left its thread."""
+"""Polls, a millisecond apart, within which a cancelled or ending run has left its thread."""
 _LOOKS_FOR_FIRST_NODE = 1000
-"""Looks, a millisecond apart, within which a run that has put its input reaches its first node."""
+"""Polls, a millisecond apart, within which a run that has put its input reaches its first node."""
 _PATIENCE = 2.0
 """Seconds within which the last step of a run is stored, if it is stored at all."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
@@ -33,18 +35,18 @@ _FIRST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 async def claim_thread(
     config: RunnableConfig, journal: Journal | None, *, begins: bool = False
 ) -> None:
-    """Begin a run on its thread, or go on with it, unless another run of this process is in the way.
+    """Claim the thread for a run, unless another run of this process stands in the way.
 
-    LangGraph has stored the input of a run before its first node is asked; of one that is refused nothing stays.
+    LangGraph has stored the input of a run before its first node; that of a refused run is undone.
 
     Args:
         config: Of the node that is run.
-        journal: Of the agent; runs of two journals are told apart by these.
-        begins: Whether the node is the one that takes the input of a run in.
+        journal: Of the agent; runs with different journals do not exclude each other.
+        begins: True if the node is the one that reads the run's input.
 
     Raises:
-        CallerError: Another run is at work on the thread.
-        ThreadBusyError: Another run has carried the thread on since this one read its state.
+        CallerError: Another run is active on the thread.
+        ThreadBusyError: Another run has continued the thread since this one read its state.
     """
     if (
         begins
@@ -55,6 +57,7 @@ async def claim_thread(
     other = await _in_the_way(config, journal)
     if other is None:
         return
+    # Refused: neither the stored input nor a checkpoint at the end of the run may stay.
     await undo_refused_input(config, begins=begins)
     store_nothing(config)
     if other.under_way:
@@ -63,12 +66,13 @@ async def claim_thread(
             "wait for it, or cancel it first."
         )
     raise ThreadBusyError(
-        f"Another run has carried thread {thread_of(config)!r} on since this one read its state; run it again."
+        f"Another run has continued thread {thread_of(config)!r} since this one read its state; "
+        "run it again."
     )
 
 
 async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
-    """Let the run whose input is the head of a thread go first; it may have died, too."""
+    """Wait a limited time for the run whose input is the thread's head: it may be dead."""
     for _ in range(_LOOKS_FOR_FIRST_NODE):
         if THREADS.refuses(config, journal):
             return
@@ -76,9 +80,9 @@ async def _let_begin(config: RunnableConfig, journal: Journal | None) -> None:
 
 
 async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other | None:
-    """The run that has the thread of another one, or had it while that one read what it was."""
+    """Return the run that has the thread, or had it while the run in question read its state."""
     other = THREADS.take(config, journal)
-    for _ in range(_LOOKS_FOR_THE_END):  # LangGraph ends it, and there is no event of that
+    for _ in range(_LOOKS_FOR_THE_END):  # polled: LangGraph sends no event when it ends a run
         if other is None or not other.under_way:
             break
         await asyncio.sleep(_FIRST_LOOK)
@@ -90,9 +94,10 @@ async def _in_the_way(config: RunnableConfig, journal: Journal | None) -> Other 
 
 
 async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
-    """Whether a checkpoint holds an input that no node has taken in."""
+    """Return True if a checkpoint holds an input that no node has read yet."""
     newest = await listed(config["configurable"][SAVER], of_thread(config), _RECENT)
     inputs = inputs_of(newest)
+    # LangGraph puts an input as one checkpoint and its own first step after it as a second one.
     return any(
         id_of(found) == checkpoint and not {checkpoint, parent_of(found)}.isdisjoint(inputs)
         for found in newest
@@ -100,11 +105,11 @@ async def _untaken(config: RunnableConfig, checkpoint: str) -> bool:
 
 
 async def _arrived(config: RunnableConfig, other: Other) -> bool:
-    """Whether the latest checkpoint of a run is in the store, as soon as that can be told."""
+    """Return True if the latest checkpoint of a run is stored; wait until that is certain."""
     saver, thread = config["configurable"][SAVER], of_thread(config)
     backoff = Backoff(first=_FIRST_LOOK, longest=_LONGEST_LOOK, patience=_PATIENCE)
     while True:
-        done = other.stored
+        done = other.stored  # read before the list, so that a False from the list is final
         if any(id_of(found) == other.checkpoint for found in await listed(saver, thread, _RECENT)):
             return True
         if done or backoff.over:

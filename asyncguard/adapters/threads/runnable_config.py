@@ -1,10 +1,13 @@
-"""Where an agent stands among agents."""
+"""Typed readers of a node's configuration: thread id and path of the agent."""
 
 from langchain_core.runnables import RunnableConfig
 
 
 def namespace_of(config: RunnableConfig) -> str:
-    """The agent's path among agents: the checkpoint namespace without the task ids, which change from run to run."""
+    """Return the agent's path among nested agents, empty for the outermost.
+
+    It is the checkpoint namespace without the task ids, which change from run to run.
+    """
     path = str(config.get("configurable", {}).get("checkpoint_ns") or "")
     if "|" not in path:
         return ""
@@ -13,5 +16,5 @@ def namespace_of(config: RunnableConfig) -> str:
 
 
 def thread_of(config: RunnableConfig) -> str:
-    """The caller's id of the thread, empty if there is none."""
+    """Return the caller's id of the thread, empty if there is none."""
     return str(config.get("configurable", {}).get("thread_id") or "")

@@ -1,8 +1,9 @@
-"""Arguments that recovery hands from one tool to another: checked by name when the tools are known.
+"""Check of the arguments that recovery passes from one tool to another, by name.
 
-A tool drops a name that it does not have and takes its own default instead, so that it would answer another question
-than the one that was asked. Optional arguments are looked at when a call is made: a helper that does not know one that
-the call gives is passed over (:meth:`asyncguard.recovery.failure_case.Casebook.build`).
+A tool drops a name that it does not have and uses its own default instead, so it would answer
+another question than the one that was asked. Optional arguments are checked when a call is made: a
+helper that does not know an argument of the call is skipped
+(:meth:`asyncguard.recovery.failure_case.Casebook.build`).
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,8 @@ def check_passing(specs: Mapping[str, ToolSpec]) -> None:
         specs: The declarations by name, each with the parameters of its tool.
 
     Raises:
-        DeclarationError: An argument has no place in the helper, or the helper needs one that the tool does not have.
+        DeclarationError: The helper lacks an argument of the tool, or needs one that the tool
+            lacks.
     """
     for spec in specs.values():
         for role, helper in _helpers(spec):
@@ -47,8 +49,8 @@ def _check_mapping(spec: ToolSpec, other: ToolSpec, role: str, helper: Fallback)
         if not (spec.takes(ours) and other.takes(theirs)):
             lacking, name = (spec, ours) if not spec.takes(ours) else (other, theirs)
             raise DeclarationError(
-                f"{who} and maps {ours!r} to {theirs!r}, and {lacking.name!r} has no argument {name!r}; its arguments "
-                f"are {_listed(lacking)}."
+                f"{who} and maps {ours!r} to {theirs!r}, but {lacking.name!r} has no argument "
+                f"{name!r}; its arguments are {_listed(lacking)}."
             )
     arriving = helper.translate({name: name for name in spec.argument_names})
     lost = [
@@ -58,40 +60,42 @@ def _check_mapping(spec: ToolSpec, other: ToolSpec, role: str, helper: Fallback)
     ]
     if lost:
         raise DeclarationError(
-            f"{who}, which has no argument {lost[0]!r} and would answer without it; its arguments are "
-            f"{_listed(other)}: {how}."
+            f"{who}, which has no argument {lost[0]!r} and would answer without it; its arguments "
+            f"are {_listed(other)}: {how}."
         )
     missing = [name for name in other.required_arguments if name not in arriving]
     if missing and not spec.takes_anything:
         raise DeclarationError(
-            f"{who}, which needs the argument {missing[0]!r}, and {spec.name!r} has none of that name; its arguments "
-            f"are {_listed(spec)}: {how}."
+            f"{who}, which needs the argument {missing[0]!r}, but {spec.name!r} has none of that "
+            f"name; its arguments are {_listed(spec)}: {how}."
         )
 
 
 def _check_probe(spec: ToolSpec, probe: ToolSpec) -> None:
-    """The probe is called with those of the call's arguments that it knows."""
+    """Refuse a probe that cannot be called with those of the call's arguments that it knows."""
     who = f"{spec.name!r} names {probe.name!r} as its probe"
     missing = [name for name in probe.required_arguments if not spec.takes(name)]
     if missing:
         raise DeclarationError(
-            f"{who}, which needs the argument {missing[0]!r}, and {spec.name!r} has none of that name; its arguments "
-            f"are {_listed(spec)}: give both the same names."
+            f"{who}, which needs the argument {missing[0]!r}, but {spec.name!r} has none of that "
+            f"name; its arguments are {_listed(spec)}: give both the same names."
         )
     if spec.required_arguments and not any(probe.takes(name) for name in spec.argument_names):
         raise DeclarationError(
-            f"{who}, which takes none of its arguments and could not tell one call from another; it takes "
-            f"{_listed(probe)}, and {spec.name!r} has {_listed(spec)}: give both the same names."
+            f"{who}, which takes none of its arguments and could not tell one call from another; "
+            f"it takes {_listed(probe)}, but {spec.name!r} has {_listed(spec)}: give both the same "
+            "names."
         )
 
 
 def _check_contract(spec: ToolSpec, contract: ToolSpec) -> None:
-    """The live contract is read with the name of the tool alone."""
+    """Refuse a live contract that cannot be called with the name of the tool alone."""
     needed = [name for name in contract.required_arguments if name != "tool"]
     if needed or not contract.takes("tool"):
         raise DeclarationError(
-            f"{spec.name!r} names {contract.name!r} for its live contract, which is called with the argument 'tool' "
-            f"and no other; its arguments are {_listed(contract)}: let it take 'tool', the name of a tool."
+            f"{spec.name!r} names {contract.name!r} for its live contract, which is called with "
+            f"the argument 'tool' and no other; its arguments are {_listed(contract)}: let it take "
+            "'tool', the name of a tool."
         )
 
 

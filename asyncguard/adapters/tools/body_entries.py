@@ -1,14 +1,14 @@
 """Entries of a tool's body during one attempt of a call.
 
-Between an admitted call and the code of its tool stand LangChain (which checks arguments and turns some exceptions into
-answers), LangGraph's ToolNode (which turns others) and middleware of the user (which may repeat, replace, alter or
-swallow anything). None of them can tell whether the code of the tool was entered. So the tool that goes inwards is a
-copy with an entrance of ours around its code:
+Between an admitted call and the code of its tool are LangChain (which checks arguments and turns
+some exceptions into answers), LangGraph's ToolNode (which turns others) and middleware of the user
+(which may repeat, replace, alter or swallow anything). None of them shows whether the code of the
+tool was entered. So they are given a copy of the tool with an entrance around its code:
 
-- what is raised before the body began is the caller's error, and what leaves the body never is;
-- a body that must not be repeated begins once in an attempt, whatever stands around it;
-- what the body raised is kept, so that recovery sees that and not the words of what caught it;
-- when the attempt has ended nothing of it begins any more: a wrapper that sleeps in a thread may wake late.
+- an error before the body began is the caller's; an error that leaves the body never is;
+- a body that must not be repeated begins once in an attempt, whatever middleware does;
+- the error of the body is kept, so that recovery sees it and not the text of its catcher;
+- after the end of the attempt no body begins: a wrapper that sleeps on an OS thread may wake late.
 """
 
 import inspect
@@ -35,6 +35,7 @@ from asyncguard.core.tool_spec import ToolSpec
 from asyncguard.runtime.portal import from_thread
 
 _MARK = "_asyncguard_entrance"
+"""Attribute in which a copy of a tool holds its entrance."""
 _OUTER = ("invoke", "ainvoke", "run", "arun")
 _INNER = frozenset(
     {"langchain_core.tools.base", "langchain_core.tools.simple", "langchain_core.tools.structured"}
@@ -43,70 +44,71 @@ _NOT_ARGUMENTS = FROM_LANGCHAIN | {"run_manager"}
 
 
 class RefusedEntryError(GraphBubbleUp):
-    """A tool's body may not begin; raised as control flow, which middleware that retries lets pass."""
+    """Refusal to begin a tool's body; a control-flow error, which retrying middleware lets pass."""
 
 
 @dataclass(eq=False, kw_only=True)
 class _Entry:
-    """One time that a body was begun."""
+    """One entry of a tool's body."""
 
     arguments: tuple[tuple[Any, ...], dict[str, Any]]
-    """What it was called with, but for what LangChain fills in."""
+    """Arguments of the body, without those that LangChain fills in."""
     returned: bool = False
-    """Whether it returned."""
+    """True if the body returned."""
     value: Any = None
-    """What it returned."""
+    """Returned value."""
     error: BaseException | None = None
-    """What left it instead."""
-
-
-def _never(_: Symptom) -> bool:
-    return False
+    """Exception that left the body instead."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Watch:
-    """What one attempt of a call does with its tool; every copy of the tool that it hands out reports here."""
+    """Watch over the tool of one attempt; every copy of the tool that it hands out reports here."""
 
     spec: ToolSpec
-    """The declaration of the attempt's tool."""
+    """Declaration of the attempt's tool."""
     symptom_of: Callable[[Exception], Symptom]
-    """What can be seen of an exception."""
-    recovers: Callable[[Symptom], bool] = _never
-    """Whether the runtime itself does something about such a failure, so that nothing inside has to."""
+    """Function that returns the symptom of an exception."""
+    recovers: Callable[[Symptom], bool] = lambda _: False
+    """Predicate: the runtime itself recovers from such a failure, so middleware need not."""
     injected: Mapping[str, str] = field(default_factory=dict)
-    """Arguments that the runtime fills in; put back where middleware has dropped or changed them."""
+    """Arguments that the runtime fills in; restored if middleware has dropped or changed them."""
     specs: Mapping[str, ToolSpec] = field(default_factory=dict)
-    """Declarations of other tools, by name: middleware may put another tool in place of the call's."""
+    """Declarations of other tools, by name: middleware may replace the tool of the call."""
     early: Exception | None = None
-    """What the tool raised before its body began."""
+    """Exception that the tool raised before its body began."""
     answer: Any = None
-    """What the tool as a whole answered last, after LangChain put it into a message."""
+    """Last answer of the tool as a whole, after LangChain has put it into a message."""
     _late: Callable[[Any], None] | None = None
+    """Receiver of an answer that comes after the wait for it was given up."""
     stops: list[Callable[[], object]] = field(default_factory=list)
-    """Cancel the coroutines that threads wait for."""
+    """Functions that cancel the coroutines for which OS threads wait."""
     _entries: list[_Entry] = field(default_factory=list)
+    """Entries of bodies in this attempt, oldest first."""
     _refusal: str = ""
+    """Reason of the last refused entry."""
     _closed: bool = False
+    """True after the end of the attempt."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Guard of the private fields: the tool may run on OS threads, and several times at once."""
 
     @property
     def begun(self) -> bool:
-        """Whether the body of a tool was entered."""
+        """True if the body of a tool was entered."""
         return bool(self._entries)
 
     def close(self) -> None:
-        """End the attempt: no body begins any more, and a coroutine that may be made again ends."""
+        """End the attempt: no body begins any more, and repeatable coroutines are cancelled."""
         with self._lock:
             self._closed = True
         for stop in self.stops if self.spec.effect.repeatable else ():
             stop()
 
     def give_up(self, late: Callable[[Any], None]) -> None:
-        """Stop waiting for the attempt; a thread cannot be stopped, and what the tool answers in one is told.
+        """Stop the wait for the attempt; an OS thread cannot be stopped, so its answer is reported.
 
         Args:
-            late: Takes the answer; called from that thread.
+            late: Receives the answer; called from that OS thread.
         """
         with self._lock:
             self._late = late
@@ -115,7 +117,7 @@ class Watch:
             late(answer)
 
     def answered(self, answer: Any) -> None:
-        """Take what the tool answered in a thread, and pass it on if nothing waits for it any more."""
+        """Store an answer from an OS thread, and report it if the wait for it was given up."""
         with self._lock:
             self.answer = answer
             late = self._late
@@ -123,16 +125,17 @@ class Watch:
             late(answer)
 
     def tool(self, tool: BaseTool) -> BaseTool:
-        """The tool as this attempt may use it: the same to everybody, with an entrance around its code.
+        """Return a copy of a tool that looks the same and has an entrance around its code.
 
         Args:
-            tool: The tool, or a copy of it that another attempt was given.
+            tool: The tool, or the copy that another attempt was given.
         """
         known: _Entrance | None = tool.__dict__.get(_MARK)
         if known is not None and known.watch is self:
             return tool
         original = tool if known is None else known.tool
         kind = _watched_class(type(original))
+        # Without __init__, which would validate the fields again and lose private state.
         made = kind.__new__(kind)
         object.__setattr__(
             made, "__dict__", {**original.__dict__, _MARK: _Entrance(self, original)}
@@ -141,29 +144,22 @@ class Watch:
             object.__setattr__(made, slot, getattr(original, slot, None))
         return made
 
-    # -- entering ------------------------------------------------------------------------------------------------------
+    # -- entering --------------------------------------------------
 
     def enter(self, tool: BaseTool, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Entry:
-        """Begin a body, or find the entry that answers for it.
+        """Begin a body, or return the earlier entry whose answer is repeated.
 
         Raises:
-            RefusedEntryError: It may not begin.
+            RefusedEntryError: The body may not begin.
         """
-        arguments = (
-            args,
-            {name: value for name, value in kwargs.items() if name not in _NOT_ARGUMENTS},
-        )
+        given = {name: value for name, value in kwargs.items() if name not in _NOT_ARGUMENTS}
+        arguments = (args, given)
         with self._lock:
             last = self._entries[-1] if self._entries else None
             refusal = self._why_not(tool, last)
-            if (
-                refusal
-                and last is not None
-                and last.returned
-                and not self._closed
-                and _equal(last, arguments)
-            ):
-                return last  # a wrapper that asks twice is given the answer twice
+            repeats = last is not None and last.returned and not self._closed
+            if refusal and last is not None and repeats and _equal(last, arguments):
+                return last  # a wrapper that calls twice gets the same answer twice
             if refusal:
                 self._refusal = refusal
                 raise RefusedEntryError(refusal)
@@ -173,7 +169,7 @@ class Watch:
 
     @contextmanager
     def leaving(self, entry: _Entry, tool: BaseTool) -> Iterator[None]:
-        """Keep how a body ends; one that Python could not call with these arguments has not begun."""
+        """Record the end of a body; one that Python could not call has not begun."""
         try:
             yield
         except BaseException as error:
@@ -182,47 +178,43 @@ class Watch:
                 if _could_not_be_called(tool, error):
                     self._entries.remove(entry)
             raise
-        entry.returned = True
+        entry.returned = True  # after the block, so that a body that raised has not returned
 
     def _why_not(self, tool: BaseTool, last: _Entry | None) -> str:
-        spec = self._spec_of(tool)
+        """Return the reason why a body may not begin, empty if it may."""
+        own = tool.name == self.spec.name
+        spec = self.spec if own else self.specs.get(tool.name) or declared(tool)
         if self._closed:
             return "The attempt has ended; nothing of it begins any more."
         if self.spec.effect.repeatable and not spec.effect.repeatable:
             return (
-                f"Middleware runs {tool.name!r} for a call of {self.spec.name!r}, which may be repeated while "
-                f"{tool.name!r} may not: declare the effect of {tool.name!r}, or let the model call it."
+                f"Middleware runs {tool.name!r} for a call of {self.spec.name!r}, which may be "
+                f"repeated while {tool.name!r} may not: declare the effect of {tool.name!r}, or "
+                "let the model call it."
             )
         if last is None:
             return ""
         seen = self.symptom_of(last.error) if isinstance(last.error, Exception) else None
-        if (
-            seen is not None
-            and self.recovers(seen)
-            and (self.spec.effect.repeatable or not seen.started)
-        ):
+        harmless = self.spec.effect.repeatable or (seen is not None and not seen.started)
+        if harmless and seen is not None and self.recovers(seen):
             return "asyncguard itself tries the call again."
-        if self.spec.effect.repeatable or (seen is not None and not seen.started):
+        if harmless:
             return ""
         return f"{tool.name!r} has begun, and its effect must not be repeated."
 
-    def _spec_of(self, tool: BaseTool) -> ToolSpec:
-        if tool.name == self.spec.name:
-            return self.spec
-        return self.specs.get(tool.name) or declared(tool)
-
-    # -- judging -------------------------------------------------------------------------------------------------------
+    # -- judging --------------------------------------------------
 
     def judged(self, result: Result) -> Result:
-        """The end of the attempt, in the light of what happened at the tool.
+        """Return the result of the attempt, corrected by the entries of the tool's body.
 
         Args:
-            result: What came out of everything that stands around the tool.
+            result: Result as LangGraph and middleware have passed it on.
         """
         if isinstance(result, Interrupted):
             return result
         if not self.begun:
             return self._not_begun(result)
+        # One answer decides, even if a repetition failed: the effect has happened.
         if any(entry.returned for entry in self._entries):
             return self._after_answer(result)
         error = self._entries[-1].error
@@ -236,9 +228,13 @@ class Watch:
             )
         if isinstance(error, Exception):
             return self._after_error(result, error)
+        # The body is still running, or ended by cancellation: only an answer would be wrong.
         if isinstance(result, Failure) and not result.symptom.answered:
             return result
-        text = "The tool was given up before it answered, by middleware that stands between asyncguard and the tool."
+        text = (
+            "The tool was given up before it answered, by middleware that stands between "
+            "asyncguard and the tool."
+        )
         return self._doubted(
             result, Symptom(error=ErrorCode.UNANSWERED, message=text, transient=False)
         )
@@ -272,18 +268,19 @@ class Watch:
         return self._doubted(result, replace(result.symptom, answered=False))
 
     def _after_error(self, result: Result, error: Exception) -> Result:
-        """An exception that left the body is not an answer, whoever has put it into words."""
+        """Judge an exception that left the body: it is never an answer, even if rendered as one."""
         symptom = self.symptom_of(error)
-        if _says_error(
-            self.answer
-        ):  # LangChain has put it into the words that the tool wants the model to read
+        if _says_error(self.answer):  # the tool's error handler has written a text for the model
             symptom = replace(symptom, message=text_of(self.answer.content))
         if self.recovers(symptom):
             return Failure(symptom=symptom)
         return self._doubted(result, symptom)
 
     def _doubted(self, result: Result, symptom: Symptom) -> Result:
-        """The symptom, for an effect that no new call may have again; elsewhere what middleware says does no harm."""
+        """Return the symptom as a failure for a non-renewable effect, else the result unchanged.
+
+        For an effect that a new call may have again, a wrong result of middleware does no harm.
+        """
         return result if self.spec.effect.renewable else Failure(symptom=symptom)
 
 
@@ -292,17 +289,18 @@ def _says_error(answer: Any) -> bool:
 
 
 def _in_own_words(error: BaseException | None) -> bool:
-    """Whether a tool says on purpose that it failed, as LangChain's tools do; not where it passes on another error."""
+    """Return True if a tool reports its failure on purpose and does not pass on another error."""
     return (
         isinstance(error, ToolException) and error.__cause__ is None and error.__context__ is None
     )
 
 
 def _could_not_be_called(tool: BaseTool, error: BaseException) -> bool:
-    """Whether a tool's function was not called: it does not take the arguments, or there is none for a sync call.
+    """Return True if a tool's function was not called.
 
-    Then what calls it was the last to run, and not the function. Code that is not Python's has no frame of its own, so
-    that nothing is known of it.
+    It does not accept the arguments, or there is none for a sync call. Then the last frame is that
+    of its caller, not of the function. Code that is not Python's has no frame, so it counts as
+    called.
     """
     if not isinstance(error, TypeError | NotImplementedError):
         return False
@@ -319,28 +317,25 @@ def _could_not_be_called(tool: BaseTool, error: BaseException) -> bool:
 def _equal(entry: _Entry, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> bool:
     try:
         return bool(entry.arguments == arguments)
-    except Exception:  # noqa: BLE001 - values of the user, whose comparison may raise anything
+    except Exception:  # noqa: BLE001 - the comparison of a user's values may raise anything
         return False
 
 
 class _Entrance:
-    """The way into one tool for one attempt."""
+    """Entrance to one tool for one attempt."""
 
     def __init__(self, watch: Watch, tool: BaseTool) -> None:
         self.watch = watch
         self.tool = tool
 
     def completed(self, given: Any) -> Any:
-        """A tool call with what the runtime fills in."""
+        """Return a tool call with the arguments that the runtime fills in."""
         injected = self.watch.injected
-        if (
-            not injected
-            or self.tool.name != self.watch.spec.name
-            or not isinstance(given, dict)
-            or "args" not in given
-        ):
-            return given
-        return {**given, "args": {**given["args"], **injected}}
+        # Not for another tool in the place of the call's: it has no such arguments.
+        own = injected and self.tool.name == self.watch.spec.name
+        if own and isinstance(given, dict) and "args" in given:
+            return {**given, "args": {**given["args"], **injected}}
+        return given
 
     def inside(
         self, code: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -366,15 +361,18 @@ _CALLERS = CODE_CALLERS | CONTAINED_CODE | {_Entrance.inside.__code__, _Entrance
 
 @lru_cache(maxsize=1024)
 def _watched_class(kind: type[BaseTool]) -> type[BaseTool]:
-    """A class of tools that differs in nothing from another but for the entrance; made once for each."""
+    """Return a subclass of a tool class that differs only by the entrance; made once for each."""
     methods: dict[str, Any] = {
         name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")
     }
     if all(getattr(kind, name).__module__ in _INNER for name in _OUTER):
-        methods |= {"invoke": _invoke(kind), "ainvoke": _ainvoke(kind), "_run": _body(kind._run)}  # noqa: SLF001 - LangChain's way to say what a tool does
-        if kind._arun is not BaseTool._arun:  # noqa: SLF001 - which calls _run, and LangChain asks for the same
-            methods["_arun"] = _abody(kind._arun)  # noqa: SLF001 - see above
-    else:  # its code may be anywhere in there
+        # _run and _arun are LangChain's documented place for the code of a tool. The inherited
+        # _arun calls _run, and LangChain makes the same comparison.
+        run = _body(kind._run)  # noqa: SLF001
+        methods |= {"invoke": _invoke(kind), "ainvoke": _ainvoke(kind), "_run": run}
+        if kind._arun is not BaseTool._arun:  # noqa: SLF001
+            methods["_arun"] = _abody(kind._arun)  # noqa: SLF001
+    else:  # the class overrides an outer method, and its code may be anywhere in there
         methods |= {"invoke": _whole, "ainvoke": _awhole}
     made: type[BaseTool] = type(kind.__name__, (kind,), methods)
     return made
@@ -386,7 +384,12 @@ def _entrance(tool: BaseTool) -> _Entrance:
 
 
 def _invoke(kind: type[BaseTool]) -> Callable[..., Any]:
-    def invoke(self: BaseTool, input: Any, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
+    def invoke(
+        self: BaseTool,
+        input: Any,  # noqa: A002 - LangChain's name
+        config: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         entrance = _entrance(self)
         try:
             answer = kind.invoke(self, entrance.completed(input), config, **kwargs)
@@ -400,7 +403,12 @@ def _invoke(kind: type[BaseTool]) -> Callable[..., Any]:
 
 
 def _ainvoke(kind: type[BaseTool]) -> Callable[..., Any]:
-    async def ainvoke(self: BaseTool, input: Any, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's name
+    async def ainvoke(
+        self: BaseTool,
+        input: Any,  # noqa: A002 - LangChain's name
+        config: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         entrance = _entrance(self)
         try:
             entrance.watch.answer = answer = await kind.ainvoke(
@@ -418,18 +426,26 @@ def _body(code: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(code)
     def _run(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
         entrance = _entrance(self)
-        own = entrance.tool._run if has_sync_side(entrance.tool) else _waiting(entrance)  # noqa: SLF001 - the tool's own code
+        tool = entrance.tool
+        own = tool._run if has_sync_side(tool) else _waiting(entrance)  # noqa: SLF001 - its own code
         return entrance.inside(own, args, kwargs)
 
     return _run
 
 
 def _waiting(entrance: _Entrance) -> Callable[..., Any]:
-    """The async code of a tool without a sync side, for ``create_agent``'s sync entry, which calls the sync one."""
+    """Return a sync function that waits for the async code of a tool without a sync side.
+
+    ``create_agent``'s sync entry calls the sync side of every tool.
+    """
     code = entrance.tool._arun  # noqa: SLF001 - the tool's own code
     takes = inspect.signature(code).parameters
 
     def wait(*args: Any, **kwargs: Any) -> Any:
+        # LangChain fills in its own arguments for the signature of _run; _arun may lack some of
+        # them.
+        # LangChain fills in its own arguments for the signature of _run; _arun may lack some of
+        # them.
         given = {
             name: value
             for name, value in kwargs.items()
@@ -444,7 +460,8 @@ def _abody(code: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(code)
     async def _arun(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
         entrance = _entrance(self)
-        return await entrance.ainside(entrance.tool._arun, args, kwargs)  # noqa: SLF001 - the tool's own code
+        code = entrance.tool._arun  # noqa: SLF001 - the tool's own code
+        return await entrance.ainside(code, args, kwargs)
 
     return _arun
 
@@ -464,11 +481,11 @@ async def _awhole(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
 
 @dataclass
 class WatchedRequest(ToolCallRequest):
-    """A request that gives its tool, and any tool that middleware puts in its place, an entrance."""
+    """Request that gives an entrance to its tool, and to any tool that replaces it."""
 
     watch: Watch
 
     def __post_init__(self) -> None:
-        """Take the tool as the attempt may use it; ``override`` makes a new request, and comes here, too."""
+        """Replace the tool by its watched copy; a request of ``override`` does so, too."""
         if self.tool is not None:
             object.__setattr__(self, "tool", self.watch.tool(self.tool))

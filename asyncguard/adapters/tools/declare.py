@@ -1,4 +1,4 @@
-"""Tool declarations: the ``@guarded`` decorator, and what is read from tools that carry none."""
+"""Tool declarations: the ``@guarded`` decorator, and defaults for tools without a declaration."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +17,12 @@ from asyncguard.errors import CallerError, DeclarationError
 from asyncguard.validation import check_arguments, check_value
 
 _ATTRIBUTE = "__asyncguard__"
+"""Attribute in which a function or tool carries its declaration."""
 T = TypeVar("T", bound=Callable[..., Any] | BaseTool)
 
 
 class Declaration(TypedDict, total=False):
-    """The keyword arguments of :func:`guarded`; meaning and defaults are those of :class:`ToolSpec`."""
+    """Keyword arguments of :func:`guarded`, with meaning and defaults of :class:`ToolSpec`."""
 
     effect: EffectClass | str
     reads: Sequence[str]
@@ -53,7 +54,7 @@ def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:
     """Declare what a tool does; decorates a function, or a tool that ``@tool`` made.
 
     Args:
-        *bare: Nothing; it is there to say that ``@guarded`` needs its parentheses.
+        *bare: Must be empty; it catches ``@guarded`` without parentheses.
         **declaration: Fields of :class:`ToolSpec`; enums may be given as strings, siblings by name.
 
     Returns:
@@ -81,12 +82,16 @@ def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:
     spec = ToolSpec(name="", **values)
 
     def decorate(tool: T) -> T:
-        check_value("What guarded decorates", BaseTool | Callable[..., Any], tool, DeclarationError)
+        check_value(
+            "The object under @guarded", BaseTool | Callable[..., Any], tool, DeclarationError
+        )
         try:
+            # Past Pydantic, whose models accept only their declared fields.
             object.__setattr__(tool, _ATTRIBUTE, spec)
         except (AttributeError, TypeError) as error:  # a function of C, a bound method, a class
             raise DeclarationError(
-                f"{tool!r} cannot carry a declaration; wrap it in a function, or pass specs=[ToolSpec(name=...)]."
+                f"{tool!r} cannot carry a declaration; wrap it in a function, or pass "
+                "specs=[ToolSpec(name=...)]."
             ) from error
         return tool
 
@@ -94,14 +99,16 @@ def guarded(*bare: Any, **declaration: Unpack[Declaration]) -> Callable[[T], T]:
 
 
 Tools = Sequence[BaseTool | Callable[..., Any] | dict[str, Any]]
-"""Tools as ``create_agent`` takes them."""
+"""Tools in the form that ``create_agent`` accepts."""
 
 
 def as_tools(tools: Tools | None) -> list[BaseTool]:
-    """The tools that run here, functions wrapped; dictionaries name tools that the provider runs and are left out.
+    """Return the tools that run here, with functions wrapped.
+
+    Dictionaries are left out: they name tools that the provider runs.
 
     Raises:
-        DeclarationError: One of them cannot be a tool, or two have one name.
+        DeclarationError: An item cannot be a tool, or two tools have one name.
     """
     made = [_as_tool(item) for item in _listed("tools", tools) if not isinstance(item, dict)]
     names = [item.name for item in made]
@@ -116,9 +123,7 @@ def _as_tool(item: BaseTool | Callable[..., Any]) -> BaseTool:
         return item
     try:
         made: Any = make_tool(item)
-    except (
-        Exception
-    ) as error:  # LangChain raises several kinds, and takes the function's own annotations apart
+    except Exception as error:  # LangChain raises several kinds, as do the function's annotations
         raise DeclarationError(f"{item!r:.80} cannot be made a tool: {error}") from error
     if not isinstance(made, BaseTool):
         raise DeclarationError(
@@ -128,32 +133,33 @@ def _as_tool(item: BaseTool | Callable[..., Any]) -> BaseTool:
 
 
 def _listed(name: str, given: Any) -> list[Any]:
-    """The items of an argument that takes a list; none for ``None``.
+    """Return the items of an argument that takes a list; none for ``None``.
 
     Raises:
-        DeclarationError: It is one item without the list around it, or nothing of the kind.
+        DeclarationError: It is a single item without a list around it, or not iterable.
     """
     if given is None:
         return []
     if isinstance(given, str | Mapping | BaseTool) or not isinstance(given, Iterable):
-        raise DeclarationError(f"{name} has to be a list, not {given!r:.80}; write {name}=[...].")
+        raise DeclarationError(f"{name} must be a list, not {given!r:.80}; write {name}=[...].")
     return list(given)
 
 
 def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[str, ToolSpec]:
-    """The declarations of tools, by name.
+    """Return the declarations of tools, by name.
 
     Args:
         tools: The tools.
-        given: Declarations made apart from the tools; they win.
+        given: Separate declarations, which override those of the tools.
 
     Raises:
-        DeclarationError: A declaration names a tool that does not exist, an argument that its tool does not have, or a
-            helper that cannot be called with the tool's arguments.
+        DeclarationError: A declaration names a tool that does not exist, an argument that its tool
+            does not have, or a helper that cannot be called with the tool's arguments.
     """
     known = by_name(given)
     made = list(tools)
     specs = {tool.name: _complete(known.get(tool.name) or declared(tool), tool) for tool in made}
+    # From helper to the tool that names it as probe, contract, source or verifier.
     asked = {name: spec.name for spec in specs.values() for name in spec.asks}
     named = [*known, *asked, *(item.tool for spec in specs.values() for item in spec.fallbacks)]
     missing = [name for name in named if name not in specs]
@@ -164,83 +170,91 @@ def specs_of(tools: Iterable[BaseTool], given: Iterable[ToolSpec] = ()) -> dict[
     unsafe = [name for name in asked if specs[name].effect is not EffectClass.PURE]
     if unsafe:
         raise DeclarationError(
-            f"The runtime may ask {unsafe[0]!r} unbidden for the sake of {asked[unsafe[0]]!r} (probe, contract, source "
-            "or verifier), so it has to be declared pure."
+            f"{asked[unsafe[0]]!r} names {unsafe[0]!r} as a helper (probe, contract, source or "
+            "verifier), which the runtime calls without a request of the model; declare "
+            f"{unsafe[0]!r} as pure, or name another helper."
         )
     _check_unbidden(specs, asked)
     check_passing(specs)
     for spec in specs.values():
         if spec.mode is Mode.EXTERNAL and spec.token_argument is None:
             raise DeclarationError(
-                f"Tool {spec.name!r} is external and gets no token, so nobody could deliver its result; name the "
-                "argument that takes the token (token_argument)."
+                f"Tool {spec.name!r} is external and gets no token, so its result could not be "
+                "delivered; name the argument that takes the token (token_argument)."
             )
     return specs
 
 
 def by_name(specs: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
-    """Declarations by the names of their tools.
+    """Return declarations by the names of their tools.
 
     Raises:
-        DeclarationError: One of them is none.
+        DeclarationError: An item is not a ``ToolSpec``.
     """
     given = _listed("specs", specs)
     for spec in given:
-        check_value("What specs holds", ToolSpec, spec, DeclarationError)
+        check_value("An item of specs", ToolSpec, spec, DeclarationError)
     return {spec.name: spec for spec in given}
 
 
 def as_journal_target(given: JournalTarget) -> JournalTarget:
-    """What a caller says of the journal, if it can be that.
+    """Return the caller's choice of a journal after a check of its type.
 
     Raises:
-        CallerError: It is nothing that names a journal.
+        CallerError: It is neither a journal nor a location of one.
     """
     if not isinstance(given, str | Path | bool) and not callable(getattr(given, "entries", None)):
         raise CallerError(
-            f"journal is {given!r}; give a path, a postgresql:// URL, what open_journal returned, True or False."
+            f"journal must be a path, a postgresql:// URL, a journal from open_journal, True or "
+            f"False, not {given!r:.80}."
         )
     return given
 
 
 def _check_injected(spec: ToolSpec, tool: BaseTool) -> None:
-    """Refuse a key or token that the tool would drop: its effect would be repeated without a key, or never answered."""
+    """Refuse a key or token that the tool would drop.
+
+    Without its key an effect could be repeated, and without its token a call would never be
+    answered.
+    """
     for field, name in (
         ("key_argument", spec.key_argument),
         ("token_argument", spec.token_argument),
     ):
         if name is not None and not fills(tool, name):
             raise DeclarationError(
-                f"Tool {tool.name!r} has no argument {name!r}, which its {field} names; name one of its arguments, "
-                "without a mark such as InjectedToolArg (the model is not shown it anyway)."
+                f"Tool {tool.name!r} has no argument {name!r}, which its {field} names; name "
+                "one of its arguments, without a mark such as InjectedToolArg (the model is not "
+                "shown it anyway)."
             )
 
 
 def _check_unbidden(specs: Mapping[str, ToolSpec], asked: Mapping[str, str]) -> None:
-    """Refuse helpers that a person would have to be asked about: recovery calls them without asking anybody."""
+    """Refuse helpers that need an approval or ask a person: recovery calls them on its own."""
     siblings = {item.tool: spec.name for spec in specs.values() for item in spec.fallbacks}
     for helper, caller in (*asked.items(), *siblings.items()):
         if specs[helper].approval:
             raise DeclarationError(
-                f"{caller!r} names {helper!r} for recovery, which would call it without asking anybody, and every call "
-                f"of {helper!r} has to be approved by a person; drop one of the two."
+                f"{caller!r} names {helper!r} for recovery, which calls it without an approval, "
+                f"but {helper!r} is declared with approval=True; drop one of the two."
             )
     for sibling, caller in siblings.items():
         if specs[sibling].destructive and not specs[caller].destructive:
             raise DeclarationError(
-                f"{caller!r} falls back to {sibling!r}, which is destructive, and is not declared destructive itself; "
-                f"declare it so, for its calls may end there, or drop the fallback."
+                f"{caller!r} falls back to {sibling!r}, which is destructive, but is not declared "
+                f"destructive itself; declare {caller!r} with destructive=True, or drop the "
+                "fallback."
             )
     for helper, caller in asked.items():
         if specs[helper].interrupts or specs[helper].mode is Mode.EXTERNAL:
             raise DeclarationError(
-                f"{caller!r} asks {helper!r} (probe, contract, source or verifier), which has to answer by itself and "
-                "at once; it must neither ask a person nor be external."
+                f"{caller!r} names {helper!r} as a helper (probe, contract, source or verifier), "
+                "which has to answer at once; it must neither ask a person nor be external."
             )
 
 
 def declared(tool: BaseTool) -> ToolSpec:
-    """What a tool says about itself: ``@guarded``, else MCP annotations, else the cautious defaults."""
+    """Return a tool's own declaration: ``@guarded``, else MCP annotations, else the defaults."""
     for holder in (tool, getattr(tool, "coroutine", None), getattr(tool, "func", None)):
         spec = getattr(holder, _ATTRIBUTE, None)
         if isinstance(spec, ToolSpec):
@@ -249,17 +263,18 @@ def declared(tool: BaseTool) -> ToolSpec:
 
 
 def mcp_spec(tool: BaseTool, *, trusted: bool) -> ToolSpec:
-    """The declaration that a tool's MCP annotations amount to.
+    """Derive a declaration from a tool's MCP annotations.
 
-    Hints of a server can raise caution always and lower it only if the user trusts the server.
+    Hints of a server can always raise caution, and lower it only if the user trusts the server.
 
     Args:
-        tool: A tool made from an MCP server; its ``metadata`` holds the annotations.
-        trusted: Whether the server's hints may be believed.
+        tool: Tool of an MCP server; its ``metadata`` holds the annotations.
+        trusted: True to believe the server's hints.
     """
     check_arguments(mcp_spec, {"tool": tool, "trusted": trusted})
     hints = tool.metadata or {}
     spec = ToolSpec(name=tool.name, destructive=hints.get("destructiveHint") is True)
+    # A server that lies about being read-only must not lower the caution.
     if not trusted:
         return spec
     trusted_output = hints.get("openWorldHint") is False

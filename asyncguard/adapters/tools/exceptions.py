@@ -1,8 +1,8 @@
-"""What exceptions of HTTP and other clients say: status, how long to wait, classes, and which error led to which.
+"""Reader of exceptions of HTTP and other clients: status, time to wait, classes, and causes.
 
-Client libraries agree on no base class, so attributes are read: ``status_code`` (httpx, OpenAI, Azure), ``status``
-(urllib, aiohttp, grpclib), ``http_status`` (Stripe), the same of ``response`` or ``resp``, botocore's dictionary, and
-gRPC's ``code()``.
+Client libraries have no common base class, so attributes are read: ``status_code`` (httpx, OpenAI,
+Azure), ``status`` (urllib, aiohttp, grpclib), ``http_status`` (Stripe), the same of ``response`` or
+``resp``, botocore's dictionary, and gRPC's ``code()``.
 """
 
 import math
@@ -16,30 +16,31 @@ from asyncguard.core.faults import Symptom
 from asyncguard.recovery.symptoms import THROTTLED_CODES, UNDER_WAY_CODES, is_transient
 
 _DEEPEST = 8
-"""Errors of a chain that are looked at."""
+"""Number of errors of a chain that are read."""
 _NAMES = ("status_code", "status", "http_status")
 _BY_CODE = {**dict.fromkeys(THROTTLED_CODES, 429), **dict.fromkeys(UNDER_WAY_CODES, 409)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Read:
-    """An exception as it was read, with those that led to it."""
+    """Facts about an exception and those that led to it."""
 
     mro: tuple[str, ...]
-    """Names of classes with their modules, most derived first; those of the errors that it was raised from follow."""
+    """Names of classes with their modules, most derived first, followed by those of its causes."""
     status: int | None
     """HTTP status of the first error that carries one."""
     retry_after: float | None
     """Seconds that the server asks to wait."""
     implied: bool
-    """Whether that is of an error that was merely being handled when this one was raised."""
+    """True if the facts are those of an error that was being handled, not of an explicit cause."""
 
 
 def read(error: BaseException) -> Read:
-    """Read an exception: what it says itself, then what it was raised from, and then what was being handled.
+    """Read an exception, then its explicit causes, then the error that was being handled.
 
-    An error that was being handled without a word (``raise`` inside of ``except``) is only taken for the reason if it
-    is one that passes: a tool that wraps a 503 may succeed later. It proves nothing about what had begun.
+    An error that was being handled implicitly (``raise`` inside ``except``) counts as the reason
+    only if it is transient: a tool that wraps a 503 may succeed later. It proves nothing about what
+    had begun.
 
     Args:
         error: Raised by a tool.
@@ -48,6 +49,7 @@ def read(error: BaseException) -> Read:
     found = _of(own)
     if found.status is not None or _passes(found):
         return found
+    # The context of the last cause: what was being handled when the chain began.
     handled = own[-1].__context__
     if handled is None or own[-1].__suppress_context__:
         return found
@@ -60,22 +62,20 @@ def read(error: BaseException) -> Read:
 
 
 def _caused(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that it was explicitly raised from."""
+    """Yield the error and its explicit causes."""
     each: BaseException | None = error
-    for _ in range(_DEEPEST):
+    for _ in range(_DEEPEST):  # limited, as a chain may be a cycle
         if each is None:
             return
         yield each
-        alone = isinstance(each, BaseExceptionGroup) and len(each.exceptions) == 1
-        each = (
-            each.exceptions[0]
-            if alone and isinstance(each, BaseExceptionGroup)
-            else each.__cause__ or _held(each)
-        )
+        if isinstance(each, BaseExceptionGroup) and len(each.exceptions) == 1:
+            each = each.exceptions[0]
+        else:
+            each = each.__cause__ or _held(each)
 
 
 def _held(error: BaseException) -> BaseException | None:
-    """The error that urllib puts into its own one."""
+    """Return the error that urllib stores in its own one."""
     reason = _attribute(error, "reason") if "urllib.error.URLError" in _classes(error) else None
     return reason if isinstance(reason, BaseException) else None
 
@@ -88,7 +88,7 @@ def _classes(error: BaseException) -> list[str]:
 def _grpc_status(error: BaseException) -> str:
     try:
         return f"grpc.StatusCode.{error.code().name}"  # type: ignore[attr-defined]
-    except Exception:  # noqa: BLE001 - a method of somebody else's class
+    except Exception:  # noqa: BLE001 - a method of a foreign class
         return "grpc.StatusCode"
 
 
@@ -110,18 +110,19 @@ def _status(error: BaseException) -> int | None:
             code = _attribute(holder, name)
             if _fails(code):
                 return int(code)
-    told = _inner(response, "Error").get("Code")
+    # botocore: its codes are more exact than the HTTP status, which is 400 for throttling, too.
+    named = _inner(response, "Error").get("Code")
     code = _inner(response, "ResponseMetadata").get("HTTPStatusCode")
-    return _BY_CODE.get(str(told), code if _fails(code) else None)
+    return _BY_CODE.get(str(named), code if _fails(code) else None)
 
 
 def _fails(code: Any) -> bool:
-    """Whether a value is the status of a failure; what was answered with 200 and could not be read has none."""
+    """Return True for the HTTP status of a failure; an unreadable answer with 200 has none."""
     return isinstance(code, int) and not isinstance(code, bool) and 400 <= code <= 599
 
 
 def _inner(response: Any, name: str) -> Mapping[str, Any]:
-    """A part of botocore's dictionary."""
+    """Return a part of botocore's dictionary, empty if there is none."""
     part = response.get(name) if isinstance(response, dict) else None
     return part if isinstance(part, dict) else {}
 
@@ -134,7 +135,7 @@ def _response(error: BaseException) -> Any:
 def _attribute(holder: Any, name: str) -> Any:
     try:
         return getattr(holder, name, None)
-    except Exception:  # noqa: BLE001 - a property of somebody else's class
+    except Exception:  # noqa: BLE001 - a property of a foreign class
         return None
 
 
@@ -142,15 +143,15 @@ def _retry_after(error: BaseException) -> float | None:
     response = _response(error)
     in_dictionary = _inner(response, "ResponseMetadata").get("HTTPHeaders")
     for headers in (_attribute(error, "headers"), _attribute(response, "headers"), in_dictionary):
-        told = _header(headers, "Retry-After")
-        seconds = None if told is None else _seconds(told, _header(headers, "Date"))
+        value = _header(headers, "Retry-After")
+        seconds = None if value is None else _seconds(value, _header(headers, "Date"))
         if seconds is not None:
             return seconds
     return None
 
 
 def _header(headers: Any, name: str) -> Any:
-    """A header of whatever holds headers; a plain dictionary may spell it in lower case."""
+    """Return a header from any mapping of headers; a plain dictionary may use lower case."""
     look = _attribute(headers, "get")
     if not callable(look):
         return None
@@ -158,27 +159,28 @@ def _header(headers: Any, name: str) -> Any:
         return next(
             (value for each in (name, name.lower()) if (value := look(each)) is not None), None
         )
-    except Exception:  # noqa: BLE001 - somebody else's mapping
+    except Exception:  # noqa: BLE001 - a foreign mapping
         return None
 
 
-def _seconds(told: Any, sent: Any) -> float | None:
-    """Seconds of a ``Retry-After``: a number, or a date (RFC 9110, 10.2.3) held against the response's own ``Date``."""
+def _seconds(value: Any, sent: Any) -> float | None:
+    """Return the seconds of a ``Retry-After``: a number, or a date (RFC 9110, 10.2.3)."""
     try:
-        seconds = float(told)
+        seconds = float(value)
     except (TypeError, ValueError):
-        until = _date(told)
+        until = _date(value)
         if until is None:
             return None
+        # Against the response's own date, so that a wrong clock of this machine does not matter.
         seconds = (until - (_date(sent) or datetime.now(UTC))).total_seconds()
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def _date(told: Any) -> datetime | None:
-    if not isinstance(told, str):
+def _date(value: Any) -> datetime | None:
+    if not isinstance(value, str):
         return None
     try:
-        found = parsedate_to_datetime(told)
+        found = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):
         return None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Async tools prepared for being called often."""
+"""Prepared forms of async tools, which cost less per call."""
 
 import inspect
 from typing import Any
@@ -13,15 +13,16 @@ FROM_LANGCHAIN = frozenset({"config", "callbacks", "run_manager"})
 
 
 class _PreparedTool(StructuredTool):
-    """A tool whose code takes its arguments and nothing else.
+    """Tool whose code takes its own arguments and none of LangChain's.
 
-    LangChain finds that out at each call, from signature and annotations of the code and of the method around it, which
-    is a third of what calling a small tool costs. Here it is known, and the method has little to look at.
+    LangChain determines that at each call, from signature and annotations of the code and of the
+    method around it, which is a third of the cost of a small tool. This method has a short
+    signature to inspect.
     """
 
     @override
     async def _arun(self, *args: Any, **kwargs: Any) -> Any:
-        assert self.coroutine is not None  # prepared() sees to it
+        assert self.coroutine is not None  # prepared() makes no other ones
         return await self.coroutine(*args, **kwargs)
 
 
@@ -36,11 +37,11 @@ CODE_CALLERS = frozenset(
         _PreparedTool._arun,  # noqa: SLF001
     )
 )
-"""The code of LangChain and of ours from which the function of a tool is called."""
+"""Code objects, LangChain's and ours, from which the function of a tool is called."""
 
 
 def parameters_of_code(tool: BaseTool) -> set[str]:
-    """Names of the parameters that the code of a tool takes, on either side."""
+    """Return the names of the parameters of a tool's code, sync and async sides together."""
     sides = [
         code for name in ("coroutine", "func") if (code := getattr(tool, name, None)) is not None
     ]
@@ -53,7 +54,9 @@ def parameters_of_code(tool: BaseTool) -> set[str]:
 
 
 def prepared(tool: BaseTool) -> BaseTool:
-    """The tool as it is called directly: the same, for the caller and for callbacks, at less cost where that can be.
+    """Return the prepared form of a tool, or the tool itself if it has none.
+
+    For callers and callbacks it is the same tool.
 
     Args:
         tool: A tool that takes nothing from the graph.
@@ -64,30 +67,36 @@ def prepared(tool: BaseTool) -> BaseTool:
         or parameters_of_code(tool) & FROM_LANGCHAIN
     ):
         return tool
+    # Without validation: the fields have been validated when the tool was made.
     return _PreparedTool.model_construct(**dict(tool))
 
 
 def needs_injection(tool: BaseTool) -> bool:
-    """Whether a tool takes something from the graph: state, store, runtime, or an argument hidden from the model."""
+    """Return True if a tool takes a value from the graph.
+
+    That is the state, the store, the runtime, or another argument that the model is not shown.
+    """
     schema: Any = tool.tool_call_schema
     shown = (
         set(schema.get("properties", {})) if isinstance(schema, dict) else set(schema.model_fields)
     )
+    # A parameter that neither the model nor LangChain fills in can only come from the graph.
     return not parameters_of_code(tool) - {"self"} <= shown | FROM_LANGCHAIN
 
 
 class PreparedTools:
-    """The tools of one agent as they are called, each prepared when it is called first."""
+    """Prepared forms of one agent's tools, each made at the tool's first call."""
 
     def __init__(self) -> None:
-        """Know no tool yet."""
+        """Start empty."""
+        # Tool and prepared form, by name.
         self._known: dict[str, tuple[BaseTool, BaseTool]] = {}
 
     def of(self, tool: BaseTool) -> BaseTool:
-        """What to call instead of a tool: itself, where it takes something from the graph.
+        """Return the form of a tool to call; only a tool without injected values is prepared.
 
         Args:
-            tool: A tool; another one of the same name takes its place.
+            tool: A tool; a known one with the same name is replaced.
         """
         known = self._known.get(tool.name)
         if known is None or known[0] is not tool:

@@ -1,4 +1,4 @@
-"""Running tools: LangGraph's ToolNode injects and calls, this module turns what comes back into values."""
+"""Invocation of tools through LangGraph's ToolNode; answers and errors become values."""
 
 import asyncio
 import hashlib
@@ -38,12 +38,13 @@ from asyncguard.runtime.dispatcher import Runner
 from asyncguard.runtime.portal import in_context, off_portal, sync_entry
 
 _WATCH: ContextVar[Watch] = ContextVar("asyncguard_watch")
-"""The attempt for which LangGraph's ToolNode runs a tool."""
-_INJECTION = ToolNode._inject_tool_args.__code__  # noqa: SLF001 - which step has failed is told nowhere else
+"""Watch of the attempt for which LangGraph's ToolNode runs a tool."""
+# A private method: only its frame in a traceback shows that the injection has failed.
+_INJECTION = ToolNode._inject_tool_args.__code__  # noqa: SLF001
 
 
 def call_of(attempt: Attempt) -> ToolCall:
-    """Make the call of an attempt as LangChain takes it, with the arguments that the runtime fills in."""
+    """Make LangChain's call of an attempt, with the arguments that the runtime fills in."""
     arguments = {**attempt.arguments, **attempt.injected}
     return ToolCall(name=attempt.tool, args=arguments, id=attempt.call_id, type="tool_call")
 
@@ -68,15 +69,15 @@ async def run_attempt(
         attempt: The attempt.
         watch: Made for it.
         invoke: Calls the tool.
-        foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
+        foreground: True if the graph waits for it, so that an interrupt can be raised there.
 
     Returns:
-        How the tool ended, as far as it is stored; of external work that it was started.
+        The result within the limit of what is stored; ``Started`` for external work.
     """
     try:
         result = await run_capturing_errors(invoke, foreground=foreground, watch=watch)
     except asyncio.CancelledError:
-        if not attempt.external:  # that work was started is no result of it
+        if not attempt.external:  # the answer of an external tool only says that work was started
             watch.give_up(lambda answer: attempt.take_late(result_of(answer)))
         raise
     if not isinstance(result, Success):
@@ -89,36 +90,39 @@ async def run_attempt(
 
 
 class ToolRunner:
-    """Runs the tools of one agent."""
+    """Runner of the tools of one agent."""
 
     def __init__(
         self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool
     ) -> None:
-        """Make a runner.
+        """Prepare the tools.
 
         Args:
             tools: The tools.
             specs: Their declarations.
-            pool: Where sync tools run; LangChain's own pool is too small for many slow tools.
+            pool: Runs sync tools; LangChain's own pool is too small for many slow tools.
         """
         self._node = ToolNode(
             [contained(tool) for tool in tools],
             wrap_tool_call=_through_watch,
             awrap_tool_call=_athrough_watch,
         )
+        # Tools that need no injection skip ToolNode, which costs more than a small tool.
         self._direct = {
             tool.name: contained(prepared(tool)) for tool in tools if not needs_injection(tool)
         }
         self._specs = specs
         self._pool = pool
+        # Names of tools that run on an OS thread: under async entry, and under sync entry.
         self._sync_only = {tool.name for tool in tools if runs_sync(tool)}
         self._sync = {tool.name for tool in tools if has_sync_side(tool)}
 
     def bind(self, config: RunnableConfig) -> Runner:
-        """The runner within one graph node.
+        """Return the runner within one graph node.
 
         Args:
-            config: The node's config; carries callbacks, runtime, store and state for injected arguments.
+            config: The node's config, with callbacks, runtime, store and state for injected
+                arguments.
         """
 
         def for_attempt(attempt: Attempt) -> Callable[[], Awaitable[Result]]:
@@ -129,9 +133,9 @@ class ToolRunner:
         return for_attempt
 
     async def _invoke(self, watch: Watch, call: ToolCall, config: RunnableConfig) -> Any:
-        """Call a tool: through ToolNode where something of the graph has to be injected, directly where not.
+        """Call a tool: through ToolNode if it needs an injection from the graph, else directly.
 
-        Sync entry calls the sync side of a tool that has one, in a thread.
+        Sync entry calls the sync side of a tool that has one, on an OS thread.
         """
         direct = self._direct.get(call["name"])
         _WATCH.set(watch)
@@ -181,11 +185,11 @@ def _recovers(config: GuardConfig, symptom: Symptom) -> bool:
 
 
 async def called_alone(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -> Any:
-    """Call a tool by the caller's side, without a runner; a sync one on the loop's own threads.
+    """Call a tool from the caller's side, without a runner; a sync one on the loop's own threads.
 
     Args:
         watch: Of the attempt.
-        tool: Takes nothing from the graph.
+        tool: A tool that takes nothing from the graph.
         call: The call.
         config: Of the node or hook that runs it.
     """
@@ -206,10 +210,10 @@ def _run(watch: Watch, tool: BaseTool, call: ToolCall, config: RunnableConfig) -
 
 
 def refused_input(watch: Watch, call: ToolCall, error: ValidationError) -> ToolMessage:
-    """What ToolNode tells the model about input that the tool's schema refuses; the tool has not begun.
+    """Return ToolNode's answer to input that the tool's schema refuses; the tool has not begun.
 
     Raises:
-        ValidationError: It comes from the tool's own code, which had begun.
+        ValidationError: The same error, if it comes from the tool's own code, which had begun.
     """
     if watch.begun:
         raise error
@@ -222,12 +226,12 @@ def refused_input(watch: Watch, call: ToolCall, error: ValidationError) -> ToolM
 async def run_capturing_errors(
     invoke: Callable[[], Awaitable[Any]], *, foreground: bool, watch: Watch
 ) -> Result:
-    """Run a tool once; whatever it raises becomes a value, but for cancellation.
+    """Run a tool once and turn any error, except cancellation, into a value.
 
     Args:
         invoke: Calls the tool.
-        foreground: Whether the graph waits for it, so that an interrupt can be raised where it belongs.
-        watch: Knows what happens at the tool.
+        foreground: True if the graph waits for it, so that an interrupt can be raised there.
+        watch: Records the entries of the tool's body.
     """
     try:
         result = result_of(await invoke())
@@ -238,26 +242,25 @@ async def run_capturing_errors(
     except GraphBubbleUp as error:
         if foreground:
             return Interrupted(error=error)
-        text = "The tool asked a person in the background. Declare it with interrupts=True to run it in the foreground."
+        text = (
+            "The tool asked a person in the background. Declare it with interrupts=True to run it "
+            "in the foreground."
+        )
         return Failure(
             symptom=Symptom(error=ErrorCode.UNDECLARED_INTERRUPT, message=text, transient=False)
         )
-    except Exception as error:  # noqa: BLE001 - a tool may raise anything, and none of it may end another task
-        if _failed_injection(error):
-            watch.early = error
+    except Exception as error:  # noqa: BLE001 - no error of a tool may end another task
+        frames = traceback.walk_tb(error.__traceback__)
+        if any(frame.f_code is _INJECTION for frame, _ in frames):
+            watch.early = error  # LangGraph could not inject a value: the tool was not called
         result = Failure(symptom=symptom_of(error))
     finally:
         watch.close()
     return watch.judged(result)
 
 
-def _failed_injection(error: Exception) -> bool:
-    """Whether LangGraph could not fill in state, store or runtime; the tool was not called."""
-    return any(frame.f_code is _INJECTION for frame, _ in traceback.walk_tb(error.__traceback__))
-
-
 def result_of(raw: Any) -> Result:
-    """A tool's raw answer (ToolMessage, Command, or a list of them) as a value."""
+    """Convert a tool's raw answer (ToolMessage, Command, or a list of them) to a value."""
     parts = _parts(raw)
     for item in parts:
         if isinstance(item, ToolMessage):
@@ -265,30 +268,28 @@ def result_of(raw: Any) -> Result:
         if isinstance(item, Command) and isinstance(item.update, dict):
             messages = [m for m in item.update.get("messages", []) if isinstance(m, ToolMessage)]
             content = messages[0].content if messages else ""
-            return Success(content=content, raw=parts, update=_lasting(item.update))
+            # The journal keeps the rest of the update, but only plain JSON can be stored there.
+            update = {name: value for name, value in item.update.items() if name != "messages"}
+            lasting = update if update and not json_problem(update) else None
+            return Success(content=content, raw=parts, update=lasting)
     return Success(content=text_of(raw), raw=parts)
 
 
-def _lasting(update: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What of a state update can be written down: all but its messages, if that is plain JSON."""
-    kept = {name: value for name, value in update.items() if name != "messages"}
-    return kept if kept and not json_problem(kept) else None
-
-
 def truncate(result: Success, label: str, limits: Limits) -> Success:
-    """The result, or its beginning and a word about the rest where it is larger than what is stored.
+    """Return the result; one larger than the limit is cut to its beginning and a note.
 
     Args:
         result: The result.
-        label: How the call is named.
-        limits: What is stored, and what is kept of a larger one.
+        label: Name of the call, for the note.
+        limits: Sizes of what is stored, and of what is kept of a larger result.
     """
     text = result.content if isinstance(result.content, str) else canonical_json(result.content)
-    if len(text) <= limits.max_stored_bytes // 4:  # four bytes a character at most
+    if len(text) <= limits.max_stored_bytes // 4:  # UTF-8 has at most four bytes a character
         return result
     data = plain_text(text).encode()
     if len(data) <= limits.max_stored_bytes:
         return result
+    # The digest identifies the whole result.
     digest = hashlib.sha256(data).hexdigest()
     note = f"[{label}: truncated; {len(data)} bytes, sha256 {digest}; only the beginning was kept]"
     room = max(0, limits.max_output_bytes - len(note) - 1)
@@ -301,22 +302,25 @@ def truncate(result: Success, label: str, limits: Limits) -> Success:
 
 
 def _retold(raw: Any, content: Any) -> Any:
-    """A tool's answer with other content: artifact, status and state updates are as they were."""
+    """Return a tool's raw answer with other content; artifact, status and state updates stay."""
     parts = list(raw) if isinstance(raw, list) else []
     for place, item in enumerate(parts):
         if isinstance(item, ToolMessage):
             parts[place] = item.model_copy(update={"content": content})
             return parts
         if isinstance(item, Command) and isinstance(item.update, dict):
-            told = _retold(list(item.update.get("messages", [])), content)
-            update = {**item.update, "messages": told} if told else item.update
+            messages = _retold(list(item.update.get("messages", [])), content)
+            update = {**item.update, "messages": messages} if messages else item.update
             parts[place] = Command(update=update, goto=item.goto, graph=item.graph)
             return parts
     return raw
 
 
 def _parts(raw: Any) -> list[Any]:
-    """What ToolNode and tool wrappers return (a message, a command, lists and state updates of them), flat."""
+    """Return the answer of ToolNode or a wrapper as a flat list.
+
+    It can be a message, a command, or lists and state updates of them.
+    """
     if isinstance(raw, dict):
         return list(raw.get("messages", []))
     if isinstance(raw, list):
@@ -327,7 +331,7 @@ def _parts(raw: Any) -> list[Any]:
 def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
     if message.status != "error":
         return Success(content=message.content, raw=parts)
-    # The tool handled its own error and says so: its outcome is known, and repeating it will not help.
+    # The tool handled its own error: its outcome is known, and a repetition will not help.
     symptom = Symptom(
         error=ErrorCode.TOOL_ERROR, message=text_of(message.content), transient=False, answered=True
     )
@@ -335,7 +339,7 @@ def _from_message(message: ToolMessage, parts: list[Any]) -> Result:
 
 
 def symptom_of(error: BaseException) -> Symptom:
-    """What can be seen of an exception; never more than that."""
+    """Return the symptom of an exception: only observable facts, without a diagnosis."""
     if isinstance(error, ToolExitError) and error.__cause__ is not None:
         error = error.__cause__
     seen = read(error)

@@ -1,4 +1,4 @@
-"""Tool schemas: what arguments are checked against, and what the model is shown."""
+"""Tool schemas: the one that arguments are checked against, and the one that the model is shown."""
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
@@ -22,10 +22,11 @@ _LENIENT: Mapping[str, dict[str, Any]] = {
 
 
 def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any]:
-    """The schema against which a call's arguments are checked before the tool sees them.
+    """Return the schema that a call's arguments are checked against before the tool gets them.
 
-    It is as lenient as the tool itself: a Pydantic tool turns the text ``"5"`` into a number, so such text passes.
-    Names that the tool does not have are refused, because the tool would drop them silently.
+    It is as lenient as the tool itself: a Pydantic tool turns the text ``"5"`` into a number, so
+    such text passes. Names that the tool does not have are refused, because the tool would drop
+    them silently.
 
     Args:
         tool: The tool.
@@ -44,9 +45,10 @@ def parameters_of(tool: BaseTool, hidden: Collection[str] = ()) -> dict[str, Any
 
 
 def fills(tool: BaseTool, name: str) -> bool:
-    """Whether an argument that the runtime fills in reaches a tool.
+    """Return True if an argument that the runtime fills in reaches a tool.
 
-    A tool drops names that it does not have, and LangGraph what is given for an argument marked ``InjectedToolArg``.
+    A tool drops names that it does not have, and LangGraph drops the value of an argument that is
+    marked ``InjectedToolArg``.
     """
     parameters = _shown(tool)["parameters"]
     if name in parameters.get("properties", {}) or parameters.get("additionalProperties"):
@@ -80,12 +82,12 @@ def _lenient(schema: Any) -> Any:
 
 
 def task_argument(specs: Mapping[str, ToolSpec]) -> str:
-    """The name of the task argument: the first of ``task_id``, ``task_id_`` and so on that no tool uses itself."""
-    taken = {
+    """Return the name of the task argument: ``task_id``, with underscores until no tool has it."""
+    used = {
         name for spec in specs.values() for name in (spec.parameters or {}).get("properties", {})
     }
     name = TASK_ARGUMENT
-    while name in taken:
+    while name in used:
         name += "_"
     return name
 
@@ -98,17 +100,17 @@ def shown_tools(
     references: bool,
     strict: bool | None,
 ) -> list[BaseTool | dict[str, Any]]:
-    """The tools as they are bound to the model.
+    """Return the tools in the form that is bound to the model.
 
-    A tool that needs nothing added is bound as it is, so that a single task is shown what it would see without
-    asyncguard.
+    A tool that needs no change is bound unchanged, so that with a single task the model is shown
+    the same as without asyncguard.
 
     Args:
         tools: The tools.
         specs: Their declarations by name.
         tasks: Ids of the tasks; with two or more, each schema gets the task argument.
-        references: Whether operand references are offered.
-        strict: Whether the schemas have to satisfy a provider's strict mode.
+        references: True to offer operand references.
+        strict: True if the schemas have to satisfy a provider's strict mode.
     """
     argument = task_argument(specs)
     shown: list[BaseTool | dict[str, Any]] = []
@@ -122,16 +124,13 @@ def shown_tools(
         function = deepcopy(_shown(tool, strict=strict))
         _hide(function["parameters"], hidden)
         if refers:
-            _offer_references(function["parameters"])
+            properties = function["parameters"].get("properties", {})
+            for name, value in properties.items():
+                properties[name] = {"anyOf": [value, deepcopy(dict(REFERENCE_SCHEMA))]}
         if len(tasks) >= 2:
             _add_task(function["parameters"], argument, tasks)
         shown.append({"type": "function", "function": function})
     return shown
-
-
-def _offer_references(schema: dict[str, Any]) -> None:
-    for name, value in schema.get("properties", {}).items():
-        schema["properties"][name] = {"anyOf": [value, deepcopy(dict(REFERENCE_SCHEMA))]}
 
 
 def _add_task(schema: dict[str, Any], argument: str, tasks: Sequence[str]) -> None:

@@ -1,8 +1,10 @@
-"""Tools that want to end the interpreter: what they raise is their failure, and no more.
+"""Containment of tools that raise ``SystemExit`` or ``KeyboardInterrupt``.
 
-``SystemExit`` and ``KeyboardInterrupt`` leave an event loop at once, whatever task raised them, and LangChain runs a
-tool in a task of its own. So they are caught where the tool's code is called. Ctrl-C goes to the main thread alone: an
-interrupt that another thread raises is the tool's, one of the main thread is the user's.
+The exception becomes a failure of the tool. Both leave an event loop at once, no matter which task
+raised them, and LangChain runs a tool in a task of its own. So they are caught where the tool's
+code is called. Ctrl-C reaches only the main
+thread: a ``KeyboardInterrupt`` on another OS thread comes from the tool, one on the main thread
+from the user.
 """
 
 import functools
@@ -15,14 +17,14 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 
 class ToolExitError(Exception):
-    """A tool raised what would have ended the interpreter; the cause is that."""
+    """A tool raised an exception that would have ended the interpreter; it is the cause."""
 
 
 def _as_failure(error: BaseException) -> ToolExitError:
-    """Return what to raise instead of something that ends programs.
+    """Return the exception to raise instead of one that ends the interpreter.
 
     Raises:
-        KeyboardInterrupt: It is the user's.
+        KeyboardInterrupt: The user has pressed Ctrl-C.
     """
     if (
         isinstance(error, KeyboardInterrupt)
@@ -33,32 +35,35 @@ def _as_failure(error: BaseException) -> ToolExitError:
 
 
 _EXITS = (SystemExit, KeyboardInterrupt)
-"""What leaves an event loop; ``GeneratorExit`` does not, and Python itself throws it into coroutines that it closes."""
+"""Exceptions that leave an event loop.
+
+``GeneratorExit`` does not, and Python itself throws it into coroutines that it closes.
+"""
 
 
 def contained(tool: BaseTool) -> BaseTool:
-    """Return the tool with what it raises to end the interpreter turned into a failure of it.
+    """Return a copy of a tool whose attempts to end the interpreter become its failures.
 
     Args:
-        tool: Any tool; it stays as it is.
+        tool: Any tool; it is not changed.
     """
     kind = _containing(type(tool))
     kept = kind.__new__(kind)
+    # The copy shares all state with the tool, which may count its own calls.
     for name in (
         "__dict__",
         "__pydantic_fields_set__",
         "__pydantic_extra__",
         "__pydantic_private__",
     ):
-        object.__setattr__(
-            kept, name, getattr(tool, name)
-        )  # one state: a tool may count its own calls
+        object.__setattr__(kept, name, getattr(tool, name))
     return kept
 
 
 @cache
 def _containing(kind: type[BaseTool]) -> type[BaseTool]:
-    run, arun = kind._run, kind._arun  # noqa: SLF001 - what LangChain calls, and looks at for what it takes
+    # LangChain calls these methods, and inspects their signatures for the arguments to pass.
+    run, arun = kind._run, kind._arun  # noqa: SLF001
 
     @functools.wraps(run)
     def contained_run(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
@@ -75,9 +80,10 @@ def _containing(kind: type[BaseTool]) -> type[BaseTool]:
             raise _as_failure(error) from error
 
     body = {"__module__": kind.__module__, "_run": contained_run}
-    if arun is not BaseTool._arun:  # noqa: SLF001 - which calls _run, and LangChain asks for the same
+    # The inherited _arun calls _run, and LangChain makes the same comparison.
+    if arun is not BaseTool._arun:  # noqa: SLF001
         body["_arun"] = contained_arun
-    # Not by a class statement: pydantic would take the functions for fields of a new model.
+    # Not by a class statement: Pydantic would read the functions as fields of a new model.
     made: type[BaseTool] = types.new_class(
         kind.__name__, (kind,), {}, lambda names: names.update(body)
     )
@@ -87,4 +93,4 @@ def _containing(kind: type[BaseTool]) -> type[BaseTool]:
 CONTAINED_CODE = frozenset(
     getattr(_containing(StructuredTool), name).__code__ for name in ("_run", "_arun")
 )
-"""What stands between LangChain and the code of a contained tool."""
+"""Code objects between LangChain and the code of a contained tool."""

@@ -1,4 +1,4 @@
-"""Tools on workers: which cannot go there, what version a list of them is, and how one is run there."""
+"""Tools on workers: suitability, the version of a list of tools, and their invocation."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -39,11 +39,11 @@ _LEFT_BEHIND = "[The tool's update of the state is no plain JSON and was left on
 def application_version(
     tools: Sequence[BaseTool | Callable[..., Any] | dict[str, Any]], specs: Iterable[ToolSpec] = ()
 ) -> str:
-    """The version that agents and workers of one list of tools have in common.
+    """Return the version that agents and workers with the same list of tools share.
 
     Args:
-        tools: The tools, as ``build_agent`` takes them.
-        specs: Declarations made apart from the tools.
+        tools: The tools, in the form that ``build_agent`` accepts.
+        specs: Separate declarations.
 
     Raises:
         DeclarationError: A declaration contradicts itself.
@@ -54,7 +54,7 @@ def application_version(
 def unsuited(
     tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec], local: Collection[str]
 ) -> list[str]:
-    """What stands against sending the calls of these tools to workers, one sentence for each such tool.
+    """List the tools that cannot run on workers, with the reason for each.
 
     Args:
         tools: The tools of an agent.
@@ -63,7 +63,7 @@ def unsuited(
     """
     by_name = {tool.name: tool for tool in tools}
     unknown = [
-        f"local= names {name!r}, which is no tool of the agent."
+        f"local= names {name!r}, but the agent has no such tool."
         for name in sorted(set(local) - by_name.keys())
     ]
     reasons = {
@@ -77,10 +77,10 @@ def unsuited(
 def check_suited(
     executor: object, tools: Iterable[BaseTool], specs: Mapping[str, ToolSpec]
 ) -> None:
-    """Refuse tools that an executor would have to send where they cannot run.
+    """Refuse tools that an executor would send to workers that cannot run them.
 
     Args:
-        executor: Of the agent; one that runs everything in this process takes every tool.
+        executor: Of the agent; one that runs everything in this process accepts every tool.
         tools: The tools of the agent.
         specs: Their declarations.
 
@@ -99,22 +99,25 @@ def _reason(tool: BaseTool, spec: ToolSpec) -> str:
     if spec.interrupts:
         return "asks a person, which only the agent's process can do"
     if needs_injection(tool):
-        return "takes something of the graph (state, store, runtime or another injected argument), which stays there"
+        return (
+            "takes something of the graph (state, store, runtime or another injected argument), "
+            "which stays there"
+        )
     return ""
 
 
 class WorkerTools:
-    """The tools of a worker, called without a graph around them."""
+    """Tools of a worker, called without a graph around them."""
 
     def __init__(
         self, tools: Sequence[BaseTool], specs: Mapping[str, ToolSpec], pool: ThreadPool
     ) -> None:
-        """Make a toolbox.
+        """Prepare the tools.
 
         Args:
-            tools: The tools; those that no worker can run are refused when they are asked for.
+            tools: The tools; those that no worker can run are refused when they are requested.
             specs: Their declarations.
-            pool: Where sync tools run.
+            pool: Runs sync tools.
         """
         self._specs = specs
         self._pool = pool
@@ -129,16 +132,16 @@ class WorkerTools:
 
     @property
     def names(self) -> Collection[str]:
-        """The tools that can be run."""
+        """Names of the tools that can run here."""
         return tuple(self._tools)
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Why each of the others cannot."""
+        """Reasons why the other tools cannot run here, by name."""
         return self._refused
 
     def refusal(self, tool: str) -> str | None:
-        """Why a tool cannot be run here; ``None`` if it can."""
+        """Return the reason why a tool cannot run here; ``None`` if it can."""
         if tool in self._tools:
             return None
         reason = self._refused.get(tool)
@@ -147,7 +150,7 @@ class WorkerTools:
         return f"{tool!r} {reason}; it has to run there (local=)."
 
     async def run(self, order: RemoteJob) -> Result:
-        """Run a tool once; a sync one is not stopped by cancellation, as no thread can be."""
+        """Run a tool once; cancellation does not stop a sync one, which runs on an OS thread."""
         spec = self._specs[order.tool]
         arguments = dict(order.arguments) | (
             {} if spec.key_argument is None else {spec.key_argument: order.key}
@@ -178,21 +181,18 @@ class WorkerTools:
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
-                # Its effect goes on, so what comes of it is waited for.
+                # The OS thread continues with its effect, so its result is awaited.
                 if work.cancelled():
                     raise
 
 
 def _portable(result: Result) -> Result:
-    """A result without what cannot leave the process, and with a word about it where that matters."""
+    """Return a result without the parts that cannot leave the process, noting a lost update."""
     if not isinstance(result, Success):
         return result
     parts = result.raw if isinstance(result.raw, list) else []
-    told = any(isinstance(part, Command) and _updates(part) for part in parts)
-    if told and result.update is None:
+    updates = [part.update for part in parts if isinstance(part, Command)]
+    updated = any(isinstance(update, dict) and update.keys() - {"messages"} for update in updates)
+    if updated and result.update is None:
         return Success(content=f"{text_of(result.content)}\n{_LEFT_BEHIND}")
     return replace(result, raw=None)
-
-
-def _updates(command: Command[Any]) -> bool:
-    return isinstance(command.update, dict) and any(name != "messages" for name in command.update)

@@ -276,9 +276,13 @@ def test_a_helper_of_another_task_is_not_asked(agent_of: AgentOf) -> None:
         (
             pure("a", fallbacks=(Fallback(tool="b"),)),
             ToolSpec(name="b", approval=True),
-            "approved by a person",
+            "declared with approval=True",
         ),
-        (pure("a", sources=(Source(tool="b"),)), pure("b", approval=True), "approved by a person"),
+        (
+            pure("a", sources=(Source(tool="b"),)),
+            pure("b", approval=True),
+            "declared with approval=True",
+        ),
         (
             pure("a", fallbacks=(Fallback(tool="b"),)),
             ToolSpec(name="b", destructive=True),
@@ -290,11 +294,11 @@ def test_a_helper_of_another_task_is_not_asked(agent_of: AgentOf) -> None:
             pure("b", mode=Mode.EXTERNAL),
             "neither ask a person",
         ),
-        (pure("a", sources=(Source(tool="b"),)), ToolSpec(name="b"), "has to be declared pure"),
+        (pure("a", sources=(Source(tool="b"),)), ToolSpec(name="b"), "declare 'b' as pure"),
         (
             ToolSpec(name="a", effect=EffectClass.PROBED, probe="b"),
             ToolSpec(name="b"),
-            "has to be declared pure",
+            "declare 'b' as pure",
         ),
         (pure("a", contract="c"), pure("b"), "does not have"),
     ],

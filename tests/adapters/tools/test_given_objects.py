@@ -214,5 +214,5 @@ def test_a_guard_in_the_list_may_be_named_as_well() -> None:
     """It is the same one; another one is refused."""
     guard = AsyncGuardMiddleware()
     assert guard_middleware([guard, ToolRetryMiddleware()], guard=guard)[0] is guard
-    with pytest.raises(CallerError, match="Two AsyncGuardMiddleware"):
+    with pytest.raises(CallerError, match="at most one AsyncGuardMiddleware"):
         guard_middleware([guard], guard=AsyncGuardMiddleware())

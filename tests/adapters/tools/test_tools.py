@@ -346,7 +346,7 @@ def test_a_tool_of_an_agent_with_a_thread_may_be_an_agent(agent_of: AgentOf) -> 
         ({"config": {}}, "config must be a GuardConfig, not dict"),
         ({"specs": ["pay"]}, "specs[0] must be a ToolSpec, not str; build one with ToolSpec(...)."),
         ({"specs": ToolSpec(name="pay")}, "specs must be a list of ToolSpec, not ToolSpec."),
-        ({"journal": 7}, "journal is 7; give a path"),
+        ({"journal": 7}, "journal must be a path, a postgresql:// URL"),
     ],
     ids=str,
 )
