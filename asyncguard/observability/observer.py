@@ -171,7 +171,7 @@ class ObserverSet:
             return  # another OS thread has removed and reported it
         # The message of the exception may quote a payload; its class and place do not.
         place = traceback.extract_tb(error.__traceback__)[-1]
-        # Warnings would raise under -W error, and a log filter of the application may raise as well.
+        # Warnings would raise under -W error, and a log filter of the application may raise, too.
         with contextlib.suppress(Exception):
             logging.getLogger("asyncguard").error(
                 "The observer %s raised %s at %s:%s and was removed; the run continues without it.",

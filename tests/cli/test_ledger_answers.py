@@ -70,8 +70,9 @@ def test_what_happened_is_what_the_thread_is_told(desk: Path, capsys: Capture) -
         capsys, "resolve", key("pay#1")[:7], desk, *HAPPENED, "--result", "paid", "--by", "Ann"
     )
     assert text == (
-        f"pay#1 ({key('pay#1')[:8]}) is answered: happened, says Ann. The agent is notified that it happened, with this "
-        f"result. A run of thread {THREAD} that waits now is notified within a second; one that was killed or "
+        f"pay#1 ({key('pay#1')[:8]}) is answered: happened, says Ann. "
+        "The agent is notified that it happened, with this result. "
+        f"A run of thread {THREAD} that waits now is notified within a second; one that was killed or "
         "interrupted, when it is run again; a thread whose run has ended, with its next message."
     )
     assert ask(desk, "pay#1") == Known(result=Success(content="paid"))

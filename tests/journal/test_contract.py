@@ -348,7 +348,7 @@ class Radical(Broken):
         (Hasty, "flush\\(\\) returned"),
         (Cropping, "was written, and begin"),
         (Overwriting, "was written first"),
-        pytest.param(Deaf, "mail is never lost", marks=pytest.mark.slow),
+        pytest.param(Deaf, "a signal is never lost", marks=pytest.mark.slow),
         pytest.param(
             Amnesic,
             "never lost|while nobody was there|who enters gets all mail",
