@@ -153,7 +153,7 @@ class DbosExecutor:
         """Do nothing: results are delivered as they come."""
 
     async def recover(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Return the latest attempt of the calls that the queue carries, by key, whoever sent them.
+        """Return the latest attempt of the calls that the queue carries, by key, of any sender.
 
         Raises:
             sqlalchemy.exc.SQLAlchemyError: The database does not answer.

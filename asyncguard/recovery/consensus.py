@@ -130,8 +130,10 @@ def _decide(sides: list[_Side], dated: str | None) -> tuple[Comparison, _Side]:
         return Comparison.AGREE, sides[0]
     total = sum(map(len, sides))
     for side in sides:
+        # A majority needs two sources: one answer alone confirms nothing.
         if len(side) > 1 and 2 * len(side) > total:
             return Comparison.MAJORITY, side
+    # Trust decides only if all trusted sources are on one side: it does not rank them.
     believed = [side for side in sides if any(entry.candidate.trusted for entry in side)]
     if len(believed) == 1:
         return Comparison.TRUSTED, believed[0]
@@ -145,6 +147,7 @@ def _newest(sides: list[_Side]) -> _Side | None:
     known = [instant for instant in instants if instant is not None]
     if not known or len(known) < len(instants) or len({kind for kind, _ in known}) > 1:
         return None
+    # Several sides with the latest date are equal by it, so only a strictly latest one decides.
     last = max(when for _, when in known)
     holding = [
         side

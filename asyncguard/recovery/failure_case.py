@@ -282,6 +282,7 @@ class Casebook:
             known: The live contract of the attempted tool as it was read before, unparsed, or
                 ``None``.
         """
+        # Sources of other declarations are asked only to resolve a disagreement; see `_called`.
         disputed = any(anomaly.kind is AnomalyKind.DISAGREEMENT for anomaly in seen.anomalies)
         called, expected = self._called(record, disputed=disputed), self._expected(record)
         contract = read_contract(known, hidden_arguments(expected))
@@ -370,6 +371,7 @@ class Casebook:
         attempted = self._spec(tool)
         if tool == record.call.tool or called.result_schema is None:
             return attempted
+        # A sibling answers in place of the called tool, so its answer must fit that tool's schema.
         return replace(attempted, result_schema=called.result_schema, invariants=called.invariants)
 
     def _diagnosis(

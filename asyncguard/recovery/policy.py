@@ -55,6 +55,7 @@ def decide(case: Case, config: GuardConfig, spent: Spent) -> Recovery:
         spent: Retries of run and task so far.
     """
     rows = FAILED if case.failed else STRANGE
+    # Bounds the side queries, too, which no retry budget counts.
     exhausted = len(case.record.recoveries) >= config.limits.max_recoveries
     for row in rows:
         switch = _SWITCHES.get(row.action)

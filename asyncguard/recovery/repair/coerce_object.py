@@ -149,6 +149,7 @@ def _envelope(
     ):
         return None
     mended = mend(value[key], schema, where.inside())
+    # A list with a counter or a next-page link beside it may be only a part of the answer.
     if mended is None or (lists and not _is_whole(mended.value, beside)):
         return None
     left_out = (f"left out the field {shown(name)} beside it" for name in beside)

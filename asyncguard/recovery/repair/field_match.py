@@ -109,6 +109,7 @@ def _match(link: Link, source: list[Leaf], target: list[Leaf], found: dict[Path,
     taken = set(found.values())
     gone = [leaf for leaf in source if leaf.path not in found]
     new = [leaf for leaf in target if leaf.path not in taken]
+    # Links are collected before any is accepted, so that the result does not depend on their order.
     links = [(one, other) for one in gone for other in new if link(one, other)]
     for one, other in links:
         if (

@@ -83,6 +83,7 @@ def find_fields(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
         if name in value
     }
     rest = {key: item for key, item in value.items() if key not in declared}
+    # The order counts: a key that one search uses is not offered to the next, weaker one.
     for search in (_renamed, _moved, _flattened):
         for name in declared:
             if name not in found and (place := search(name, schema, rest)) is not None:
@@ -161,6 +162,7 @@ def _renamed(name: str, schema: Mapping[str, Any], rest: Mapping[str, Any]) -> F
     keys = [key for key in rest if _same_field(name, key, declared[name])]
     if len(keys) > 1:
         raise Undecided
+    # A key that fits two declared fields is left to neither: its value could be either one's.
     if not keys or any(
         _same_field(other, keys[0], declared[other]) for other in declared if other != name
     ):

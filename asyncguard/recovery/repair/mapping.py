@@ -138,6 +138,7 @@ class _Carrier:
                 placed[other.path] = self._leaf(item, leaf, other, _unit_at(value, leaf, sources))
             self._say_moved(leaf, other)
         self._undeclared(value, source, target)
+        # An answer is never completed: a default would be a value that the tool did not give.
         if self.filling:
             origins = {pairs[leaf.path]: leaf for leaf in sources if leaf.path in pairs}
             if (filled := fill(targets, origins, placed, target)) is None:

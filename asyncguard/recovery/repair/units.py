@@ -332,6 +332,7 @@ def convert(value: int | float, source: Unit, target: Unit) -> int | float | Non
     source, target = _fixed(source, target), _fixed(target, source)
     if source.dimension != target.dimension:
         return None
+    # The shortest decimal of the float is what the tool wrote; its binary value has further digits.
     exact = Fraction(Decimal(repr(value)))
     result = (exact * source.factor + source.offset - target.offset) / target.factor
     return _number(result, whole=isinstance(value, int))
@@ -349,6 +350,7 @@ def _fixed(unit: Unit, other: Unit) -> Unit:
 
 
 def _number(exact: Fraction, *, whole: bool) -> int | float:
+    # An integer stays one; beyond the exact digits of a double only an integer keeps the value.
     if exact.denominator == 1 and (whole or abs(exact) >= 10**_EXACT):
         return exact.numerator
     above, below = Decimal(exact.numerator), Decimal(exact.denominator)

@@ -80,7 +80,7 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
 
     again = await take(first)
     assert again.fencing_token == again.previous_token > 0, (
-        f"who enters its own thread again keeps its number, and not {again}"
+        f"a process that acquires its own thread again keeps its token, not {again}"
     )
     first.release(bench.session(), ending="checkpoint")
     await asyncio.to_thread(first.entries, key="-")
@@ -103,9 +103,7 @@ async def counts_who_takes_a_thread(bench: Bench) -> None:
         f"the number goes beyond that of the state, {heir.fencing_token + 5}: {back}"
     )
     seized = [tenure for tenure in (again, heir, back) if tenure.stolen]
-    assert not seized, (
-        f"a thread that was left, or whose process ended, is not taken from anybody: {seized}"
-    )
+    assert not seized, f"a thread that was left, or whose process ended, is not stolen: {seized}"
 
 
 async def looks_calls_up(bench: Bench) -> None:
@@ -133,7 +131,7 @@ async def knows_who_is_gone(bench: Bench) -> None:
     assert gone == {ended, "neverheardof"}, f"of {asked}, the last two are gone, not {gone}"
     verdict = await alive.begin(bench.intent())
     assert isinstance(verdict, Fresh), (
-        f"a process was fenced because somebody asked whether it lives: {verdict}"
+        f"a process was fenced because gone() asked whether it lives: {verdict}"
     )
 
 
